@@ -34,10 +34,10 @@ const CONCURRENCY = 8;
 const MAIN = 'dist/src/main.js';
 
 const { old, now, pairs, assets, words } = readArguments(process.argv.slice(2));
-const questions = questionsOf().filter(({ what }) => words.every((word) => what.includes(word)));
+const questions = listQuestions().filter(({ what }) => words.every((word) => what.includes(word)));
 if (questions.length === 0)
   refuse(
-    `no question has ${words.join(' and ')} in it; there are\n${questionsOf()
+    `no question has ${words.join(' and ')} in it; there are\n${listQuestions()
       .map(({ what }) => `  ${what}`)
       .join('\n')}`,
   );
@@ -87,8 +87,8 @@ async function runConcurrently(count: number, atOnce: number, run: (serial: numb
   );
 }
 
-function questionsOf(): readonly Question[] {
-  const at = (what: string, requests: number, path: (serial: number) => string): Question => ({
+function listQuestions(): readonly Question[] {
+  const createQuestion = (what: string, requests: number, path: (serial: number) => string): Question => ({
     what,
     requests,
     ask: (url, serial) => fetch(url + path(serial)),
@@ -96,19 +96,31 @@ function questionsOf(): readonly Question[] {
   const formatDay = (serial: number): string =>
     `20${String(1 + (serial % 18)).padStart(2, '0')}-06-0${1 + (serial % 9)}`;
   return [
-    at('health', 1500, () => '/health'),
-    at("polling: a job's status", 1500, () => '/jobs/generate:market'),
-    at('documents: one, read again', 1500, (serial) => `/data/watchlists/w${serial % 50}`),
-    at('documents: one, beyond the cache', 1500, (serial) => `/data/watchlists/w${(serial * 1009) % DOCUMENTS}`),
-    at(`documents: a list of ${DOCUMENTS}`, 1, () => '/data/watchlists'),
+    createQuestion('health', 1500, () => '/health'),
+    createQuestion("polling: a job's status", 1500, () => '/jobs/generate:market'),
+    createQuestion('documents: one, read again', 1500, (serial) => `/data/watchlists/w${serial % 50}`),
+    createQuestion(
+      'documents: one, beyond the cache',
+      1500,
+      (serial) => `/data/watchlists/w${(serial * 1009) % DOCUMENTS}`,
+    ),
+    createQuestion(`documents: a list of ${DOCUMENTS}`, 1, () => '/data/watchlists'),
     { what: 'documents: a write', requests: 800, ask: (url, serial) => putWatchlist(url, serial % DOCUMENTS) },
     { what: 'documents: a changed definition', requests: 500, ask: putIndex },
     { what: 'documents: a changed definition, alone', requests: 300, atOnce: 1, ask: putIndex },
-    at('views: overview', 1000, () => '/analytics/BIG/overview'),
-    at('views: levels from a date', 1000, (serial) => `/analytics/BIG/levels?start=${formatDay(serial)}`),
-    at('views: weights', 1200, (serial) => `/analytics/BIG/weights?as_of=${formatDay(serial)}`),
-    at('views: weights with risk', 1500, (serial) => `/analytics/BIG/weights?as_of=${formatDay(serial)}&risk=true`),
-    at('views: attribution', 1200, (serial) => `/analytics/BIG/attribution?start=${formatDay(serial)}&end=2019-12-27`),
+    createQuestion('views: overview', 1000, () => '/analytics/BIG/overview'),
+    createQuestion('views: levels from a date', 1000, (serial) => `/analytics/BIG/levels?start=${formatDay(serial)}`),
+    createQuestion('views: weights', 1200, (serial) => `/analytics/BIG/weights?as_of=${formatDay(serial)}`),
+    createQuestion(
+      'views: weights with risk',
+      1500,
+      (serial) => `/analytics/BIG/weights?as_of=${formatDay(serial)}&risk=true`,
+    ),
+    createQuestion(
+      'views: attribution',
+      1200,
+      (serial) => `/analytics/BIG/attribution?start=${formatDay(serial)}&end=2019-12-27`,
+    ),
     ...createJobQuestions(),
   ];
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { DECLARED, EXIT_USAGE, refuse, findUnknownVariable, variablesOf } from './variables.js';
+import { DECLARED, EXIT_USAGE, refuse, findUnknownVariable, listVariables } from './variables.js';
 
 /**
  * Runs the benchmarks one after the other, each in a separate process.
@@ -76,14 +76,14 @@ for (const bench of benches) {
 
 /** Lists the benches with their variables, and the words that select several benches. */
 function describeBenches(): string {
-  const lines = all.map((file) => [file.replace('.bench.js', ''), ...variablesOf(file)].join('  '));
+  const lines = all.map((file) => [file.replace('.bench.js', ''), ...listVariables(file)].join('  '));
   const several = Object.entries(ALIASES).map(([word, parts]) => `${word}: ${parts.join(', ')}`);
   return [...lines, '', ...several].join('\n');
 }
 
 /** Prints the variables that none of the selected benches reads. */
 function printUnreadVariables(): void {
-  const read = new Set(benches.flatMap(variablesOf).map((variable) => variable.split('=', 1)[0]));
+  const read = new Set(benches.flatMap(listVariables).map((variable) => variable.split('=', 1)[0]));
   const given = [...DECLARED.keys()].filter((name) => process.env[name] !== undefined && !read.has(name));
   if (given.length > 0) console.log(`not read by what runs: ${given.join(', ')}`);
 }

@@ -84,7 +84,7 @@ export function createClock({ threads, whole }: ThreadTimes): () => number {
 
 /** Returns the processor clock of a local process. */
 export function createProcessClock(pid: number): () => number {
-  return createClock({ threads: () => readThreadTimes(pid), whole: () => ticksOf(pid) });
+  return createClock({ threads: () => readThreadTimes(pid), whole: () => readTicks(pid) });
 }
 
 /** Returns the processor time of each thread of a process in ms, by thread id. */
@@ -100,7 +100,7 @@ export function readThreadTimes(pid: number): ReadonlyMap<string, number> {
 }
 
 /** Returns the processor time of a process including its ended threads, in whole ticks. */
-function ticksOf(pid: number): number {
+function readTicks(pid: number): number {
   const TICK_MS = 10;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')

@@ -72,10 +72,10 @@ export type VariableName = keyof typeof VARIABLES;
 export const DECLARED: ReadonlyMap<string, VariableDeclaration> = new Map(Object.entries(VARIABLES));
 
 /** Variables that benches pass to their child processes. */
-export const INNER = ['BARE_BODY', 'BARE_HEADERS'];
+export const INNER_VARIABLES = ['BARE_BODY', 'BARE_HEADERS'];
 
 /** Returns the variables of a bench by the path of its file, as `NAME=default`. */
-export function variablesOf(file: string): readonly string[] {
+export function listVariables(file: string): readonly string[] {
   return [...DECLARED].flatMap(([name, { of }]) =>
     Object.entries(of).flatMap(([word, otherwise]) =>
       file.includes(word) ? [otherwise === '' ? name : `${name}=${otherwise === Infinity ? 'all' : otherwise}`] : [],
@@ -98,7 +98,7 @@ export function findUnknownVariable(environment: Readonly<Record<string, string 
   const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
   const findPrefix = (name: string): string | undefined => [...prefixes].find((prefix) => name.startsWith(prefix));
   const unknown = Object.keys(environment).find(
-    (name) => findPrefix(name) !== undefined && !DECLARED.has(name) && !INNER.includes(name),
+    (name) => findPrefix(name) !== undefined && !DECLARED.has(name) && !INNER_VARIABLES.includes(name),
   );
   if (unknown === undefined) return undefined;
   const nearest = findNearestName(unknown, known);
@@ -113,7 +113,7 @@ export function findUnknownVariable(environment: Readonly<Record<string, string 
  */
 export function readNumber(variable: VariableName): number {
   const text = process.env[variable];
-  if (text === undefined) return Number(defaultOf(variable));
+  if (text === undefined) return Number(getDefault(variable));
   const { least = 1, step = 1 } = DECLARED.get(variable)!;
   const value = Number(text);
   if (text.trim() === '' || !Number.isSafeInteger(value) || value < least || value % step !== 0)
@@ -139,7 +139,7 @@ export function readChoices<Word extends string>(variable: VariableName, known: 
  * process.
  */
 export function listFrom(variable: VariableName, shape: RegExp): readonly string[] {
-  const otherwise = String(defaultOf(variable));
+  const otherwise = String(getDefault(variable));
   const given = (process.env[variable] ?? otherwise).split(',').map((word) => word.trim());
   const wrong = given.filter((word) => !shape.test(word));
   if (wrong.length > 0) refuse(`${variable} names ${wrong.join(', ')}; a list looks like ${otherwise}`);
@@ -148,7 +148,7 @@ export function listFrom(variable: VariableName, shape: RegExp): readonly string
 
 /** Returns the text of an environment variable or its default; undefined without either. */
 export function readText(variable: VariableName): string | undefined {
-  return process.env[variable] ?? (String(defaultOf(variable)) || undefined);
+  return process.env[variable] ?? (String(getDefault(variable)) || undefined);
 }
 
 /** Returns the folder of an environment variable; a missing folder ends the process with an error message. */
@@ -166,7 +166,7 @@ export function readChoice(variable: VariableName, known: readonly string[]): st
 }
 
 /** Returns the default of a variable for the running bench. */
-function defaultOf(variable: VariableName): number | string {
+function getDefault(variable: VariableName): number | string {
   const defaults = Object.entries(DECLARED.get(variable)!.of);
   const [, otherwise] = defaults.find(([word]) => process.argv[1]?.includes(word)) ?? defaults[0]!;
   return otherwise;

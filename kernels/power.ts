@@ -23,7 +23,7 @@ const [C_HIGH, C_LOW] = [9.61796700954437255859e-1, -7.02846165095275826516e-9] 
  */
 const EXPONENT_MAX = 2 ** 31;
 const LOG2_MAX = 1022;
-const LEAST_NORMAL = 2 ** -1022;
+const NORMAL_MIN = 2 ** -1022;
 
 const number = new Float64Array(1);
 const words = new Int32Array(number.buffer);
@@ -60,8 +60,7 @@ function addHighWord(x: number, high: number): number {
  */
 export function raiseToPower(x: number, y: number): number {
   if (x < 0 && Number.isInteger(y)) return Math.abs(y) % 2 === 1 ? -raiseToPower(-x, y) : raiseToPower(-x, y);
-  if (!(x >= LEAST_NORMAL && x < Infinity) || !(Math.abs(y) <= EXPONENT_MAX) || x === 1 || y === 0)
-    return Math.pow(x, y);
+  if (!(x >= NORMAL_MIN && x < Infinity) || !(Math.abs(y) <= EXPONENT_MAX) || x === 1 || y === 0) return Math.pow(x, y);
   if (y === 1) return x;
   if (y === -1) return 1 / x;
   if (y === 2) return x * x;
@@ -95,7 +94,7 @@ const SCALE = 2 ** 54;
 export function computeLogarithm(x: number): number {
   if (!(x > 0)) return NaN;
   if (x === Infinity) return x;
-  return x < LEAST_NORMAL ? computeNaturalLog(x * SCALE) - 54 * LN2 : computeNaturalLog(x);
+  return x < NORMAL_MIN ? computeNaturalLog(x * SCALE) - 54 * LN2 : computeNaturalLog(x);
 }
 
 /** Returns log2 of a positive normal number as the sum of an upper half and a remainder. */

@@ -39,5 +39,6 @@ const CODE_POINT = fastCheck.integer({ min: 0, max: 0x10ffff - SURROGATES }).map
  * Returns strings of any code points. The unit `binary` of fast-check draws equal strings, but lists every code point
  * in a map, which takes a second of processor time and 130 MB in each process.
  */
-export const binaryText = (constraints: Omit<fastCheck.StringConstraints, 'unit'> = {}): fastCheck.Arbitrary<string> =>
-  fastCheck.string({ ...constraints, unit: CODE_POINT });
+export const createBinaryText = (
+  constraints: Omit<fastCheck.StringConstraints, 'unit'> = {},
+): fastCheck.Arbitrary<string> => fastCheck.string({ ...constraints, unit: CODE_POINT });

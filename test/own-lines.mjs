@@ -11,7 +11,7 @@ const ownLines = {
     const [most, mostWhole = Infinity] = context.options;
     /** Number of lines in inner functions, per enclosing function. */
     const within = [];
-    const enter = () => within.push(0);
+    const openBlock = () => within.push(0);
     const leave = (node) => {
       const lines = node.loc.end.line - node.loc.start.line + 1;
       const own = lines - within.pop();
@@ -28,7 +28,7 @@ const ownLines = {
     const kinds = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'];
     return Object.fromEntries(
       kinds.flatMap((kind) => [
-        [kind, enter],
+        [kind, openBlock],
         [`${kind}:exit`, leave],
       ]),
     );

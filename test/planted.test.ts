@@ -9,14 +9,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
  * A room of the table. The tests verify the linter's rules: for each rule, one violation is planted in a separate tree,
  * next to one import that the rule allows. The linter must report every violation and no allowed import.
  */
-interface Room {
+interface RoomImports {
   readonly values: readonly string[];
   readonly types: readonly string[];
   readonly packages: readonly string[];
 }
 
 const table = (await import(pathToFileURL('test/rooms.mjs').href)) as {
-  ROOMS: Record<string, Room>;
+  ROOMS: Record<string, RoomImports>;
   ALCOVES: Record<string, { room: string; packages: string[] }>;
   FAMILIES: Record<string, readonly string[]>;
 };
@@ -29,28 +29,32 @@ interface Plant {
   readonly text: string;
 }
 
-const importing = (specifier: string) => `import { thing } from '${specifier}';\nexport const seen = thing;\n`;
-const knowing = (specifier: string) => `import type { Thing } from '${specifier}';\nexport type Seen = Thing;\n`;
+const formatImport = (specifier: string) => `import { thing } from '${specifier}';\nexport const seen = thing;\n`;
+const formatTypeImport = (specifier: string) =>
+  `import type { Thing } from '${specifier}';\nexport type Seen = Thing;\n`;
 /** Replaces a package pattern by the name of a module that it matches. */
 const replaceMember = (pattern: string) => pattern.replace('node:*', 'node:path').replace('/**', '/inner');
 
 const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) => {
   const closed = names.filter((name) => name !== nameOf(room) && !values.includes(name) && !types.includes(name));
   return [
-    ...closed.map((name) => ({ file: `${room}/closed-${name}.ts`, text: importing(`#${name}/thing.js`) })),
-    ...closed.map((name) => ({ file: `${room}/deep/closed-type-${name}.ts`, text: knowing(`#${name}/thing.js`) })),
-    ...types.map((name) => ({ file: `${room}/value-${name}.ts`, text: importing(`#${name}/thing.js`) })),
-    { file: `${room}/package.ts`, text: importing('left-pad') },
-    { file: `${room}/scoped.ts`, text: importing('@left/pad') },
+    ...closed.map((name) => ({ file: `${room}/closed-${name}.ts`, text: formatImport(`#${name}/thing.js`) })),
+    ...closed.map((name) => ({
+      file: `${room}/deep/closed-type-${name}.ts`,
+      text: formatTypeImport(`#${name}/thing.js`),
+    })),
+    ...types.map((name) => ({ file: `${room}/value-${name}.ts`, text: formatImport(`#${name}/thing.js`) })),
+    { file: `${room}/package.ts`, text: formatImport('left-pad') },
+    { file: `${room}/scoped.ts`, text: formatImport('@left/pad') },
     ...(packages.includes('node:*')
       ? []
       : [
-          { file: `${room}/node.ts`, text: importing('node:fs') },
-          { file: `${room}/node-promises.ts`, text: importing('node:fs/promises') },
+          { file: `${room}/node.ts`, text: formatImport('node:fs') },
+          { file: `${room}/node-promises.ts`, text: formatImport('node:fs/promises') },
         ]),
-    { file: `${room}/climb.ts`, text: importing('../elsewhere/thing.js') },
-    { file: `${room}/deep/climb.ts`, text: importing('../../elsewhere/thing.js') },
-    { file: `${room}/deep/deeper/climb.ts`, text: importing('../../../elsewhere/thing.js') },
+    { file: `${room}/climb.ts`, text: formatImport('../elsewhere/thing.js') },
+    { file: `${room}/deep/climb.ts`, text: formatImport('../../elsewhere/thing.js') },
+    { file: `${room}/deep/deeper/climb.ts`, text: formatImport('../../../elsewhere/thing.js') },
   ];
 });
 
@@ -60,44 +64,44 @@ const isLoose = (family: string): boolean => /\.tsx?$/.test(family);
  * Violations of family order: a family must not import later families of its room, by path or by name, values or types,
  * at any depth.
  */
-const against: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) =>
+const backEdges: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) =>
   families.slice(0, -1).flatMap((family, i) => {
     const later = families[i + 1]!;
     const target = isLoose(later) ? later.replace(/\.tsx?$/, '.js') : `${later}/thing.js`;
-    if (isLoose(family)) return [{ file: `${room}/${family}`, text: importing(`./${target}`) }];
+    if (isLoose(family)) return [{ file: `${room}/${family}`, text: formatImport(`./${target}`) }];
     return [
-      { file: `${room}/${family}/against.ts`, text: importing(`../${target}`) },
-      { file: `${room}/${family}/against-type.ts`, text: knowing(`../${target}`) },
-      { file: `${room}/${family}/against-name.ts`, text: importing(`#${nameOf(room)}/${target}`) },
-      { file: `${room}/${family}/deep/against.ts`, text: importing(`../../${target}`) },
+      { file: `${room}/${family}/against.ts`, text: formatImport(`../${target}`) },
+      { file: `${room}/${family}/against-type.ts`, text: formatTypeImport(`../${target}`) },
+      { file: `${room}/${family}/against-name.ts`, text: formatImport(`#${nameOf(room)}/${target}`) },
+      { file: `${room}/${family}/deep/against.ts`, text: formatImport(`../../${target}`) },
     ];
   }),
 );
-const along: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) => {
+const forwardEdges: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) => {
   const folders = families.filter((family) => !isLoose(family));
   return folders.slice(1).flatMap((family, i) => [
-    { file: `${room}/${family}/along.ts`, text: importing(`../${folders[i]}/thing.js`) },
-    { file: `${room}/${family}/deep/along.ts`, text: knowing(`../../${folders[i]}/thing.js`) },
+    { file: `${room}/${family}/along.ts`, text: formatImport(`../${folders[i]}/thing.js`) },
+    { file: `${room}/${family}/deep/along.ts`, text: formatTypeImport(`../../${folders[i]}/thing.js`) },
     // A subfolder of a family may have the name of a later family.
-    { file: `${room}/${folders[i]}/deep/inside.ts`, text: importing(`../${family}/thing.js`) },
+    { file: `${room}/${folders[i]}/deep/inside.ts`, text: formatImport(`../${family}/thing.js`) },
   ]);
 });
 
-const allowed: Plant[] = [
-  ...along,
+const allowedPlants: Plant[] = [
+  ...forwardEdges,
   ...rooms.flatMap(([room, { values, types, packages }]) => [
-    ...values.map((name) => ({ file: `${room}/may-${name}.ts`, text: importing(`#${name}/thing.js`) })),
-    ...types.map((name) => ({ file: `${room}/knows-${name}.ts`, text: knowing(`#${name}/thing.js`) })),
-    ...packages.map((name, i) => ({ file: `${room}/uses-${i}.ts`, text: importing(replaceMember(name)) })),
-    { file: `${room}/beside.ts`, text: importing('./thing.js') },
-    { file: `${room}/deep/beside.ts`, text: importing('../thing.js') },
+    ...values.map((name) => ({ file: `${room}/may-${name}.ts`, text: formatImport(`#${name}/thing.js`) })),
+    ...types.map((name) => ({ file: `${room}/knows-${name}.ts`, text: formatTypeImport(`#${name}/thing.js`) })),
+    ...packages.map((name, i) => ({ file: `${room}/uses-${i}.ts`, text: formatImport(replaceMember(name)) })),
+    { file: `${room}/beside.ts`, text: formatImport('./thing.js') },
+    { file: `${room}/deep/beside.ts`, text: formatImport('../thing.js') },
   ]),
   ...Object.entries(table.ALCOVES).flatMap(([folder, { packages }]) =>
-    packages.map((name, i) => ({ file: `${folder}/uses-${i}.ts`, text: importing(replaceMember(name)) })),
+    packages.map((name, i) => ({ file: `${folder}/uses-${i}.ts`, text: formatImport(replaceMember(name)) })),
   ),
 ];
 
-const manners: Plant[] = [
+const stylePlants: Plant[] = [
   { file: 'src/domain/default-export.ts', text: 'export default 1;\n' },
   { file: 'src/domain/any.ts', text: 'export const seen = (thing: any) => thing;\n' },
   { file: 'src/domain/cycle-a.ts', text: `import { b } from './cycle-b.js';\nexport const a = () => b;\n` },
@@ -116,33 +120,33 @@ const manners: Plant[] = [
  * Violations of design rules that are stated independently of the table, so that changing the table cannot drop a rule
  * unnoticed.
  */
-const designed: Plant[] = [
-  { file: 'kernels/of-domain.ts', text: importing('#domain/refusals/refusal.js') },
-  { file: 'src/domain/of-store.ts', text: importing('#store/port.js') },
-  { file: 'src/services/of-http.ts', text: importing('#http/app.js') },
-  { file: 'src/services/of-framework.ts', text: importing('hono') },
-  { file: 'src/services/of-numerics.ts', text: importing('#kernels/algebra/gemm.js') },
-  { file: 'src/http/of-jobs.ts', text: importing('#jobs/create-job-system.js') },
-  { file: 'src/jobs/of-workers.ts', text: importing('#workers/main.js') },
-  { file: 'workers/of-store.ts', text: importing('#store/port.js') },
+const designPlants: Plant[] = [
+  { file: 'kernels/of-domain.ts', text: formatImport('#domain/refusals/refusal.js') },
+  { file: 'src/domain/of-store.ts', text: formatImport('#store/port.js') },
+  { file: 'src/services/of-http.ts', text: formatImport('#http/app.js') },
+  { file: 'src/services/of-framework.ts', text: formatImport('hono') },
+  { file: 'src/services/of-numerics.ts', text: formatImport('#kernels/algebra/gemm.js') },
+  { file: 'src/http/of-jobs.ts', text: formatImport('#jobs/create-job-system.js') },
+  { file: 'src/jobs/of-workers.ts', text: formatImport('#workers/main.js') },
+  { file: 'workers/of-store.ts', text: formatImport('#store/port.js') },
 ];
 
-let house: string;
+let plantedFolder: string;
 let report: readonly string[] = [];
 
 beforeAll(() => {
-  house = mkdtempSync(join(tmpdir(), 'planted-'));
-  cpSync('.oxlintrc.json', join(house, '.oxlintrc.json'));
-  for (const { file, text } of [...violations, ...against, ...allowed, ...manners, ...designed]) {
-    mkdirSync(dirname(join(house, file)), { recursive: true });
-    writeFileSync(join(house, file), text);
+  plantedFolder = mkdtempSync(join(tmpdir(), 'planted-'));
+  cpSync('.oxlintrc.json', join(plantedFolder, '.oxlintrc.json'));
+  for (const { file, text } of [...violations, ...backEdges, ...allowedPlants, ...stylePlants, ...designPlants]) {
+    mkdirSync(dirname(join(plantedFolder, file)), { recursive: true });
+    writeFileSync(join(plantedFolder, file), text);
   }
-  report = lint(house);
+  report = listLintLines(plantedFolder);
 });
 
-afterAll(() => rmSync(house, { recursive: true }));
+afterAll(() => rmSync(plantedFolder, { recursive: true }));
 
-function lint(folder: string): string[] {
+function listLintLines(folder: string): string[] {
   try {
     return execFileSync(resolve('node_modules/.bin/oxlint'), ['--format', 'unix', '.'], {
       cwd: folder,
@@ -154,26 +158,28 @@ function lint(folder: string): string[] {
   }
 }
 
-const complaints = (file: string) => report.filter((line) => line.startsWith(`${file}:`)).length;
+const listComplaints = (file: string) => report.filter((line) => line.startsWith(`${file}:`)).length;
 
 describe('planted violations', () => {
   test.each(rooms.map(([room]) => room))('%s: each is caught once', (room) => {
     const planted = violations.filter(({ file }) => file.startsWith(`${room}/`));
     expect(planted.length).toBeGreaterThan(0);
-    expect(planted.filter(({ file }) => complaints(file) !== 1).map(({ file }) => file)).toEqual([]);
+    expect(planted.filter(({ file }) => listComplaints(file) !== 1).map(({ file }) => file)).toEqual([]);
   });
 
   test.each(Object.keys(table.FAMILIES))('%s: an import against the order of its families is caught once', (room) => {
-    const planted = against.filter(({ file }) => file.startsWith(`${room}/`));
+    const planted = backEdges.filter(({ file }) => file.startsWith(`${room}/`));
     expect(planted.length).toBeGreaterThan(0);
-    expect(planted.filter(({ file }) => complaints(file) !== 1).map(({ file }) => file)).toEqual([]);
+    expect(planted.filter(({ file }) => listComplaints(file) !== 1).map(({ file }) => file)).toEqual([]);
   });
 
   test('of style and design are caught', () => {
-    expect([...manners, ...designed].filter(({ file }) => complaints(file) === 0).map(({ file }) => file)).toEqual([]);
+    expect(
+      [...stylePlants, ...designPlants].filter(({ file }) => listComplaints(file) === 0).map(({ file }) => file),
+    ).toEqual([]);
   });
 });
 
 test('imports that the table allows pass', () => {
-  expect(allowed.filter(({ file }) => complaints(file) > 0).map(({ file }) => file)).toEqual([]);
+  expect(allowedPlants.filter(({ file }) => listComplaints(file) > 0).map(({ file }) => file)).toEqual([]);
 });

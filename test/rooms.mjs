@@ -213,23 +213,28 @@ const allow = (name) => (name === 'node:*' ? ['!node:*', '!node:*/**'] : [`!${na
 const nameOf = (room) => room.replace('src/', '');
 const NAMES = Object.keys(ROOMS).map(nameOf);
 /** A relative path must not leave its room; from a folder `depth` levels inside, leaving requires one more step. */
-const byRelativePath = (depth) => ({
+const createRelativeRule = (depth) => ({
   regex: `^(\\.\\./){${depth + 1}}`,
   message: 'Cross into a room by its name, #room/file.js.',
 });
-const anyOf = (names) => `^#(${names.join('|')})/`;
+const formatImportPattern = (names) => `^#(${names.join('|')})/`;
 
-function patternsOf(room, packages, depth) {
+function listPatterns(room, packages, depth) {
   const { values, types } = ROOMS[room];
   const self = nameOf(room);
   const closed = NAMES.filter((name) => name !== self && !values.includes(name) && !types.includes(name));
   return [
-    byRelativePath(depth),
+    createRelativeRule(depth),
     ...(closed.length > 0
-      ? [{ regex: anyOf(closed), message: `${room} may import ${values.concat(types).join(', ') || 'no other room'}.` }]
+      ? [
+          {
+            regex: formatImportPattern(closed),
+            message: `${room} may import ${values.concat(types).join(', ') || 'no other room'}.`,
+          },
+        ]
       : []),
     ...types.map((name) => ({
-      regex: anyOf([name]),
+      regex: formatImportPattern([name]),
       allowTypeImports: true,
       message: `${room} knows ${name} as types only.`,
     })),
@@ -247,11 +252,11 @@ const DEPTH_MAX = 4;
 const restrict = (folder, room, packages, above = 0) =>
   Array.from({ length: DEPTH_MAX }, (_, depth) => ({
     files: [`${folder}/${'*/'.repeat(depth)}*`],
-    rules: { 'typescript/no-restricted-imports': ['error', { patterns: patternsOf(room, packages, depth + above) }] },
+    rules: { 'typescript/no-restricted-imports': ['error', { patterns: listPatterns(room, packages, depth + above) }] },
   }));
 
 /** Returns patterns of import specifiers that lead from a file `depth` folders inside a room to given families. */
-function leadingTo(room, families, depth) {
+function listRoutesTo(room, families, depth) {
   const targets = families.map((name) => (isLoose(name) ? name.replace(/\.tsx?$/, '\\.js$') : `${name}/`));
   const up = depth === 0 ? '\\./' : `(\\.\\./){${depth}}`;
   return `^(${up}|#${nameOf(room)}/)(${targets.join('|')})`;
@@ -271,7 +276,7 @@ const orderOf = (room) =>
           {
             patterns: [
               {
-                regex: leadingTo(room, closed, depth),
+                regex: listRoutesTo(room, closed, depth),
                 message: `${room}/${family} may import only families that come before it in test/rooms.mjs.`,
               },
             ],
@@ -282,7 +287,7 @@ const orderOf = (room) =>
   });
 
 /** Returns folders and files of a room that are missing from the table, and table entries that do not exist. */
-export function misplacedIn(room) {
+export function listMisplaced(room) {
   const all = readdirSync(new URL(`../${room}`, import.meta.url), { withFileTypes: true });
   const entries = all.filter((entry) => entry.isDirectory() || isLoose(entry.name)).map(({ name }) => name);
   const table = FAMILIES[room];
@@ -318,7 +323,7 @@ const config = {
 };
 
 /** Returns the configuration with one override per line, because hundreds of overrides differ only in a name. */
-function configText() {
+function formatConfig() {
   const { overrides, ...rest } = config;
   const head = JSON.stringify(rest, null, 2).replace(/\n\}$/, '');
   return `${head},\n  "overrides": [\n${overrides.map((override) => `    ${JSON.stringify(override)}`).join(',\n')}\n  ]\n}\n`;
@@ -327,13 +332,13 @@ function configText() {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const target = new URL('../.oxlintrc.json', import.meta.url);
   if (!process.argv.includes('--check')) {
-    writeFileSync(target, configText());
-  } else if (readFileSync(target, 'utf8') !== configText()) {
+    writeFileSync(target, formatConfig());
+  } else if (readFileSync(target, 'utf8') !== formatConfig()) {
     console.error('.oxlintrc.json differs from test/rooms.mjs: run `node test/rooms.mjs`.');
     process.exit(1);
   }
   for (const room of Object.keys(FAMILIES)) {
-    const differing = misplacedIn(room).join(', ');
+    const differing = listMisplaced(room).join(', ');
     if (differing !== '') console.error(`${room} and its families in test/rooms.mjs differ: ${differing}.`);
     if (differing !== '') process.exitCode = 1;
   }

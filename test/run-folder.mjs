@@ -12,8 +12,9 @@ export function setup() {
   const folder = mkdtempSync(join(tmpdir(), 'divisor-tests-'));
   process.env.TEST_RUN_FOLDER = folder;
   return () => {
-    for (const pid of numbersIn(join(folder, 'postgresql', 'data', 'postmaster.pid')).slice(0, 1)) end(pid, 'SIGQUIT');
-    for (const pid of numbersIn(join(folder, 'ceph', 'pids'))) end(pid, 'SIGKILL');
+    for (const pid of readNumbers(join(folder, 'postgresql', 'data', 'postmaster.pid')).slice(0, 1))
+      end(pid, 'SIGQUIT');
+    for (const pid of readNumbers(join(folder, 'ceph', 'pids'))) end(pid, 'SIGKILL');
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
 }
@@ -30,7 +31,7 @@ function shortenStarts() {
 }
 
 /** Returns the lines of a file that are numbers; empty if the file does not exist. */
-function numbersIn(file) {
+function readNumbers(file) {
   try {
     return (readFileSync(file, 'utf8').match(/^\d+$/gm) ?? []).map(Number);
   } catch {

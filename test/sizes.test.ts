@@ -33,7 +33,7 @@ const formatLines = (count: number, within = '') => {
   return `export function f() {\n${within}${within === '' ? '' : '\n'}${'  g();\n'.repeat(count - 2 - inner)}}`;
 };
 
-test('a function has sixty lines at most, those of a function inside it not counted', () => {
+test('a function has at most sixty lines, excluding its inner functions', () => {
   const inner = formatLines(40).replace('export function f', 'const h = function');
   expect(
     problemsOf({
@@ -50,13 +50,17 @@ test('a function has sixty lines at most, those of a function inside it not coun
 
 test('a function of the service has at most 120 lines, including its inner functions', () => {
   const inner = formatLines(55).replace('export function f', 'const h = function');
-  const outer = (own: number) => formatLines(own + 2 * 54, `${inner}\n${inner.replace('h =', 'i =')}`);
-  expect(problemsOf({ 'src/w.ts': outer(12), 'src/x.ts': outer(13), 'test/x.ts': outer(13) })).toEqual([
-    'src/x.ts: With inner functions it has 121 lines; at most 120 are allowed.',
-  ]);
+  const formatOuterLines = (own: number) => formatLines(own + 2 * 54, `${inner}\n${inner.replace('h =', 'i =')}`);
+  expect(
+    problemsOf({
+      'src/w.ts': formatOuterLines(12),
+      'src/x.ts': formatOuterLines(13),
+      'test/x.ts': formatOuterLines(13),
+    }),
+  ).toEqual(['src/x.ts: With inner functions it has 121 lines; at most 120 are allowed.']);
 });
 
-test('a literal of any length may be the result of an arrow function, like one outside of functions', () => {
+test('a literal of any length may be the result of an arrow function, like a literal outside functions', () => {
   expect(problemsOf({ 'src/h.ts': `export const h = () => ({\n${'  a: g(),\n'.repeat(70)}});\n` })).toEqual([]);
 });
 
@@ -67,7 +71,7 @@ test('a function of a kernel has at most 120 lines', () => {
   ]);
 });
 
-test('a file has 350 lines at most, a kernel too', () => {
+test('a file has at most 350 lines, also in kernels', () => {
   const short = `${'g();\n'.repeat(350)}`;
   expect(problemsOf({ 'src/e.ts': short, 'src/f.ts': `${short}g();\n`, 'kernels/g.ts': `${short}g();\n` })).toEqual([
     'kernels/g.ts: File has too many lines (351).',

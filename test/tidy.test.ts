@@ -38,7 +38,7 @@ function listReferences(file: string): string[] {
 const program = ['src', 'kernels', 'workers'].flatMap(listSources).filter((file) => !file.startsWith('kernels/wasm/'));
 const graph = new Map(program.map((file) => [file, listReferences(file)]));
 
-function reachable(roots: readonly string[]): Set<string> {
+function listReachable(roots: readonly string[]): Set<string> {
   const seen = new Set<string>();
   const open = [...roots];
   for (let file = open.pop(); file !== undefined; file = open.pop()) {
@@ -52,21 +52,21 @@ function reachable(roots: readonly string[]): Set<string> {
 test('every file is imported from the command, the workers, the package or the console', () => {
   const doors = ['src/main.ts', 'workers/main.ts', 'src/clients/typescript/divisor.ts', 'src/console/main.tsx'];
   // Each of these files replaces a module of Node in the build of the engine.
-  const embedded = listSources('src/engine/embedded').filter((file) => EMBEDDED.includes(basename(file, '.ts')));
+  const embedded = listSources('src/engine/embedded').filter((file) => EMBEDDED_FILES.includes(basename(file, '.ts')));
   doors.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embedded);
   // Certificates of solutions are intended for callers of the kernels; the benchmark of quadratic programmes measures
   // them.
   doors.push('kernels/optimisation/certified/certify.ts');
-  const reached = reachable(doors);
+  const reached = listReachable(doors);
   expect(program.filter((file) => !reached.has(file))).toEqual([]);
 });
 
-const EMBEDDED = [
+const EMBEDDED_FILES = [
   ...readFileSync('scripts/engine.mjs', 'utf8').matchAll(/'(?:[\w/.-]+\.js|node:[\w/]+)': '([\w-]+)'/g),
 ].map((match) => match[1]!);
 
 /** Kernels that other rooms call. All other kernels are parts of these, and engines and memory contain no formulas. */
-const called = [
+const calledKernels = [
   ...new Set(program.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? [])),
 ]
   .filter(
@@ -78,12 +78,12 @@ const called = [
   .filter((file) => file !== 'kernels/assert.ts' && !/^kernels\/(engines|memory)\//.test(file))
   .toSorted();
 
-const proved = new Set(listSources('test/kernels').flatMap(listReferences));
+const testedKernels = new Set(listSources('test/kernels').flatMap(listReferences));
 
-test.each(called)('%s is proved, and says what it costs and where it comes from', (file) => {
+test.each(calledKernels)('%s is tested, and documents its cost and its source', (file) => {
   const text = readFileSync(file, 'utf8');
   const missing = [
-    proved.has(file) ? [] : ['a test in test/kernels'],
+    testedKernels.has(file) ? [] : ['a test in test/kernels'],
     ...['@cost', '@source'].map((tag) => (text.includes(tag) ? [] : [tag])),
   ];
   expect(missing.flat()).toEqual([]);
@@ -124,8 +124,8 @@ test('powers come from a kernel, because those of V8 differ between versions', (
   const rooms = /^(kernels|workers|src\/(domain|market|services|views))\//;
   // The texts of these files are Markdown.
   const numeric = program.filter((file) => rooms.test(file) && !file.startsWith('src/domain/reports/'));
-  const bare = (file: string): string => readFileSync(file, 'utf8').replace(NO_OTHER_POWER, '');
-  expect(numeric.filter((file) => /\*\*|Math\.pow/.test(bare(file)))).toEqual(['kernels/power.ts']);
+  const removeNamedFragments = (file: string): string => readFileSync(file, 'utf8').replace(NO_OTHER_POWER, '');
+  expect(numeric.filter((file) => /\*\*|Math\.pow/.test(removeNamedFragments(file)))).toEqual(['kernels/power.ts']);
 });
 
 /** Folders whose pages are for developers; the guide and the changelog also mention files of users. */
@@ -139,7 +139,7 @@ const tree = [
 const pages = tree.filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md');
 
 /** Files that exist only in an example. */
-const IMAGINED = ['selection/drawdown-filter.ts'];
+const EXAMPLE_FILES = ['selection/drawdown-filter.ts'];
 
 /**
  * Returns true if a mentioned file exists. A bare file name may be in any folder; a path is relative to the root, to
@@ -155,15 +155,15 @@ function isThere(mentioned: string, page: string): boolean {
   );
 }
 
-test.each(pages)('%s names only files that are there', (page) => {
+test.each(pages)('%s names only existing files', (page) => {
   const text = readFileSync(page, 'utf8').replace(/^```[\s\S]*?^```$/gm, '');
   const mentioned = [...text.matchAll(/`([\w.@/-]+(?:\.(?:ts|tsx|mjs|py)|\/))`/g)].map((match) => match[1]!);
   const linked = [...text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
-  expect(mentioned.filter((name) => !IMAGINED.includes(name) && !isThere(name, page))).toEqual([]);
+  expect(mentioned.filter((name) => !EXAMPLE_FILES.includes(name) && !isThere(name, page))).toEqual([]);
   expect(linked.filter((path) => !existsSync(join(dirname(page), path)))).toEqual([]);
 });
 
-test('the table of rooms in ARCHITECTURE is that of the linter', async () => {
+test('the table of rooms in ARCHITECTURE equals that of the linter', async () => {
   const { ROOMS } = (await import(pathToFileURL('test/rooms.mjs').href)) as {
     ROOMS: Record<string, { values: string[]; types: string[] }>;
   };
@@ -174,13 +174,13 @@ test('the table of rooms in ARCHITECTURE is that of the linter', async () => {
   const rows = [...section.matchAll(/^\| `([\w/]+)\/` \| [^|]* \| ([^|]*)\| ([^|]*)\|$/gm)].map(
     ([, room, values, types]) => [room!, { values: splitCell(values!), types: splitCell(types!) }] as const,
   );
-  const sorted = ({ values, types }: { values: string[]; types: string[] }) => [values.toSorted(), types.toSorted()];
-  expect(Object.fromEntries(rows.map(([room, row]) => [room, sorted(row)]))).toEqual(
-    Object.fromEntries(Object.entries(ROOMS).map(([room, row]) => [room, sorted(row)])),
+  const sortTable = ({ values, types }: { values: string[]; types: string[] }) => [values.toSorted(), types.toSorted()];
+  expect(Object.fromEntries(rows.map(([room, row]) => [room, sortTable(row)]))).toEqual(
+    Object.fromEntries(Object.entries(ROOMS).map(([room, row]) => [room, sortTable(row)])),
   );
 });
 
-test('an import of the package leads an editor to the source, and Node to what is compiled of it', () => {
+test('an import of the package resolves to the source in an editor, and to the compiled file in Node', () => {
   const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     imports: Record<string, { readonly source: string; readonly default: string }>;
   };
@@ -203,11 +203,11 @@ test('a module that several test files import registers no hook on load: workers
   const registering = tests.filter(
     (file) => !file.endsWith('.test.ts') && /^(?:before|after)(?:All|Each)\(/m.test(readFileSync(file, 'utf8')),
   );
-  const importers = (module: string): string[] => {
+  const listImporters = (module: string): string[] => {
     const found = new Set([module]);
     for (const file of found) for (const [other, of] of imports) if (of.includes(file)) found.add(other);
     return [...found].filter((file) => file.endsWith('.test.ts'));
   };
   expect(registering.length).toBeGreaterThan(0);
-  expect(registering.filter((file) => importers(file).length > 1)).toEqual([]);
+  expect(registering.filter((file) => listImporters(file).length > 1)).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { type ErrorDetail, Refusal } from '#domain/refusals/refusal.js';
 import { isFull } from '#market/panels/shared-market.js';
 import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
 import { CancelledError, openControl } from './control.js';
-import { handOver } from './output/hand-over.js';
+import { transferFile } from './output/hand-over.js';
 
 /** Task with any input and output, in the form that the entry point runs. */
 type AnyTask = (input: never, control: TaskControl) => unknown;
@@ -21,7 +21,7 @@ export function createEntryPoint(
   const takeRequests = collectObjectRequests();
   return async ({ task, input, cells, memory, isTimed }) => {
     const startMs = isTimed === true ? readEpochMs() : 0;
-    const figures = () => {
+    const getFigures = () => {
       const requests = takeRequests();
       return {
         ...(isTimed === true && { timing: { startMs, endMs: readEpochMs() } }),
@@ -37,14 +37,14 @@ export function createEntryPoint(
       control.report(0);
       // the pool's types pair the task's name with its input
       const output = await runWithSandbox(async () => run(input as never, control));
-      return handOver<TaskOutcome>({ kind: 'output', output, ...figures() });
+      return transferFile<TaskOutcome>({ kind: 'output', output, ...getFigures() });
     } catch (thrown) {
-      if (thrown instanceof CancelledError) return { kind: 'cancelled', ...figures() };
-      if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail(), ...figures() };
-      if (isOutOfMemory(thrown)) return { kind: 'refused', error: createMemoryError(thrown), ...figures() };
-      if (isFull(thrown)) return { kind: 'refused', error: diskFull(thrown as Error), ...figures() };
+      if (thrown instanceof CancelledError) return { kind: 'cancelled', ...getFigures() };
+      if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail(), ...getFigures() };
+      if (isOutOfMemory(thrown)) return { kind: 'refused', error: createMemoryError(thrown), ...getFigures() };
+      if (isFull(thrown)) return { kind: 'refused', error: createDiskFullError(thrown as Error), ...getFigures() };
       const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
-      return { kind: 'threw', stack, ...figures() };
+      return { kind: 'threw', stack, ...getFigures() };
     }
   };
 }
@@ -72,7 +72,7 @@ function isOutOfMemory(thrown: unknown): thrown is RangeError {
   );
 }
 
-function diskFull({ message }: Error): ErrorDetail {
+function createDiskFullError({ message }: Error): ErrorDetail {
   return { code: 'STORAGE_FULL', message, detail: null };
 }
 

@@ -37,10 +37,10 @@ interface StartMeasurement {
 }
 
 const results = new Map<string, StartMeasurement[]>(Object.keys(START_MODES).map((way) => [way, []]));
-for (let turn = 0; turn < TURNS; turn++) {
+for (let turnNumber = 0; turnNumber < TURNS; turnNumber++) {
   for (const [way, command] of Object.entries(START_MODES)) {
-    const idleMs = turn === TURNS - 1 ? IDLE_MS : SETTLED_MS;
-    console.log(`turn ${turn + 1} of ${TURNS}: ${way}, left alone for ${idleMs / 1000} s`);
+    const idleMs = turnNumber === TURNS - 1 ? IDLE_MS : SETTLED_MS;
+    console.log(`turn ${turnNumber + 1} of ${TURNS}: ${way}, left alone for ${idleMs / 1000} s`);
     results.get(way)!.push(await measureStart(command, idleMs));
   }
 }
@@ -73,9 +73,9 @@ async function measureStart(
   for await (const chunk of child.stdout.setEncoding('utf8'))
     if ((text += chunk as string).includes('listening on')) break;
   const wall = performance.now() - begun;
-  const processor = sum(child.pid!, ticksOf) * TICK_MS;
+  const processor = sum(child.pid!, readTicks) * TICK_MS;
   await sleep(idleMs);
-  const resident = sum(child.pid!, residentOf);
+  const resident = sum(child.pid!, readResident);
   child.kill('SIGTERM');
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   await rm(home, { recursive: true, force: true });
@@ -90,13 +90,13 @@ function sum(pid: number, of: (pid: number) => number): number {
   return children.reduce((total, child) => total + sum(child, of), of(pid));
 }
 
-function ticksOf(pid: number): number {
+function readTicks(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
     .split(' ');
   return Number(fields[11]) + Number(fields[12]);
 }
 
-function residentOf(pid: number): number {
+function readResident(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 }

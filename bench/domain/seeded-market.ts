@@ -15,20 +15,20 @@ export function createSeededMarket(
   const last = all.findLastIndex((day) => day <= LAST_DAY);
   const dates = all.slice(last - sessions + 1, last + 1);
   let state = 0x9e3779b9;
-  const random = (): number => {
+  const drawRandom = (): number => {
     state = (state + 0x6d2b79f5) | 0;
     let t = Math.imul(state ^ (state >>> 15), 1 | state);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
-  const price = Float64Array.from({ length: names }, () => 20 + 180 * random());
-  const shares = Float64Array.from({ length: names }, () => Math.round(1e6 * Math.exp(4 * random())));
+  const price = Float64Array.from({ length: names }, () => 20 + 180 * drawRandom());
+  const shares = Float64Array.from({ length: names }, () => Math.round(1e6 * Math.exp(4 * drawRandom())));
   const close = new Float64Array(sessions * names);
   const outstanding = new Float64Array(sessions * names);
   for (let t = 0; t < sessions; t++) {
     for (let i = 0; i < names; i++) {
-      price[i]! *= 1 + 0.0003 + 0.05 * (random() - 0.5);
+      price[i]! *= 1 + 0.0003 + 0.05 * (drawRandom() - 0.5);
       close[t * names + i] = Math.max(1, Math.round(price[i]! * 100) / 100);
       outstanding[t * names + i] = shares[i]!;
     }

@@ -8,7 +8,7 @@ import { formatDay } from '#domain/time/days.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
-import { send, WORKS, type SharedMarket, type Work } from './peers/works.js';
+import { send, WORKS, type SharedMarket, type ComparedWork } from './peers/works.js';
 import { waitForIdle, startService, readServiceThreads, type RunningService } from './service.js';
 
 /**
@@ -27,32 +27,37 @@ interface Cost {
   readonly threads: number;
 }
 
-const works = ['backtest, quarterly', 'risk model', 'frontier'].map((name) =>
+const timedWorks = ['backtest, quarterly', 'risk model', 'frontier'].map((name) =>
   WORKS.find((work) => work.name.startsWith(name))!,
 );
 const folder = await mkdtemp(join(tmpdir(), 'bench-circumstances-'));
 let service = await startService(['--data-roots', folder]);
 try {
   const market = await serveMarket(service);
-  for (const work of works) await work.prepare(service, market);
-  const firsts = works.map((): Cost[] => []);
+  for (const work of timedWorks) await work.prepare(service, market);
+  const firsts = timedWorks.map((): Cost[] => []);
   for (let start = 0; start < STARTS; start++)
-    for (const [k, work] of works.entries()) {
+    for (const [k, work] of timedWorks.entries()) {
       service = await service.restart();
       await sleep(STARTED_MS);
-      firsts[k]!.push(await costOf(work, market, -1 - start));
+      firsts[k]!.push(await measureCost(work, market, -1 - start));
     }
-  for (const work of works) for (let turn = 0; turn < LATER_REQUESTS; turn++) await costOf(work, market, turn);
+  for (const work of timedWorks)
+    for (let turn = 0; turn < LATER_REQUESTS; turn++) await measureCost(work, market, turn);
   console.log(`${'clock, ms, medians'.padEnd(56)}  later  first  ratio  busy  ratio  threads: later  first  ratio`);
-  for (const [k, work] of works.entries()) {
+  for (const [k, work] of timedWorks.entries()) {
     const [quiet, busy]: [Cost[], Cost[]] = [[], []];
     for (let turn = 0; turn < LATER_REQUESTS; turn++) {
-      quiet.push(await costOf(work, market, LATER_REQUESTS + 2 * turn));
-      busy.push(await runDuringLoad(() => costOf(work, market, LATER_REQUESTS + 2 * turn + 1)));
+      quiet.push(await measureCost(work, market, LATER_REQUESTS + 2 * turn));
+      busy.push(await runDuringLoad(() => measureCost(work, market, LATER_REQUESTS + 2 * turn + 1)));
     }
-    const median = (costs: readonly Cost[], of: keyof Cost) => computeMedian(costs.map((cost) => cost[of]));
-    const [later, first, beside] = [median(quiet, 'clock'), median(firsts[k]!, 'clock'), median(busy, 'clock')];
-    const [laterThreads, firstThreads] = [median(quiet, 'threads'), median(firsts[k]!, 'threads')];
+    const findMedian = (costs: readonly Cost[], of: keyof Cost) => computeMedian(costs.map((cost) => cost[of]));
+    const [later, first, beside] = [
+      findMedian(quiet, 'clock'),
+      findMedian(firsts[k]!, 'clock'),
+      findMedian(busy, 'clock'),
+    ];
+    const [laterThreads, firstThreads] = [findMedian(quiet, 'threads'), findMedian(firsts[k]!, 'threads')];
     const cells = [later, first, first / later, beside, beside / later];
     cells.push(laterThreads, firstThreads, firstThreads / laterThreads);
     console.log(
@@ -76,7 +81,7 @@ async function serveMarket(of: RunningService): Promise<SharedMarket> {
   return { folder, ...size, dates: Array.from(market.dates, formatDay) };
 }
 
-async function costOf(work: Work, market: SharedMarket, turn: number): Promise<Cost> {
+async function measureCost(work: ComparedWork, market: SharedMarket, turn: number): Promise<Cost> {
   await work.vary?.(service, market, turn);
   const [before, begin] = [readServiceThreads(service), performance.now()];
   await work.run(service);

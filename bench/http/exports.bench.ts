@@ -24,10 +24,10 @@ try {
   const rounds = FORMATS.map((format) => ({ format, seen: [] as ExportMeasurement[] }));
   for (let round = 0; round < ROUNDS; round++) for (const { format, seen } of rounds) seen.push(await measure(format));
   for (const { format, seen } of rounds) {
-    const of = (value: (one: ExportMeasurement) => number): number => computeMedian(seen.map(value));
-    const granted = of(({ bytes, clock, queued }) => bytes / (clock - queued) / 1000);
+    const computeMedianOf = (value: (one: ExportMeasurement) => number): number => computeMedian(seen.map(value));
+    const granted = computeMedianOf(({ bytes, clock, queued }) => bytes / (clock - queued) / 1000);
     console.log(
-      `${format}: ${(seen[0]!.bytes / 1e6).toFixed(1)} MB; MB a second: ${of(({ bytes, clock }) => bytes / clock / 1000).toFixed(0)} by the clock, ${granted.toFixed(0)} without the run queue, ${of(({ bytes, time }) => bytes / time / 1000).toFixed(0)} by processor time; clock ${of(({ clock }) => clock).toFixed(0)} ms, of these queued ${of(({ queued }) => queued).toFixed(0)} ms, processor ${of(({ time }) => time).toFixed(0)} ms`,
+      `${format}: ${(seen[0]!.bytes / 1e6).toFixed(1)} MB; MB a second: ${computeMedianOf(({ bytes, clock }) => bytes / clock / 1000).toFixed(0)} by the clock, ${granted.toFixed(0)} without the run queue, ${computeMedianOf(({ bytes, time }) => bytes / time / 1000).toFixed(0)} by processor time; clock ${computeMedianOf(({ clock }) => clock).toFixed(0)} ms, of these queued ${computeMedianOf(({ queued }) => queued).toFixed(0)} ms, processor ${computeMedianOf(({ time }) => time).toFixed(0)} ms`,
     );
     if (format === 'parquet' && granted < LIMIT) process.exitCode = 1;
   }

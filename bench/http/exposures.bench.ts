@@ -44,11 +44,11 @@ try {
   for (const [what, query] of KINDS) {
     service = await service.restart();
     await waitForMarket();
-    const fresh = await timeOf(query, 0);
+    const fresh = await measureTime(query, 0);
     service = await service.restart();
     await waitForIdle(service);
     const answers = [];
-    for (let round = 0; round < ROUNDS; round++) answers.push(await timeOf(query, round));
+    for (let round = 0; round < ROUNDS; round++) answers.push(await measureTime(query, round));
     const [first, ...later] = answers;
     const [time, clock] = [
       computeMedian(later.map((answer) => answer.time)),
@@ -81,7 +81,7 @@ interface ResponseMeasurement {
   readonly bytes: number;
 }
 
-async function timeOf(query: string, round: number): Promise<ResponseMeasurement> {
+async function measureTime(query: string, round: number): Promise<ResponseMeasurement> {
   const before = readProcessorTime(service);
   const begin = performance.now();
   const answer = await fetch(`${service.url}/analytics/BIG/exposures?${query}&start=2000-01-${10 + round}`);

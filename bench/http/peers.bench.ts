@@ -15,7 +15,7 @@ import {
 } from './service.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { readNumber } from '../variables.js';
-import { measurePeer, measureService, send, type SharedMarket, type Work } from './peers/works.js';
+import { measurePeer, measureService, send, type SharedMarket, type ComparedWork } from './peers/works.js';
 import { WORKS } from './peers/works.js';
 
 /**
@@ -73,7 +73,12 @@ async function compareAll(service: RunningService, peer: PythonPeer, market: Sha
   }
 }
 
-async function compare(work: Work, service: RunningService, peer: PythonPeer, market: SharedMarket): Promise<void> {
+async function compare(
+  work: ComparedWork,
+  service: RunningService,
+  peer: PythonPeer,
+  market: SharedMarket,
+): Promise<void> {
   const request = await work.prepare(service, market);
   const ours: Measurement[] = [];
   const theirs: Measurement[] = [];
@@ -103,14 +108,14 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
  * Returns the verdict on the ratio and on the goals of processor and wall-clock time, which hold on free cores; marks
  * exceeded limits.
  */
-function formatVerdict({ limit, goal }: Work, ratio: number, done: readonly Measurement[]): string {
+function formatVerdict({ limit, goal }: ComparedWork, ratio: number, done: readonly Measurement[]): string {
   const compareToLimit = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
   return [
     ...(limit === null ? [] : [`ratio ${compareToLimit(limit, ratio)}`]),
     ...(goal?.processor === undefined
       ? []
-      : [`processor ${compareToLimit(goal.processor, medianOf(done, 'processor'))}`]),
-    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, medianOf(done, 'wall'))}`]),
+      : [`processor ${compareToLimit(goal.processor, findMedian(done, 'processor'))}`]),
+    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, findMedian(done, 'wall'))}`]),
   ].join(', ');
 }
 
@@ -122,7 +127,7 @@ async function runReversed([first, second]: readonly [() => Promise<Measurement>
   return [b, await first()];
 }
 
-function assertAgreement({ name, tolerance }: Work, ours: Measurement, theirs: Measurement): void {
+function assertAgreement({ name, tolerance }: ComparedWork, ours: Measurement, theirs: Measurement): void {
   if (ours.answer.length !== theirs.answer.length)
     throw new Error(`${name}: ${ours.answer.length} numbers here, ${theirs.answer.length} by the peer`);
   ours.answer.forEach((value, i) => {
@@ -133,10 +138,10 @@ function assertAgreement({ name, tolerance }: Work, ours: Measurement, theirs: M
 }
 
 function formatCell(done: readonly Measurement[]): string {
-  const formatMedian = (of: 'processor' | 'wall'): string => medianOf(done, of).toFixed(0).padStart(6);
+  const formatMedian = (of: 'processor' | 'wall'): string => findMedian(done, of).toFixed(0).padStart(6);
   return `${formatMedian('processor')} (${formatMedian('wall')})`;
 }
 
-function medianOf(done: readonly Measurement[], of: 'processor' | 'wall'): number {
+function findMedian(done: readonly Measurement[], of: 'processor' | 'wall'): number {
   return computeMedian(done.map((each) => each[of]));
 }

@@ -54,14 +54,14 @@ async function prepare(service: RunningService): Promise<void> {
 }
 
 async function compare(service: RunningService, path: string, goal: number): Promise<void> {
-  const sides = [sideOf(service.url + path, service.pid)];
+  const sides = [createSide(service.url + path, service.pid)];
   const answer = await fetch(service.url + path);
   const body = await answer.text();
   const bares = [
     await startBare(body, listSentHeaders(answer.headers)),
     await startBare(body, createContentHeaders(body)),
   ];
-  for (const { url, child } of bares) sides.push(sideOf(url, child.pid!));
+  for (const { url, child } of bares) sides.push(createSide(url, child.pid!));
   for (const { url } of sides) await load(url, { seconds: WARM_SECONDS });
   for (let turn = 0; turn < TURNS; turn++)
     for (const { url, pid, times, counts } of turn % 2 === 0 ? sides : sides.toReversed()) {
@@ -73,9 +73,9 @@ async function compare(service: RunningService, path: string, goal: number): Pro
   for (const { child } of bares) child.kill();
   const [ours, same, short] = sides as [Side, Side, Side];
   console.log(
-    `${path.padEnd(14)} ${rateOf(ours)} a second, goal ${goal}, event loop ${computeMedian(ours.times).toFixed(1)} us a request; ` +
-      `bare node:http with these headers ${rateOf(same)}: 1 in ${formatRatios(computeRateRatios(ours, same))}, ` +
-      `event loop ${formatRatios(computeTimeRatios(ours, same))} of it; with a short head ${rateOf(short)}: ` +
+    `${path.padEnd(14)} ${computeRate(ours)} a second, goal ${goal}, event loop ${computeMedian(ours.times).toFixed(1)} us a request; ` +
+      `bare node:http with these headers ${computeRate(same)}: 1 in ${formatRatios(computeRateRatios(ours, same))}, ` +
+      `event loop ${formatRatios(computeTimeRatios(ours, same))} of it; with a short head ${computeRate(short)}: ` +
       `1 in ${formatRatios(computeRateRatios(ours, short))}, event loop ${formatRatios(computeTimeRatios(ours, short))} of it`,
   );
 }
@@ -88,11 +88,11 @@ interface Side {
   readonly counts: number[];
 }
 
-function sideOf(url: string, pid: number): Side {
+function createSide(url: string, pid: number): Side {
   return { url, pid, times: [], counts: [] };
 }
 
-function rateOf({ counts }: Side): number {
+function computeRate({ counts }: Side): number {
   return Math.round(computeMedian(counts) / SECONDS);
 }
 
@@ -118,13 +118,13 @@ function createContentHeaders(body: string): Record<string, string> {
 /** Keeps both workers busy with consecutive jobs while requests arrive at a rate that the event loop can sustain. */
 async function loadWhileBusy(service: RunningService): Promise<void> {
   const over = new AbortController();
-  const work = async (id: string): Promise<void> => {
+  const submitRepeatedly = async (id: string): Promise<void> => {
     while (!over.signal.aborted) {
       await send(service, 'POST', `/analytics/${id}/backtest`, {});
       await waitForJob(service, `backtest:${id}`);
     }
   };
-  const busy = ['I0', 'I1'].map(work);
+  const busy = ['I0', 'I1'].map(submitRepeatedly);
   const { p50, p99 } = await load(`${service.url}/health/live`, { seconds: BUSY_SECONDS, rate: RATE });
   over.abort();
   await Promise.all(busy);

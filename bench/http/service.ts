@@ -129,10 +129,10 @@ export async function waitForJob({ url }: Pick<RunningService, 'url'>, jobId: st
 
 /** Returns the memory that the service uses now, and its peak from now on, in MiB. */
 export function watchMemory({ pid }: RunningService): { readonly held: number; peak(): number } {
-  const of = (line: 'VmRSS' | 'VmHWM'): number =>
+  const readKibibytes = (line: 'VmRSS' | 'VmHWM'): number =>
     Number(new RegExp(`${line}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
   writeFileSync(`/proc/${pid}/clear_refs`, '5'); // resets the peak
-  return { held: of('VmRSS'), peak: () => of('VmHWM') };
+  return { held: readKibibytes('VmRSS'), peak: () => readKibibytes('VmHWM') };
 }
 
 /** Result of one side: times in ms, and the numbers on which both sides must agree. */

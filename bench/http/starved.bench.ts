@@ -131,12 +131,12 @@ async function inspectDuringBombs(): Promise<void> {
 function watchMemory(): { stop(): number } {
   let most = 0;
   const timer = setInterval(() => {
-    for (const pid of descendantsOf(service.pid)) most = Math.max(most, residentOf(pid));
+    for (const pid of listDescendants(service.pid)) most = Math.max(most, readResident(pid));
   }, 200);
   return { stop: () => (clearInterval(timer), Math.round(most / 1024)) };
 }
 
-function descendantsOf(pid: number): number[] {
+function listDescendants(pid: number): number[] {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((task) => {
     try {
       return readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
@@ -146,14 +146,14 @@ function descendantsOf(pid: number): number[] {
   });
   return children.flatMap((child) => {
     try {
-      return [child, ...descendantsOf(child)];
+      return [child, ...listDescendants(child)];
     } catch {
       return []; // the process has ended
     }
   });
 }
 
-function residentOf(pid: number): number {
+function readResident(pid: number): number {
   try {
     return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
   } catch {
@@ -189,7 +189,7 @@ function openStream(client: Client): Promise<{ readonly status: number; readonly
 async function load(requests: number): Promise<number[]> {
   const times: number[] = [];
   let left = requests;
-  const client = async (n: number): Promise<void> => {
+  const runClient = async (n: number): Promise<void> => {
     while (left-- > 0) {
       const began = performance.now();
       const isWrite = left % 4 === 0;
@@ -202,6 +202,6 @@ async function load(requests: number): Promise<number[]> {
       times.push(performance.now() - began);
     }
   };
-  await Promise.all(Array.from({ length: CONNECTIONS }, (_, n) => client(n)));
+  await Promise.all(Array.from({ length: CONNECTIONS }, (_, n) => runClient(n)));
   return times;
 }

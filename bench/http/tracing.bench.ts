@@ -172,8 +172,8 @@ function report(what: string, way: TracingMode, other: TracingMode): number {
     .toSorted((a, b) => a - b);
   // Ranks of the order statistics that enclose the median, by the normal approximation of the binomial.
   const half = 0.98 * Math.sqrt(ratios.length);
-  const at = (rank: number): number => ratios[Math.min(Math.max(Math.round(rank), 0), ratios.length - 1)]!;
-  const [low, high] = [at(ratios.length / 2 - half - 1), at(ratios.length / 2 + half)];
+  const getAtRank = (rank: number): number => ratios[Math.min(Math.max(Math.round(rank), 0), ratios.length - 1)]!;
+  const [low, high] = [getAtRank(ratios.length / 2 - half - 1), getAtRank(ratios.length / 2 + half)];
   const middle = computeMedian(ratios);
   const interval = `${low.toFixed(4)} to ${high.toFixed(4)}`;
   console.log(`${what.padEnd(54)} ${middle.toFixed(4)} (${interval}), ${ratios.length} pairs`);

@@ -77,10 +77,10 @@ function fillArray(length: number): number {
 
 function compare(label: string, work: (kernels: KernelExports) => void): void {
   const least = sides.map(() => Infinity);
-  const repeats = Math.ceil(2 / Math.max(0.01, millisecondsOf(plain, work, 1))); // at least two milliseconds per turn
+  const repeats = Math.ceil(2 / Math.max(0.01, measureMilliseconds(plain, work, 1))); // at least two milliseconds per turn
   for (let turn = 0; turn < TURNS; turn++)
     sides.forEach(([, kernels], side) => {
-      least[side] = Math.min(least[side]!, millisecondsOf(kernels, work, repeats));
+      least[side] = Math.min(least[side]!, measureMilliseconds(kernels, work, repeats));
     });
   const cells = sides.map(
     ([name], side) => `${name} ${least[side]!.toPrecision(3)} ms (${(least[side]! / least[0]!).toFixed(2)})`,
@@ -88,7 +88,7 @@ function compare(label: string, work: (kernels: KernelExports) => void): void {
   console.log(`${label.padEnd(28)} ${cells.join('   ')}`);
 }
 
-function millisecondsOf(kernels: KernelExports, work: (kernels: KernelExports) => void, repeats: number): number {
+function measureMilliseconds(kernels: KernelExports, work: (kernels: KernelExports) => void, repeats: number): number {
   const mark = arena.mark();
   const begin = process.cpuUsage();
   for (let repeat = 0; repeat < repeats; repeat++) {

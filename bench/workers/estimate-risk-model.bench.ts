@@ -41,7 +41,7 @@ for (const [assets, observations] of [
   [500, 756],
 ] as const) {
   const market = createRandomMarket(Math.ceil(1.2 * assets), observations + 1);
-  const task = taskOf(market, assets);
+  const task = createTask(market, assets);
   const before = process.memoryUsage.rss();
   const times: number[] = [];
   let matrices = Number.NaN;
@@ -66,9 +66,9 @@ interface EstimateMeasurement {
 }
 
 /** Returns the risk model task of the first securities of a market. */
-function taskOf(market: MarketData, assets: number): () => Promise<EstimateMeasurement> {
+function createTask(market: MarketData, assets: number): () => Promise<EstimateMeasurement> {
   const handle = shareMarket(market);
-  const identifiers = Array.from({ length: assets }, (_, i) => nameOf(i));
+  const identifiers = Array.from({ length: assets }, (_, i) => formatName(i));
   const request = RiskModelRequest.parse({ identifiers });
   const input = { market: handle, universe: { kind: 'names', identifiers }, request } as const;
   return async () => {
@@ -112,7 +112,7 @@ async function compare(
   );
 }
 
-function nameOf(i: number): string {
+function formatName(i: number): string {
   return `N${String(i).padStart(5, '0')}`;
 }
 
@@ -124,7 +124,7 @@ function createRandomMarket(names: number, days: number): MarketData {
     datasetId: `bench-${names}`,
     contentHash: '',
     adjustment: 'none',
-    identifiers: Array.from({ length: names }, (_, i) => nameOf(i)),
+    identifiers: Array.from({ length: names }, (_, i) => formatName(i)),
     dates: Int32Array.from({ length: days }, (_, t) => MONDAY + 7 * Math.floor(t / 5) + (t % 5)),
     fields: new Map([['CLOSE', close]]),
     reference: { columns: [], rows: new Map() },

@@ -12,7 +12,7 @@ import { assert } from '../assert.js';
  * @cost     n^3 / 6 multiply-adds, n square roots; no scratch.
  * @source   Golub & Van Loan (2013), Matrix Computations, 4th ed., section 4.2.
  */
-export function cholesky(a: Float64Array, n: number): number {
+export function factorCholesky(a: Float64Array, n: number): number {
   assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
   for (let i = 0; i < n; i++) {
     for (let j = 0; j < i; j++) a[i * n + j] = (a[i * n + j]! - multiplyRows(a, i * n, j * n, j)) / a[j * n + j]!;

@@ -10,7 +10,7 @@ import { assert } from '../assert.js';
  * @cost       Two passes over the panel.
  * @source     Definition; bit-identical to `centreColumns` with factors of 1 on every engine.
  */
-export function columnDeviations(x: Float64Array, out: Float64Array): void {
+export function computeColumnDeviations(x: Float64Array, out: Float64Array): void {
   const columns = out.length;
   const rows = assertColumns(x, out);
   const means = new Float64Array(columns);

@@ -1,4 +1,4 @@
-import type { symmetricEigenvalues } from './symmetric-eigen.js';
+import type { computeSymmetricEigenvalues } from './symmetric-eigen.js';
 
 /** Smallest and largest eigenvalue of a symmetric matrix. */
 export interface EigenvalueRange {
@@ -19,7 +19,7 @@ export interface EigenvalueRange {
  * @source       Definition.
  */
 export function findEigenvalueRange(
-  solve: typeof symmetricEigenvalues,
+  solve: typeof computeSymmetricEigenvalues,
   a: Float64Array,
   n: number,
 ): EigenvalueRange | undefined {

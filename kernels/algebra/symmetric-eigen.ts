@@ -24,7 +24,7 @@ const NEGLIGIBLE_ENTRY = 2 ** -900;
  * @source         Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred2); Bowdler et al. (1968),
  *                 11, 293-306 (tql2).
  */
-export function symmetricEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
+export function decomposeSymmetric(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
   assertEigen(a, n, values);
   assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
   const scale = computeScale(a);
@@ -55,13 +55,13 @@ export function symmetricEigen(a: Float64Array, n: number, values: Float64Array,
  *                 bit-identical to those of `symmetricEigen` for any count.
  * @source         Definition.
  */
-export function largestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
-  return copyLargest(symmetricEigen, a, n, values, vectors);
+export function computeLargestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
+  return copyLargest(decomposeSymmetric, a, n, values, vectors);
 }
 
 /** Copies the largest eigenvalues and their eigenvectors from the result of a full `symmetricEigen`. */
 export function copyLargest(
-  solve: typeof symmetricEigen,
+  solve: typeof decomposeSymmetric,
   a: Float64Array,
   n: number,
   values: Float64Array,
@@ -97,7 +97,7 @@ export function assertLargest(a: Float64Array, n: number, values: Float64Array, 
  * @source        Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred1); Bowdler et al. (1968),
  *                11, 293-306 (tql1).
  */
-export function symmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean {
+export function computeSymmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean {
   assertEigen(a, n, values);
   const scale = computeScale(a);
   if (Number.isNaN(scale)) return (values.fill(scale), false);

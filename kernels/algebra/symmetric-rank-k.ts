@@ -12,7 +12,7 @@ import { mirrorUpper } from './mirror-upper.js';
  * @cost           rows * columns^2 / 2 multiply-adds; no scratch.
  * @source         Dongarra et al. (1990), A set of level 3 basic linear algebra subprograms, ACM TOMS 16(1), SYRK.
  */
-export function symmetricRankK(x: Float64Array, columns: number, out: Float64Array): void {
+export function computeSymmetricRankK(x: Float64Array, columns: number, out: Float64Array): void {
   const rows = x.length / columns;
   assert(columns >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${columns} columns`);
   assert(out.length === columns * columns, `out: ${out.length} values for ${columns} columns`);

@@ -3,7 +3,7 @@ import type { Arena } from './arena.js';
 import type { KernelExports } from './wasm-exports.js';
 
 /** First digits of the SHA-256 of the result of each trial on the WebAssembly kernels; equal on every machine. */
-const HASHES: Readonly<Record<string, string>> = {
+const EXPECTED_HASHES: Readonly<Record<string, string>> = {
   "X'X": 'dbb0b2fdcda7a69b',
   products: 'abbeda548565efe6',
   Cholesky: 'ae779f004e5dc035',
@@ -22,7 +22,7 @@ export function testBits(kernels: KernelExports, arena: Arena): void {
     const bytes = new Uint8Array(arena.memory.buffer, address, length * BYTES);
     const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
     arena.release(mark);
-    if (hash !== HASHES[kernel]) throw new Error(`the bits of its ${kernel} are not those of wasm: ${hash}`);
+    if (hash !== EXPECTED_HASHES[kernel]) throw new Error(`the bits of its ${kernel} are not those of wasm: ${hash}`);
   }
 }
 

@@ -10,15 +10,15 @@ const require = createRequire(import.meta.url);
  * Instruction sets, best first: the suffix of function names, the readable name, and the bit in the result of
  * `sets_here`.
  */
-const SETS = [
+const INSTRUCTION_SETS = [
   { set: 'avx512', name: 'AVX-512', bit: 2 },
   { set: 'avx2', name: 'AVX2', bit: 1 },
   { set: 'neon', name: 'NEON', bit: 4 },
 ] as const;
-export type NativeSet = (typeof SETS)[number]['set'];
+export type NativeSet = (typeof INSTRUCTION_SETS)[number]['set'];
 
 /** Minimum number of multiply-adds for which a native kernel is faster, including the cost of the call. */
-const WORTH_MIN = 8_192;
+const NATIVE_WORK_MIN = 8_192;
 
 /** Kernels that work on any memory. Another thread opens the same kernels by their instruction set, `set`. */
 export interface NativeKernels {
@@ -36,7 +36,7 @@ export interface NativeKernels {
 export function listNativeSets(): readonly NativeSet[] {
   const here = openLibrary().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C match the types.
   const bits = here();
-  return SETS.filter(({ bit }) => (bits & bit) !== 0).map(({ set }) => set);
+  return INSTRUCTION_SETS.filter(({ bit }) => (bits & bit) !== 0).map(({ set }) => set);
 }
 
 /**
@@ -48,8 +48,8 @@ export function openNativeKernels(set: NativeSet | undefined = listNativeSets()[
   const functions = declareFunctions(set);
   return {
     set,
-    name: SETS.find((entry) => entry.set === set)!.name,
-    instantiate(module, memory, worth = WORTH_MIN) {
+    name: INSTRUCTION_SETS.find((entry) => entry.set === set)!.name,
+    instantiate(module, memory, worth = NATIVE_WORK_MIN) {
       const base = functions.addressOf(new Uint8Array(memory.buffer)); // Shared memory grows in place, so its base address remains valid.
       const native = createImports(functions, base);
       const { exports } = new WebAssembly.Instance(module, createKernelImports(memory, native));
@@ -68,10 +68,10 @@ interface LibraryFunctions extends NativeImports {
 
 type Library = import('koffi').LibraryHandle;
 
-let opened: Library | undefined;
+let openedLibrary: Library | undefined;
 
 function openLibrary(): Library {
-  return (opened ??= loadLibrary());
+  return (openedLibrary ??= loadLibrary());
 }
 
 /** Loads the library. @throws Error with the reason if there is no library */
@@ -120,19 +120,19 @@ function declareFunctions(set: NativeSet): LibraryFunctions {
   const from = openLibrary();
   const declareKernel = <F>(name: string, result: string, parameters: readonly string[]): F =>
     from.func(name, result, [...parameters]) as unknown as F; // The prototypes in C match the types.
-  const kernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
+  const bindKernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
     declareKernel(`${name}_${set}`, result, parameters);
   return {
     addressOf: declareKernel('address_of', POINTER, ['void *']),
-    productScratch: kernel('product_scratch', 'int64_t'),
+    productScratch: bindKernel('product_scratch', 'int64_t'),
     product: declareKernel(`product_${set}`, 'void', PRODUCT),
-    symmetricRankK: kernel('symmetric_rank_k', 'void', POINTER, 'int', 'int', POINTER, POINTER),
-    packSlab: kernel('pack_slab', 'void', POINTER, 'int', 'int', 'int', POINTER),
-    addSlabGroup: kernel('add_slab_group', 'void', 'int', 'int', POINTER, 'int', 'int', POINTER),
-    cholesky: kernel('cholesky', 'int', POINTER, 'int', POINTER),
-    solveLower: kernel('solve_lower', 'void', POINTER, 'int', POINTER, 'int', POINTER),
-    solveLowerTransposed: kernel('solve_lower_transposed', 'void', POINTER, 'int', POINTER, 'int', POINTER),
-    symvRows: kernel('symv_rows', 'void', POINTER, 'int', STRIDE, POINTER, POINTER, 'int', 'int'),
+    symmetricRankK: bindKernel('symmetric_rank_k', 'void', POINTER, 'int', 'int', POINTER, POINTER),
+    packSlab: bindKernel('pack_slab', 'void', POINTER, 'int', 'int', 'int', POINTER),
+    addSlabGroup: bindKernel('add_slab_group', 'void', 'int', 'int', POINTER, 'int', 'int', POINTER),
+    cholesky: bindKernel('cholesky', 'int', POINTER, 'int', POINTER),
+    solveLower: bindKernel('solve_lower', 'void', POINTER, 'int', POINTER, 'int', POINTER),
+    solveLowerTransposed: bindKernel('solve_lower_transposed', 'void', POINTER, 'int', POINTER, 'int', POINTER),
+    symvRows: bindKernel('symv_rows', 'void', POINTER, 'int', STRIDE, POINTER, POINTER, 'int', 'int'),
   };
 }
 

@@ -27,11 +27,11 @@ const BATCH = 512;
 
 const PAGE_BYTES = 65_536;
 /** The first page holds the constants of the module. */
-const POWERS_AT = PAGE_BYTES;
-const VALUES_AT = 2 * PAGE_BYTES;
-const WINDOW_AT = 3 * PAGE_BYTES;
+const POWERS_OFFSET = PAGE_BYTES;
+const VALUES_OFFSET = 2 * PAGE_BYTES;
+const WINDOW_OFFSET = 3 * PAGE_BYTES;
 /** The page after the window receives text that is copied beyond the end of the window. */
-const TABLE_AT = WINDOW_AT + WINDOW_BYTES + PAGE_BYTES;
+const TABLE_OFFSET = WINDOW_OFFSET + WINDOW_BYTES + PAGE_BYTES;
 
 /** Function that receives a full window of text. */
 export type Drain = (text: Uint8Array) => void;
@@ -70,38 +70,38 @@ interface Exports {
  * @cost about 50 ns per number
  */
 export function createNumberText(): NumberText {
-  const pages = Math.ceil((TABLE_AT + TABLE_BYTES) / PAGE_BYTES);
+  const pages = Math.ceil((TABLE_OFFSET + TABLE_BYTES) / PAGE_BYTES);
   const memory = new WebAssembly.Memory({ initial: pages, maximum: 32_767, shared: true });
   const { exports } = new WebAssembly.Instance(compileKernelModule(), createKernelImports(memory));
   const { writeNumber, writeNumbers, writeTable } = exports as unknown as Exports; // Built from kernels/wasm/number-text.ts.
-  new BigUint64Array(memory.buffer, POWERS_AT).set(computePowersOfTen());
+  new BigUint64Array(memory.buffer, POWERS_OFFSET).set(computePowersOfTen());
   const all = new Uint8Array(memory.buffer);
-  const input = new Float64Array(memory.buffer, VALUES_AT, BATCH);
-  const end = WINDOW_AT + WINDOW_BYTES;
-  let at = WINDOW_AT;
+  const input = new Float64Array(memory.buffer, VALUES_OFFSET, BATCH);
+  const end = WINDOW_OFFSET + WINDOW_BYTES;
+  let at = WINDOW_OFFSET;
   let drain: Drain = () => {};
 
   function flush(): void {
-    if (at > WINDOW_AT) drain(all.subarray(WINDOW_AT, at));
-    at = WINDOW_AT;
+    if (at > WINDOW_OFFSET) drain(all.subarray(WINDOW_OFFSET, at));
+    at = WINDOW_OFFSET;
   }
 
   /** Drains whole words, so that later writes to shared memory are copied by words instead of bytes. */
   function drainWords(): void {
     const border = at - (at % WORD_BYTES);
-    if (border > WINDOW_AT) drain(all.subarray(WINDOW_AT, border));
-    all.copyWithin(WINDOW_AT, border, at);
-    at -= border - WINDOW_AT;
+    if (border > WINDOW_OFFSET) drain(all.subarray(WINDOW_OFFSET, border));
+    all.copyWithin(WINDOW_OFFSET, border, at);
+    at -= border - WINDOW_OFFSET;
   }
 
-  const place = { tableAt: TABLE_AT, powersAt: POWERS_AT, end, windowBytes: WINDOW_BYTES };
+  const place = { tableAt: TABLE_OFFSET, powersAt: POWERS_OFFSET, end, windowBytes: WINDOW_BYTES };
   const moveTo = (next: number): void => void (at = next);
   return {
     table: createTableText({ memory: memory.buffer, ...place, at: () => at, moveTo, drainWords }, writeTable),
-    pending: () => at - WINDOW_AT,
+    pending: () => at - WINDOW_OFFSET,
     flush,
     begin(next) {
-      at = WINDOW_AT;
+      at = WINDOW_OFFSET;
       drain = next;
     },
     bytes(text) {
@@ -130,7 +130,7 @@ export function createNumberText(): NumberText {
     },
     number(value) {
       if (at + TEXT_BYTES_MAX > end) drainWords();
-      const next = writeNumber(value, at, POWERS_AT);
+      const next = writeNumber(value, at, POWERS_OFFSET);
       if (next === 0) return false;
       at = next;
       return true;
@@ -143,7 +143,7 @@ export function createNumberText(): NumberText {
         if (stop - start > SHORT_NUMBERS) input.set(values.subarray(start, stop));
         else for (let i = start; i < stop; i++) input[i - start] = values[i]!;
         if (start > from) all[at++] = 44;
-        const next = writeNumbers(VALUES_AT, stop - start, at, POWERS_AT);
+        const next = writeNumbers(VALUES_OFFSET, stop - start, at, POWERS_OFFSET);
         if (next === 0) return false;
         at = next;
       }

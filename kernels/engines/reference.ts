@@ -1,7 +1,7 @@
 import { centreColumns } from '../algebra/centre-columns.js';
 import { centreGroups } from '../algebra/centre-groups.js';
-import { cholesky } from '../algebra/cholesky.js';
-import { columnDeviations } from '../algebra/column-deviations.js';
+import { factorCholesky } from '../algebra/cholesky.js';
+import { computeColumnDeviations } from '../algebra/column-deviations.js';
 import { findEigenvalueRange } from '../algebra/eigenvalue-range.js';
 import { gemm } from '../algebra/gemm.js';
 import { gemv, gemvTransposed } from '../algebra/gemv.js';
@@ -9,13 +9,13 @@ import { rankOneUpdate } from '../algebra/rank-one-update.js';
 import { selectColumns } from '../algebra/select-columns.js';
 import { square } from '../algebra/square.js';
 import { sumSquaredRowSums } from '../algebra/squared-row-sums.js';
-import { largestEigen, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
-import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
+import { computeLargestEigen, decomposeSymmetric, computeSymmetricEigenvalues } from '../algebra/symmetric-eigen.js';
+import { computeSymmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { symv } from '../algebra/symv.js';
 import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
 import { simulatePaths } from '../simulation/simulate-paths.js';
-import { halvingChoices } from '../sums/halving-choices.js';
-import { pairwiseSum } from '../sums/pairwise-sum.js';
+import { computeHalvingChoices } from '../sums/halving-choices.js';
+import { computePairwiseSum } from '../sums/pairwise-sum.js';
 import { computeWeightedPercentiles } from '../sums/weighted-percentiles.js';
 import type { Engine } from './engine.js';
 
@@ -30,27 +30,27 @@ export const referenceEngine: Engine = {
   room: (length) => new Float64Array(length),
   scope: (work) => work(),
   bytes: () => 0,
-  symmetricRankK,
+  symmetricRankK: computeSymmetricRankK,
   gemm,
   gemv,
   gemvTransposed,
   symv,
-  cholesky,
+  cholesky: factorCholesky,
   solveLower,
   solveLowerTransposed,
-  symmetricEigenvalues,
-  eigenvalueRange: (a, n) => findEigenvalueRange(symmetricEigenvalues, a, n),
-  symmetricEigen,
-  largestEigen,
+  symmetricEigenvalues: computeSymmetricEigenvalues,
+  eigenvalueRange: (a, n) => findEigenvalueRange(computeSymmetricEigenvalues, a, n),
+  symmetricEigen: decomposeSymmetric,
+  largestEigen: computeLargestEigen,
   square,
   centreColumns,
   squaredRowSums: sumSquaredRowSums,
-  columnDeviations,
+  columnDeviations: computeColumnDeviations,
   selectColumns,
   centreGroups,
   rankOneUpdate,
-  pairwiseSum: (values) => pairwiseSum(values),
+  pairwiseSum: (values) => computePairwiseSum(values),
   weightedPercentiles: computeWeightedPercentiles,
-  halvingChoices,
+  halvingChoices: computeHalvingChoices,
   simulatePaths,
 };

@@ -18,7 +18,7 @@ const SLACK_BYTES = 8;
 
 /** Size of the memory of a table: kinds and marks, slots, texts. */
 export const TABLE_BYTES = 65_536 + TABLE_COLUMNS_MAX * SLOT_BYTES + TOKENS_BYTES + SLACK_BYTES;
-const MARKS_AT = 256;
+const MARKS_OFFSET = 256;
 const SLOTS_OFFSET = 65_536;
 const TOKENS_OFFSET = SLOTS_OFFSET + TABLE_COLUMNS_MAX * SLOT_BYTES;
 
@@ -87,7 +87,7 @@ export type WriteTable = (
 export function createTableText(window: TextWindow, writeTable: WriteTable): TableText {
   const { memory, tableAt, powersAt, end, windowBytes } = window;
   const kindBytes = new Uint8Array(memory, tableAt, TABLE_COLUMNS_MAX);
-  const marksAt = tableAt + MARKS_AT;
+  const marksAt = tableAt + MARKS_OFFSET;
   const places = new Int32Array(memory, marksAt, 5);
   const slotsAt = tableAt + SLOTS_OFFSET;
   const slots = Array.from({ length: TABLE_COLUMNS_MAX }, (_, c) => slotsAt + c * SLOT_BYTES);

@@ -31,13 +31,13 @@ const IDLE_MS = 10_000;
  * Maximum time to wait for a follower to start. Start takes tens of milliseconds; on a busier machine a follower would
  * not help either.
  */
-const MUSTER_MS = 1_000;
+const FOLLOWER_START_MS = 1_000;
 
 /** Maximum time from the end of a call until a follower waits for the next call. */
 const RETURN_MS = 5;
 
 /** Maximum size of an arena that waiting followers may keep in memory. They are dismissed if the arena is larger. */
-const KEPT_BYTES_MAX = 128 * 2 ** 20;
+const RETAINED_ARENA_BYTES_MAX = 128 * 2 ** 20;
 
 export interface TeamOptions {
   readonly arena: Arena;
@@ -90,7 +90,7 @@ export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
     try {
       return chosen.length === 0 ? work() : runWithFollowers(chosen, work);
     } finally {
-      if (arena.bytes() > KEPT_BYTES_MAX) {
+      if (arena.bytes() > RETAINED_ARENA_BYTES_MAX) {
         followers.forEach(dismiss);
         followers = [];
       }
@@ -104,7 +104,7 @@ export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
     gather(count, work) {
       removeEnded();
       startMissing(count - 1);
-      const deadline = performance.now() + MUSTER_MS;
+      const deadline = performance.now() + FOLLOWER_START_MS;
       const chosen = followers.slice(0, count - 1).filter((cells) => isChosen(cells, deadline));
       if (chosen.length === count - 1) return run(chosen, work);
       chosen.forEach(release);

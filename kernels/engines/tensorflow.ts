@@ -27,7 +27,7 @@ interface Tensor {
 }
 
 /** Number of paths compounded in one call: a few MB of growth factors. */
-const PATHS_TOGETHER = 2_048;
+const PATHS_PER_CALL = 2_048;
 
 /**
  * Packages that provide TensorFlow, the native one first, and the core package that the WebAssembly backend requires.
@@ -70,7 +70,7 @@ function createEngine(tf: TensorFlow, from: string, base: Engine): Engine {
     simulatePaths(request, tallies) {
       assertPaths(request, tallies);
       const draw = createPathDrawer(request);
-      for (let from = 0; from < tallies.finals.length; from += PATHS_TOGETHER)
+      for (let from = 0; from < tallies.finals.length; from += PATHS_PER_CALL)
         compoundPaths(tf, draw, request, tallies, from);
     },
   };
@@ -97,7 +97,7 @@ function compoundPaths(
   tallies: PathTallies,
   from: number,
 ): void {
-  const paths = Math.min(PATHS_TOGETHER, tallies.finals.length - from);
+  const paths = Math.min(PATHS_PER_CALL, tallies.finals.length - from);
   const factors = new Float32Array(paths * horizon);
   const steps = new Float64Array(horizon);
   for (let p = 0; p < paths; p++) {

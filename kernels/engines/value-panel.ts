@@ -1,5 +1,5 @@
 import { allocatePages } from '../memory/large-pages.js';
-import type { Holding } from '../sums/holding-values.js';
+import type { HoldingValue } from '../sums/holding-values.js';
 import { createKernelImports } from './kernel-imports.js';
 import { compileKernelModule } from './kernel-module.js';
 
@@ -8,7 +8,7 @@ const PAGE_BYTES = 65_536;
  * Start of the scratch memory. The first page holds the constants of the module; units, columns and values of a holding
  * follow, then the panel.
  */
-const SCRATCH_AT = PAGE_BYTES;
+const SCRATCH_OFFSET = PAGE_BYTES;
 
 /**
  * Range of panel sizes that use kernels. Addresses must stay below 2 GiB, and calling a kernel for a small panel costs
@@ -18,18 +18,18 @@ export const PANEL_BYTES_MIN = 2 ** 20;
 const PANEL_BYTES_MAX = 2 ** 30;
 
 /** Maximum number of sessions whose values are requested in one call. */
-export const SESSIONS_AT_ONCE = 4;
+export const SESSIONS_PER_CALL = 4;
 
 /** Sums over the rows of a panel in kernel memory, bit-identical to `sumHoldingValue`. */
 export interface ValuePanel {
   /** Loads a holding in place of the previous one. */
-  load(holding: Holding, loaded: LoadedHolding): void;
+  load(holding: HoldingValue, loaded: LoadedHolding): void;
   /** Returns true if the given holding was loaded last. */
   has(owner: object, version: number): boolean;
   /** Changes the units at one position of the holding. */
   setUnits(place: number, units: number): void;
   /**
-   * Returns the values on consecutive sessions, at most `SESSIONS_AT_ONCE`. @param row start of the row of the first
+   * Returns the values on consecutive sessions, at most `SESSIONS_PER_CALL`. @param row start of the row of the first
    * session
    */
   values(row: number, sessions: number, into: Float64Array): void;
@@ -60,7 +60,7 @@ interface Exports {
 const panels = new WeakMap<ArrayBufferLike, ValuePanel>();
 
 /** Returns the sums over a panel created by `createValuePanel`; undefined for other panels. */
-export function valuePanelOf({ buffer }: Float64Array): ValuePanel | undefined {
+export function getValuePanel({ buffer }: Float64Array): ValuePanel | undefined {
   return panels.get(buffer);
 }
 
@@ -69,18 +69,18 @@ export function valuePanelOf({ buffer }: Float64Array): ValuePanel | undefined {
  * insufficient. @param names number of cells per row
  */
 export function createValuePanel(cells: number, names: number): Float64Array | undefined {
-  const columnsAt = SCRATCH_AT + 8 * names;
+  const columnsAt = SCRATCH_OFFSET + 8 * names;
   const valuesAt = columnsAt + 8 * names;
-  const panelAt = valuesAt + 8 * SESSIONS_AT_ONCE;
+  const panelAt = valuesAt + 8 * SESSIONS_PER_CALL;
   if (8 * cells < PANEL_BYTES_MIN || 8 * cells > PANEL_BYTES_MAX) return undefined;
   const pages = Math.ceil((panelAt + 8 * cells) / PAGE_BYTES) + 1;
   const memory = allocatePages(pages);
   if (memory === undefined) return undefined;
   const { exports } = new WebAssembly.Instance(compileKernelModule(), createKernelImports(memory));
   const { holdingValues } = exports as unknown as Exports; // Built from kernels/wasm/holding-values.ts.
-  const units = new Float64Array(memory.buffer, SCRATCH_AT, names);
+  const units = new Float64Array(memory.buffer, SCRATCH_OFFSET, names);
   const columns = new Int32Array(memory.buffer, columnsAt, names);
-  const values = new Float64Array(memory.buffer, valuesAt, SESSIONS_AT_ONCE);
+  const values = new Float64Array(memory.buffer, valuesAt, SESSIONS_PER_CALL);
   let held = { count: 0, money: 0, columnsAt: 0, first: 0 };
   let known: LoadedHolding | null = null;
   panels.set(memory.buffer, {
@@ -98,7 +98,7 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
     values(row, sessions, into) {
       const { count, money, first } = held;
       const at = panelAt + 8 * row + first;
-      holdingValues(at, 8 * names, sessions, held.columnsAt, SCRATCH_AT, count, money, valuesAt);
+      holdingValues(at, 8 * names, sessions, held.columnsAt, SCRATCH_OFFSET, count, money, valuesAt);
       for (let s = 0; s < sessions; s++) into[s] = values[s]!;
     },
   });

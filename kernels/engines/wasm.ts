@@ -85,9 +85,9 @@ export function createEngine(
     },
   };
 
-  const room = (length: number): Float64Array => arena.view(arena.reserve(length * BYTES), length);
+  const reserve = (length: number): Float64Array => arena.view(arena.reserve(length * BYTES), length);
   const parts = {
-    room,
+    room: reserve,
     scope: kernels.run,
     ...createProductOperations(kernels, inTeam.product),
     ...createFactorOperations(kernels),
@@ -95,7 +95,7 @@ export function createEngine(
   return {
     ...names,
     precision: 'float64',
-    allocate: (length) => room(length).fill(0),
+    allocate: (length) => reserve(length).fill(0),
     bytes: () => arena.bytes(),
     ...parts,
     ...createEigenOperations(kernels, inTeam.eigen, parts),

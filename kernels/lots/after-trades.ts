@@ -1,7 +1,7 @@
 import type { AccountProgram } from './account-program.js';
 
 /** Trades that are already decided, and the trades that each security may still make. */
-export interface DecidedTrades {
+export interface SettledTrades {
   /** Signed net trades, [n]. */
   readonly net: Float64Array;
   /** Gains realised by the sales. */
@@ -16,7 +16,7 @@ export interface DecidedTrades {
 /** Applies decided trades to an account: returns the reduced account and the trading costs. */
 export function applyTrades(
   program: AccountProgram,
-  { net, short, long, first, end, buyLimit }: DecidedTrades,
+  { net, short, long, first, end, buyLimit }: SettledTrades,
 ): { readonly reduced: AccountProgram; readonly spent: number } {
   const { n, lotSize, lotShort, lotLong, costRate } = program;
   const lotStart = new Int32Array(n + 1);

@@ -4,14 +4,14 @@ import { applyTrades } from './after-trades.js';
 import { chooseLots } from './lot-choices.js';
 import { solveRelaxation } from './interior-point.js';
 import { listRelaxedRows, type Multipliers } from './relaxation.js';
-import { BUYS, EITHER, relaxTrades, sortSales, SELLS } from './relaxed-trades.js';
+import { BUYS_ONLY, BOTH_DIRECTIONS, relaxTrades, sortSales, SELLS_ONLY } from './relaxed-trades.js';
 import { computeLotSize } from './permitted-moves.js';
 import { roundTrades } from './round-trades.js';
 import { createCandidate, computePricesAt, findTopPrices, type Candidate } from './candidate.js';
 import { createTrades } from './trade-figures.js';
 
 /** Gap at which a branch is closed. */
-const GAP_CLOSED = 1e-12;
+const GAP_TOLERANCE = 1e-12;
 
 /**
  * Searches the permitted trades of one side of the tax by branching on ranges of net trades, lowest bound first.
@@ -36,7 +36,8 @@ export function searchBranches(
   while (open.length > 0 && nodes < limit) {
     const node = open.shift()!;
     nodes++;
-    if (node.bound > candidate.merit - GAP_CLOSED) return { candidate, bound: Math.min(node.bound, unproved), nodes };
+    if (node.bound > candidate.merit - GAP_TOLERANCE)
+      return { candidate, bound: Math.min(node.bound, unproved), nodes };
     for (const net of [node.net, node.suggested]) {
       const rounded = net.slice();
       roundTrades(program, rounded, node);
@@ -53,7 +54,7 @@ export function searchBranches(
     }
     for (const ranges of split) {
       const child = solveBound(program, side, ranges);
-      if (child === undefined || child.bound > candidate.merit - GAP_CLOSED) continue;
+      if (child === undefined || child.bound > candidate.merit - GAP_TOLERANCE) continue;
       const own = { ...child, bound: Math.max(child.bound, node.bound) };
       const at = open.findIndex(({ bound }) => bound > own.bound);
       open.splice(at < 0 ? open.length : at, 0, own);
@@ -135,7 +136,7 @@ function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges)
   const top = findTopPrices(side, program.taxWeight);
   const { reduced, spent } = fixTrades(program, ranges, top);
   const decided = Int8Array.from({ length: n }, (_, i) =>
-    ranges.least[i]! >= 0 ? BUYS : ranges.most[i]! <= 0 ? SELLS : EITHER,
+    ranges.least[i]! >= 0 ? BUYS_ONLY : ranges.most[i]! <= 0 ? SELLS_ONLY : BOTH_DIRECTIONS,
   );
   const within: AccountProgram = {
     ...reduced,

@@ -1,6 +1,6 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
 import { listRelaxedRows, type Multipliers, type RelaxedRow } from './relaxation.js';
-import { BUYS, sortSales, SELLS } from './relaxed-trades.js';
+import { BUYS_ONLY, sortSales, SELLS_ONLY } from './relaxed-trades.js';
 
 /** Restrictions of a branch: lower and upper limits on the signed trade of each security. */
 export interface TradeRanges {
@@ -180,7 +180,7 @@ export function minimiseSecurity(
   consider(search, 0, 0);
   const charge = cost * costRate[i]!;
   const least = Math.max(minimumTrade[i]!, 0);
-  if (buyLimit[i]! >= least) considerRange(search, BUYS, least, buyLimit[i]!, least * charge, charge);
+  if (buyLimit[i]! >= least) considerRange(search, BUYS_ONLY, least, buyLimit[i]!, least * charge, charge);
   let sold = 0;
   let amount = 0;
   const firstLot = lotStart[i]!;
@@ -191,7 +191,7 @@ export function minimiseSecurity(
     const price = short * lotShort[l]! + long * lotLong[l]! + charge;
     const end = sold + lotSize[l]!;
     const start = Math.max(sold, least);
-    if (start <= end) considerRange(search, SELLS, start, end, amount + price * (start - sold), price);
+    if (start <= end) considerRange(search, SELLS_ONLY, start, end, amount + price * (start - sold), price);
     amount += price * (end - sold);
     sold = end;
   }

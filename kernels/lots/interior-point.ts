@@ -7,14 +7,14 @@ import {
   type InteriorState,
 } from './interior-state.js';
 import { computeComplementarity, createStep, findLongestStep, type InteriorStep } from './interior-steps.js';
-import type { Relaxation, RelaxedAnswer, SolutionOptions } from './relaxation.js';
+import type { Relaxation, RelaxationSolution, SolutionOptions } from './relaxation.js';
 
 /** Maximum number of steps; 15 to 25 are usual. */
 const STEPS_MAX = 80;
 /** Complementarity of a solution, as a fraction of the account value. */
 const TOLERANCE = 1e-13;
 /** Complementarity below which further steps only add rounding errors. */
-const LAST = 1e-15;
+const COMPLEMENTARITY_MIN = 1e-15;
 /** Complementarity and residuals from which on the caller may end the iterations. */
 const LOOSE_TOLERANCE = 1e-6;
 /** Maximum residual of a solution; smaller residuals are lost to rounding. */
@@ -41,10 +41,10 @@ const VIOLATION_MAX = 1e-7;
 export function solveRelaxation(
   relaxation: Relaxation,
   { near = null, isEnough = () => false }: SolutionOptions = {},
-): RelaxedAnswer {
+): RelaxationSolution {
   const state = createInteriorState(relaxation, near);
   const advance = createAdvance(state);
-  let [status, step]: [RelaxedAnswer['status'], number] = ['stalled', 0];
+  let [status, step]: [RelaxationSolution['status'], number] = ['stalled', 0];
   let isAsked = false;
   for (; step < STEPS_MAX; step++) {
     const { gap, worst } = measureState(state);
@@ -55,7 +55,7 @@ export function solveRelaxation(
         break;
       }
     }
-    if (gap < TOLERANCE && worst < (gap < LAST ? RESIDUAL_ACCEPTED : RESIDUAL)) {
+    if (gap < TOLERANCE && worst < (gap < COMPLEMENTARITY_MIN ? RESIDUAL_ACCEPTED : RESIDUAL)) {
       status = 'solved';
       break;
     }
@@ -115,7 +115,7 @@ function move(state: InteriorState, step: InteriorStep, length: number): void {
 }
 
 /** Returns the answer, with trades that are at a bound set to it. */
-function answerOf(state: InteriorState, status: RelaxedAnswer['status'], steps: number): RelaxedAnswer {
+function answerOf(state: InteriorState, status: RelaxationSolution['status'], steps: number): RelaxationSolution {
   const { relaxation, bounds, size, z, zl, zu, w, values } = state;
   const { rows } = relaxation;
   for (let j = 0; j < z.length; j++) {

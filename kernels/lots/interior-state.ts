@@ -1,6 +1,6 @@
 import { computeFactorExposures } from './account-program.js';
 import { widenBounds, type Bound, type Iterate } from './interior-steps.js';
-import type { Multipliers, NearPoint, Relaxation } from './relaxation.js';
+import type { Multipliers, StartingSolution, Relaxation } from './relaxation.js';
 import { createFarPoint, createNearPoint } from './starting-point.js';
 
 /** Price per unit of violation of a hard row; the multiplier of the variance row is unbounded near a limit of 0. */
@@ -32,7 +32,7 @@ export interface InteriorState extends Iterate {
 }
 
 /** Creates the first iterate, from the solution of a similar form if there is one. */
-export function createInteriorState(relaxation: Relaxation, near: NearPoint | null): InteriorState {
+export function createInteriorState(relaxation: Relaxation, near: StartingSolution | null): InteriorState {
   const { program, trades, rows } = relaxation;
   const hasVariance = Number.isFinite(program.varianceLimit);
   const m = rows.length + (hasVariance ? 1 : 0);
@@ -56,7 +56,7 @@ export function createInteriorState(relaxation: Relaxation, near: NearPoint | nu
     slack: create(m),
     excess: create(m),
     values: create(m),
-    penalties: Float64Array.from({ length: m }, (_, j) => penaltyOf(relaxation, j)),
+    penalties: Float64Array.from({ length: m }, (_, j) => computePenalty(relaxation, j)),
     boundSlack: create(bounds.length),
     boundPrice: create(bounds.length),
     gradient: create(count),
@@ -69,10 +69,10 @@ export function createInteriorState(relaxation: Relaxation, near: NearPoint | nu
 }
 
 /** Returns the price of a unit of violation of a row. */
-const penaltyOf = ({ rows }: Relaxation, j: number): number =>
+const computePenalty = ({ rows }: Relaxation, j: number): number =>
   j < rows.length && rows[j]!.tax === 1 ? Infinity : Math.min(rows[j]?.penalty ?? Infinity, HARD_PENALTY);
 
-function begin(state: InteriorState, near: NearPoint | null): void {
+function begin(state: InteriorState, near: StartingSolution | null): void {
   const { relaxation, bounds, size, z, zl, zu, w, y, slack, excess, values, penalties, boundSlack, boundPrice } = state;
   const { rows } = relaxation;
   const first = near === null ? createFarPoint(relaxation, penalties) : createNearPoint(relaxation, penalties, near);
@@ -143,17 +143,17 @@ export function evaluateState(state: InteriorState): void {
 }
 
 /** Multiplier of the variance limit, in units of the variance. */
-export const varianceMultiplier = ({ hasVariance, y, relaxation: { program, rows } }: InteriorState): number =>
+export const computeVarianceMultiplier = ({ hasVariance, y, relaxation: { program, rows } }: InteriorState): number =>
   hasVariance ? y[rows.length]! / program.varianceLimit : 0;
 
 /** Weight of the variance in the Lagrangian. */
 export const computeVarianceWeight = (state: InteriorState): number =>
-  state.relaxation.program.aversion + varianceMultiplier(state);
+  state.relaxation.program.aversion + computeVarianceMultiplier(state);
 
 /** Returns views of the current multipliers. */
 export const collectMultipliers = (state: InteriorState): Multipliers => ({
   exposures: state.exposures,
-  variance: varianceMultiplier(state),
+  variance: computeVarianceMultiplier(state),
   rows: state.y.subarray(0, state.relaxation.rows.length),
 });
 

@@ -1,4 +1,4 @@
-import { cholesky } from '../algebra/cholesky.js';
+import { factorCholesky } from '../algebra/cholesky.js';
 import { solveTriangles } from './dense-products.js';
 import {
   computeRowReach,
@@ -63,7 +63,7 @@ export function createNewtonSystem(
       computeRowReach(matrices);
       fillFactorBlock(matrices, kappa);
       fillRowBlock(matrices, slack);
-      if (cholesky(matrix, order) !== order) return false;
+      if (factorCholesky(matrix, order) !== order) return false;
       border.fill(0);
       for (let j = 0; j < m; j++) border[k + j] = ofTax[j]!;
       solveTriangles(matrix, order, border);

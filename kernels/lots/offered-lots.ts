@@ -3,7 +3,7 @@ import type { Multipliers, RelaxedRow } from './relaxation.js';
 import { sortSales, type GainPrices } from './relaxed-trades.js';
 
 /** Fraction of the mean weight by which sales may go below the target at first. */
-const BEYOND_TARGET = 0.25;
+const TARGET_MARGIN = 0.25;
 
 /**
  * Returns the lots to consider first: lots sold at a loss, and further lots in the order of sale until the target is
@@ -14,7 +14,7 @@ export function listOfferedLots(program: AccountProgram, prices: GainPrices): Ui
   const offered = new Uint8Array(lotSize.length);
   for (let i = 0; i < n; i++) {
     const isWhole = isOrdered[i] === 1 || upper[i]! < held[i]!;
-    const enough = held[i]! - target[i]! + BEYOND_TARGET / n;
+    const enough = held[i]! - target[i]! + TARGET_MARGIN / n;
     let sold = 0;
     for (const l of sortSales(program, i, prices)) {
       const price = prices.short * lotShort[l]! + prices.long * lotLong[l]!;

@@ -1,7 +1,7 @@
 import { computeFactorExposures } from './account-program.js';
 import { HARD_PENALTY } from './interior-state.js';
 import { createPriceSystem } from './price-system.js';
-import type { NearPoint, Relaxation, RelaxedAnswer, SolutionOptions } from './relaxation.js';
+import type { StartingSolution, Relaxation, RelaxationSolution, SolutionOptions } from './relaxation.js';
 import { createResponses } from './security-responses.js';
 
 /** Maximum number of steps; 8 to 15 are usual. */
@@ -52,7 +52,7 @@ const PRICE_MIN = 1e-7;
 export function solveByPrices(
   relaxation: Relaxation,
   { near = null, isEnough = () => false }: SolutionOptions = {},
-): RelaxedAnswer | undefined {
+): RelaxationSolution | undefined {
   const { aversion, varianceLimit } = relaxation.program;
   if (Number.isFinite(varianceLimit) || !(aversion > 0)) return undefined;
   const state = createState(relaxation, near);
@@ -75,7 +75,7 @@ export function solveByPrices(
   return state.answer('stalled', step);
 }
 
-function createState(relaxation: Relaxation, near: NearPoint | null) {
+function createState(relaxation: Relaxation, near: StartingSolution | null) {
   const { program, trades, rows } = relaxation;
   const { n, k, loadings, target, aversion, taxWeight } = program;
   const m = rows.length;
@@ -178,14 +178,14 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
         length *= Math.min(0.9, Math.max(0.1, first / (first - last)));
       }
     },
-    partial: () => ({ traded: responses.traded, weights, multipliers: multipliers() }),
-    answer(status: RelaxedAnswer['status'], steps: number): RelaxedAnswer {
+    partial: () => ({ traded: responses.traded, weights, multipliers: getMultipliers() }),
+    answer(status: RelaxationSolution['status'], steps: number): RelaxationSolution {
       const violations = values.map((value, j) => Math.max(0, value - rows[j]!.tax * t));
-      return { status, traded: responses.traded, weights, multipliers: multipliers(), violations, steps };
+      return { status, traded: responses.traded, weights, multipliers: getMultipliers(), violations, steps };
     },
   };
 
-  function multipliers() {
+  function getMultipliers() {
     return { exposures: prices.slice(0, k).map((price) => price / (2 * aversion)), variance: 0, rows: y };
   }
 }
@@ -233,7 +233,7 @@ function findLongestStep(step: Float64Array, y: Float64Array, penalties: Float64
 function createStartingPrices(
   { program, rows, side }: Relaxation,
   penalties: Float64Array,
-  near: NearPoint | null,
+  near: StartingSolution | null,
 ): Float64Array {
   const { k, aversion, held, target, taxWeight } = program;
   const exposures =

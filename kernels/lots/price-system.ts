@@ -1,4 +1,4 @@
-import { cholesky } from '../algebra/cholesky.js';
+import { factorCholesky } from '../algebra/cholesky.js';
 import { solveTriangles } from './dense-products.js';
 import type { Relaxation } from './relaxation.js';
 import type { SecurityResponses } from './security-responses.js';
@@ -87,7 +87,7 @@ export function createPriceSystem(
         }
         matrix[at + k + j]! += slack[j]!;
       }
-      return cholesky(matrix, order) === order;
+      return factorCholesky(matrix, order) === order;
     },
     solve: (x) => solveTriangles(matrix, order, x),
   };

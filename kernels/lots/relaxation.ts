@@ -34,13 +34,13 @@ export interface Multipliers {
 }
 
 /** Solution of a similar form, used as a warm start. */
-export interface NearPoint {
+export interface StartingSolution {
   /** Signed trades by security, [n]. */
   readonly net: Float64Array;
   readonly multipliers: Multipliers;
 }
 
-export interface RelaxedAnswer {
+export interface RelaxationSolution {
   /** `infeasible` if a hard row is violated by more than 1e-7; `stalled` if the method did not converge. */
   readonly status: 'solved' | 'infeasible' | 'stalled';
   /** Traded amount of each trade. */
@@ -53,12 +53,12 @@ export interface RelaxedAnswer {
 }
 
 /** Solution at an intermediate step. */
-export type PartialAnswer = Pick<RelaxedAnswer, 'traded' | 'weights' | 'multipliers'>;
+export type IntermediateSolution = Pick<RelaxationSolution, 'traded' | 'weights' | 'multipliers'>;
 
 export interface SolutionOptions {
-  readonly near?: NearPoint | null;
+  readonly near?: StartingSolution | null;
   /** Called once, some steps before the end; true ends the iterations there. */
-  readonly isEnough?: (answer: PartialAnswer) => boolean;
+  readonly isEnough?: (answer: IntermediateSolution) => boolean;
 }
 
 /**

@@ -24,9 +24,9 @@ export interface GainPrices {
 }
 
 /** Permitted trade directions of a security. */
-export const EITHER = 0;
-export const BUYS = 1;
-export const SELLS = -1;
+export const BOTH_DIRECTIONS = 0;
+export const BUYS_ONLY = 1;
+export const SELLS_ONLY = -1;
 
 /**
  * Returns the continuous trades of an account. Lots of an ordered security that are only sold together become one
@@ -76,7 +76,7 @@ export function relaxTrades(
   };
   for (let i = 0; i < n; i++) {
     start[i] = at;
-    if (decided[i] !== BUYS)
+    if (decided[i] !== BUYS_ONLY)
       for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
         if (isOrdered[i] === 0 && offered?.[l] === 0) continue;
         put(l);
@@ -88,7 +88,7 @@ export function relaxTrades(
       short[j]! /= size[j]!;
       long[j]! /= size[j]!;
     }
-    if (decided[i] === SELLS || !(buyLimit[i]! > 0)) continue;
+    if (decided[i] === SELLS_ONLY || !(buyLimit[i]! > 0)) continue;
     sign[at] = 1;
     size[at] = buyLimit[i]!;
     cost[at] = costRate[i]!;
@@ -115,6 +115,6 @@ export function sortSales(
   const order = new Int32Array(lotStart[i + 1]! - first);
   for (let at = 0; at < order.length; at++) order[at] = first + at;
   if (isOrdered[i] === 1 || order.length < 2) return order;
-  const price = (l: number): number => prices.short * lotShort[l]! + prices.long * lotLong[l]!;
-  return order.sort((a, b) => price(a) - price(b) || a - b);
+  const computePrice = (l: number): number => prices.short * lotShort[l]! + prices.long * lotLong[l]!;
+  return order.sort((a, b) => computePrice(a) - computePrice(b) || a - b);
 }

@@ -2,7 +2,7 @@ import type { AccountProgram } from './account-program.js';
 import type { Multipliers } from './relaxation.js';
 import type { GainPrices } from './relaxed-trades.js';
 import { createMoves, type PermittedMoves } from './permitted-moves.js';
-import { createMerit, type Move, type TradeMerit } from './trade-merit.js';
+import { createMerit, type TradeMove, type TradeMerit } from './trade-merit.js';
 
 /** Maximum number of passes over all securities; five are usual. */
 const PASSES_MAX = 40;
@@ -18,7 +18,7 @@ const MOVE_GAIN_MIN = 1e-13;
  */
 const VIOLATION_PRICES = [2, 6] as const;
 /** Gap, as a fraction of the account value, below which pairs of moves are not tried: 0.03 bp. */
-const GAP_ENOUGH = 3e-6;
+const ACCEPTED_GAP = 3e-6;
 /** Maximum number of moves that are combined into pairs. */
 const PAIRED_MAX = 64;
 /** Maximum number of rounds of pairs. */
@@ -54,7 +54,7 @@ export function roundTrades(program: AccountProgram, net: Float64Array, terms: R
   const isSettled = merit.isFeasible();
   merit.allow(0);
   if (!isSettled) improve(net, moves, merit);
-  for (let round = 0; round < PAIR_ROUNDS_MAX && merit.objective() - terms.bound > GAP_ENOUGH; round++) {
+  for (let round = 0; round < PAIR_ROUNDS_MAX && merit.objective() - terms.bound > ACCEPTED_GAP; round++) {
     if (!movePairs(net, { moves, merit, n })) return;
     improve(net, moves, merit);
   }
@@ -99,7 +99,7 @@ interface PairTerms {
  * @returns false if no pair improves
  */
 function movePairs(net: Float64Array, { n, moves, merit }: PairTerms): boolean {
-  const all: Move[] = [];
+  const all: TradeMove[] = [];
   for (let i = 0; i < n; i++) {
     const count = moves.list(i, net[i]!);
     for (let at = 0; at < count; at++) all.push(merit.moveOf(i, moves.found[at]!));

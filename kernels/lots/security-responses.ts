@@ -65,7 +65,7 @@ export function createResponses(
   }
 
   /** Computes the optimal trades of one security. @param scale  change of its weight per unit of slope */
-  function respondOne(i: number, slope: number, scale: number): void {
+  function computeResponse(i: number, slope: number, scale: number): void {
     const free = target[i]! - slope * scale;
     let weight = lowest[i]!;
     let [dearest, inPart, isOver] = [-Infinity, -1, false];
@@ -97,7 +97,7 @@ export function createResponses(
       for (let j = 0; j < count; j++) marginal[j] = sign[j]! * (ps * short[j]! + pl * long[j]! + pc * cost[j]!);
       for (let i = 0; i < n; i++) {
         if (isOrdered[i] === 0) sort(start[i]!, start[i + 1]!);
-        respondOne(i, slope[i]!, 1 / (2 * aversion * specific[i]!));
+        computeResponse(i, slope[i]!, 1 / (2 * aversion * specific[i]!));
       }
       let [s, l, c] = [0, 0, 0];
       for (let j = 0; j < count; j++) {

@@ -1,5 +1,5 @@
 import { computeFactorExposures, type AccountProgram, type TaxSide } from './account-program.js';
-import { applyTrades, type DecidedTrades } from './after-trades.js';
+import { applyTrades, type SettledTrades } from './after-trades.js';
 import { createCandidate, computePricesAt, findTopPrices, interpolateTowards, type Candidate } from './candidate.js';
 import { computeDualBound, minimiseSecurity, computePrices } from './dual-bound.js';
 import { solveRelaxation } from './interior-point.js';
@@ -7,11 +7,11 @@ import { solveByPrices } from './price-newton.js';
 import {
   listRelaxedRows,
   type Multipliers,
-  type NearPoint,
-  type PartialAnswer,
+  type StartingSolution,
+  type IntermediateSolution,
   type RelaxedRow,
 } from './relaxation.js';
-import { EITHER, relaxTrades, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
+import { BOTH_DIRECTIONS, relaxTrades, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
 import { VIOLATION_MAX, createTrades } from './trade-figures.js';
 
@@ -22,12 +22,12 @@ const PASSES_MAX = 3;
 /** Maximum change of a trade in a pass that counts as settled. */
 const TRADE_CHANGE_MAX = 1e-7;
 /** Gap that counts as closed. */
-const GAP_CLOSED = 1e-8;
+const GAP_TOLERANCE = 1e-8;
 /**
  * Gap, as a fraction of the account value, at which two decisions suffice: 0.015 bp. A wider gap justifies further
  * decisions as long as each reduces it by a quarter.
  */
-const GAP_ENOUGH = 1.5e-6;
+const ACCEPTED_GAP = 1.5e-6;
 const GAP_RATIO_MAX = 0.75;
 /**
  * Gap above which the hulls are solved again at the prices with the best bound. Hulls at these prices have the largest
@@ -36,7 +36,7 @@ const GAP_RATIO_MAX = 0.75;
 const GAP_HULLS = 1e-5;
 const HULLS_MAX = 2;
 /** Gap above which other lots may be at the margin. */
-const GAP_WIDE = 3e-6;
+const WIDE_GAP_MIN = 3e-6;
 /** Smallest amount that counts as a trade. */
 const TRADE_MIN = 1e-12;
 
@@ -65,11 +65,11 @@ export interface SettledSide {
 export function settleOrder(
   program: AccountProgram,
   side: TaxSide,
-  { start, incumbent }: { readonly start: NearPoint | null; readonly incumbent: number },
+  { start, incumbent }: { readonly start: StartingSolution | null; readonly incumbent: number },
 ): SettledSide {
   const rows = listRelaxedRows(program, side);
   const top = findTopPrices(side, program.taxWeight);
-  const either = new Int8Array(program.n).fill(EITHER);
+  const either = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
   const computeGainPrices = (multipliers: Multipliers): GainPrices =>
     interpolateTowards(top, computePricesAt(program, side, multipliers));
   let steps = 0;
@@ -77,13 +77,13 @@ export function settleOrder(
   /**
    * Solves the convex hulls of the cost of all lots. The first solution ends early if a hull is below the actual cost.
    */
-  function solveHulls(near: NearPoint | null): Solution {
+  function solveHulls(near: StartingSolution | null): Solution {
     const trades =
       near === null
         ? relaxTrades(program, top, either)
         : relaxTrades(program, computePricesAt(program, side, near.multipliers), Int8Array.from(suggested, Math.sign));
     let isPartial = near !== null;
-    const isEnough = (partial: PartialAnswer): boolean =>
+    const isEnough = (partial: IntermediateSolution): boolean =>
       (isPartial = hasParts(program, trades, partial, computePricesAt(program, side, partial.multipliers)));
     const form = { program, side, trades, rows };
     const options = near === null ? { isEnough } : { near };
@@ -94,26 +94,26 @@ export function settleOrder(
     return { multipliers: answer.multipliers, net, isPartial };
   }
 
-  const findMarginAt = (at: NearPoint): DecidedTrades =>
+  const findMarginAt = (at: StartingSolution): SettledTrades =>
     findMargin(program, { ...at, rows, prices: computeGainPrices(at.multipliers) });
 
   /**
    * Solves the convex form of the lots at the margin; ends early if the gap is wide and other lots are at the margin.
    */
-  function solveMargin(at: NearPoint, isLast: boolean): Solution {
+  function solveMargin(at: StartingSolution, isLast: boolean): Solution {
     const own = findMarginAt(at);
     const { reduced } = applyTrades(program, own);
     const prices = computeGainPrices(at.multipliers);
     const trades = relaxTrades(reduced, prices, either);
-    const createPoint = ({ weights, multipliers }: PartialAnswer): NearPoint => ({
+    const createPoint = ({ weights, multipliers }: IntermediateSolution): StartingSolution => ({
       multipliers,
       net: weights.map((weight, i) => weight - reduced.held[i]! + own.net[i]!),
     });
     let isPartial = false;
-    const isEnough = (partial: PartialAnswer): boolean => {
+    const isEnough = (partial: IntermediateSolution): boolean => {
       const next = createPoint(partial);
       const { merit } = createCandidate(program, createTrades(program, next.net, prices));
-      const isWide = merit - computeDualBound(program, side, next.multipliers).bound > GAP_WIDE;
+      const isWide = merit - computeDualBound(program, side, next.multipliers).bound > WIDE_GAP_MIN;
       return (isPartial = !isLast && isWide && !isSame(own, findMarginAt(next)));
     };
     const near = { net: at.net.map((trade, i) => trade - own.net[i]!), multipliers: at.multipliers };
@@ -140,8 +140,8 @@ export function settleOrder(
     }
     if (found !== undefined) {
       const gap = found.merit - best.bound;
-      const isEnough = sinceHulls > 1 && (gap < GAP_ENOUGH || gap > GAP_RATIO_MAX * before);
-      if (gap < GAP_CLOSED || best.bound > incumbent) break;
+      const isEnough = sinceHulls > 1 && (gap < ACCEPTED_GAP || gap > GAP_RATIO_MAX * before);
+      if (gap < GAP_TOLERANCE || best.bound > incumbent) break;
       before = gap;
       if (isEnough || sinceHulls === ROUNDS_MAX) {
         if (gap < GAP_HULLS || hulls === HULLS_MAX) break;
@@ -168,7 +168,7 @@ export function settleOrder(
   return { candidate, permit, ...best, steps };
 }
 
-interface Solution extends NearPoint {
+interface Solution extends StartingSolution {
   /** True if the solution ended before its last steps. */
   readonly isPartial: boolean;
 }
@@ -180,7 +180,7 @@ interface Solution extends NearPoint {
 function hasParts(
   program: AccountProgram,
   trades: RelaxedTrades,
-  { traded }: PartialAnswer,
+  { traded }: IntermediateSolution,
   prices: GainPrices,
 ): boolean {
   const { lotSize, lotShort, lotLong } = program;
@@ -196,14 +196,14 @@ function hasParts(
       left -= sold;
     }
   }
-  return excess > GAP_CLOSED;
+  return excess > GAP_TOLERANCE;
 }
 
-const isSame = (one: DecidedTrades, other: DecidedTrades): boolean =>
+const isSame = (one: SettledTrades, other: SettledTrades): boolean =>
   one.first.every((lot, i) => lot === other.first[i] && one.end[i] === other.end[i]) &&
   one.buyLimit.every((limit, i) => limit > 0 === other.buyLimit[i]! > 0);
 
-interface Terms extends NearPoint {
+interface Terms extends StartingSolution {
   readonly rows: readonly RelaxedRow[];
   readonly prices: GainPrices;
 }
@@ -212,13 +212,13 @@ interface Terms extends NearPoint {
  * Decides the direction of each security and its lots at the margin. Lots before the margin are sold; lots after it are
  * not.
  */
-function findMargin(program: AccountProgram, terms: Terms): DecidedTrades {
+function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered } = program;
   const net = settleTrades(program, terms);
   const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];
   const buyLimit = program.buyLimit.slice();
   const decided = new Float64Array(n);
-  const priceOf = (l: number): number => terms.prices.short * lotShort[l]! + terms.prices.long * lotLong[l]!;
+  const computePrice = (l: number): number => terms.prices.short * lotShort[l]! + terms.prices.long * lotLong[l]!;
   let [short, long] = [0, 0];
   for (let i = 0; i < n; i++) {
     const sold = -net[i]!;
@@ -228,10 +228,10 @@ function findMargin(program: AccountProgram, terms: Terms): DecidedTrades {
     if (sold < -TRADE_MIN || isOrdered[i] === 0 || from === to) continue;
     let [at, left] = [from, sold - lotSize[from]!];
     for (; at < to - 1 && left > TRADE_MIN; left -= lotSize[at]!) at++;
-    if (sold > TRADE_MIN) while (at > from && priceOf(at - 1) <= priceOf(at)) at--;
+    if (sold > TRADE_MIN) while (at > from && computePrice(at - 1) <= computePrice(at)) at--;
     first[i] = at;
     end[i] = at + 1;
-    while (end[i]! < to && priceOf(end[i]!) >= priceOf(end[i]! - 1)) end[i]!++;
+    while (end[i]! < to && computePrice(end[i]!) >= computePrice(end[i]! - 1)) end[i]!++;
     for (let l = from; l < at; l++) {
       decided[i]! -= lotSize[l]!;
       short += lotSize[l]! * lotShort[l]!;

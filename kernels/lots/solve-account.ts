@@ -4,8 +4,15 @@ import { searchBranches } from './branch-and-bound.js';
 import { computeDualBound } from './dual-bound.js';
 import { solveRelaxation } from './interior-point.js';
 import { listOfferedLots, addOfferedLots } from './offered-lots.js';
-import { listRelaxedRows, type Multipliers, type RelaxedAnswer, type RelaxedRow } from './relaxation.js';
-import { BUYS, EITHER, relaxTrades, SELLS, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
+import { listRelaxedRows, type Multipliers, type RelaxationSolution, type RelaxedRow } from './relaxation.js';
+import {
+  BUYS_ONLY,
+  BOTH_DIRECTIONS,
+  relaxTrades,
+  SELLS_ONLY,
+  type GainPrices,
+  type RelaxedTrades,
+} from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
 import { settleOrder } from './settle-order.js';
 import { VIOLATION_MAX, createTrades, type AccountTrades, type TradeFigures } from './trade-figures.js';
@@ -17,7 +24,7 @@ export interface SideCertificate {
   readonly bound: number;
 }
 
-export interface AccountAnswer {
+export interface AccountSolution {
   readonly status: 'optimal' | 'infeasible';
   readonly trades: AccountTrades;
   readonly figures: TradeFigures;
@@ -62,7 +69,7 @@ const TRADE_MIN = 1e-12;
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9; Wolsey (2020), Integer Programming,
  * 2nd ed., chapter 7
  */
-export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountAnswer {
+export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountSolution {
   assertProgram(program);
   let best: Candidate | undefined;
   const settled: OpenSide[] = [];
@@ -218,7 +225,7 @@ function solveRefined(program: AccountProgram, side: TaxSide, incumbent: number)
 
 function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   const rows = listRelaxedRows(program, side);
-  const decided = new Int8Array(program.n).fill(EITHER);
+  const decided = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
   const top = findTopPrices(side, program.taxWeight);
   let prices = top;
   let candidate: Candidate | undefined;
@@ -269,7 +276,7 @@ function solveOffered(program: AccountProgram, { side, rows, prices, decided, of
 
 interface RelaxedSolution {
   readonly trades: RelaxedTrades;
-  readonly answer: RelaxedAnswer;
+  readonly answer: RelaxationSolution;
   /** Trades that attain the dual bound. */
   readonly suggested: Float64Array;
 }
@@ -288,9 +295,9 @@ function decide(
     const net = answer.weights[i]! - held[i]!;
     const isMixed = buysAndSells(trades, answer.traded, i);
     const wish = isMixed || Math.abs(net) < TRADE_MIN ? suggested[i]! : net;
-    const way = wish > 0 ? BUYS : wish < 0 ? SELLS : (decided[i] as number);
+    const way = wish > 0 ? BUYS_ONLY : wish < 0 ? SELLS_ONLY : (decided[i] as number);
     // A decided security changes its direction only if its own minimum has the opposite direction.
-    if (decided[i] === EITHER) {
+    if (decided[i] === BOTH_DIRECTIONS) {
       decided[i] = way;
       if (isMixed || net * way < -TRADE_MIN) isChanged = true;
     } else if (suggested[i]! * decided[i]! < 0) {

@@ -1,4 +1,4 @@
-import type { NearPoint, Relaxation } from './relaxation.js';
+import type { StartingSolution, Relaxation } from './relaxation.js';
 
 /** First iterate of the interior-point method. */
 export interface StartingPoint {
@@ -33,7 +33,7 @@ export function createFarPoint({ trades, rows, side, program }: Relaxation, pena
 export function createNearPoint(
   { trades, rows, program }: Relaxation,
   penalties: Float64Array,
-  { net, multipliers }: NearPoint,
+  { net, multipliers }: StartingSolution,
 ): StartingPoint {
   const { start, sign, size } = trades;
   const traded = new Float64Array(trades.count);

@@ -21,7 +21,7 @@ export interface MeritPrices {
 }
 
 /** Change of the trade of one security, with its contributions to the sums that couple the securities. */
-export interface Move {
+export interface TradeMove {
   readonly security: number;
   readonly trade: number;
   /** Change of the weight of the security. */
@@ -45,11 +45,11 @@ export interface TradeMerit {
   isFeasible(): boolean;
   /** Returns the decrease of the objective if a security trades another amount. */
   gain(i: number, trade: number): number;
-  moveOf(i: number, trade: number): Move;
+  moveOf(i: number, trade: number): TradeMove;
   /** Updates the variance change of a move after other moves were made. */
-  refresh(move: Move): void;
+  refresh(move: TradeMove): void;
   /** Returns the decrease of the objective by two moves of different securities. */
-  gainOfPair(one: Move, other: Move): number;
+  gainOfPair(one: TradeMove, other: TradeMove): number;
   /** Applies a move. */
   move(i: number, trade: number): void;
 }

@@ -11,7 +11,7 @@ export interface MemoryLimit {
   /** Folder on a disk for paged memory; null disables paging. */
   readonly folder: string | null;
   /**
-   * True if files of memory from `ALONE_BYTES` on keep their names, so that another process can open them. The
+   * True if files of memory from `SEPARATE_BYTES` on keep their names, so that another process can open them. The
    * requester must remove the files.
    */
   readonly keepsNames?: boolean;
@@ -78,7 +78,7 @@ export function allocatePanels(bytes: number, storeBytes = bytes): SharedArrayBu
  */
 export function allocateHandedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {
   const { sharedFolder: folder } = limit;
-  if (folder === undefined || bytes < ALONE_BYTES || isPaged(storeBytes) || loadSystemCalls() === null)
+  if (folder === undefined || bytes < SEPARATE_BYTES || isPaged(storeBytes) || loadSystemCalls() === null)
     return allocatePanels(bytes, storeBytes);
   try {
     return allocatePagedMemory(bytes, { folder, keepsNames: true, isOnDisk: false });
@@ -112,11 +112,11 @@ export function allocateWork(bytes: number): SharedArrayBuffer {
  * smaller allocations share memory of the process (up to 32 MiB with the GNU library), which would also be written to
  * the file, and so do larger allocations if that library has a free block of this size.
  */
-export const ALONE_BYTES = 33 * 2 ** 20;
+export const SEPARATE_BYTES = 33 * 2 ** 20;
 
 /** Returns true if the pages of a memory contain no other data and return to the system when the memory is freed. */
 function isAlone(memory: ArrayBufferLike): boolean {
-  return memory.byteLength >= ALONE_BYTES && loadSystemCalls()!.isMapped(memory); // callers have checked that system calls are available
+  return memory.byteLength >= SEPARATE_BYTES && loadSystemCalls()!.isMapped(memory); // callers have checked that system calls are available
 }
 
 /**
@@ -149,8 +149,8 @@ function allocatePagedMemory(
   }
   if (keepsName) {
     files.set(memory, { path, before: pages.before, bytes: pages.bytes });
-    written.set(memory, { file, pages, isOnDisk });
-    ended.register(memory, file);
+    writableFiles.set(memory, { file, pages, isOnDisk });
+    closedFiles.register(memory, file);
   } else closeSync(file);
   return memory;
 }
@@ -161,8 +161,8 @@ const files = new WeakMap<ArrayBufferLike, PagedFile>();
  * Open files of paged memory that this process fills for another process. Memory used only here has none: its thread
  * may be terminated, which would leave the space of the file in use.
  */
-const written = new WeakMap<ArrayBufferLike, WritableFile>();
-const ended = new FinalizationRegistry<number>((file) => closeSync(file));
+const writableFiles = new WeakMap<ArrayBufferLike, WritableFile>();
+const closedFiles = new FinalizationRegistry<number>((file) => closeSync(file));
 
 /** File to which `writeInto` writes the contents of a memory. */
 export interface WritableFile {
@@ -175,17 +175,17 @@ export interface WritableFile {
 
 /** Returns the file to which `writeInto` writes in this thread for a memory; undefined if the memory has no file. */
 export function findWritableFile(memory: ArrayBufferLike): WritableFile | undefined {
-  return written.get(memory);
+  return writableFiles.get(memory);
 }
 
 /** Registers the file that another thread of the process opened, so that `writeInto` of this thread writes to it. */
 export function writeTo(memory: ArrayBufferLike, place: WritableFile): void {
-  written.set(memory, place);
+  writableFiles.set(memory, place);
 }
 
 /** Returns true if `writeInto` writes to the file of a memory. */
 export function isWritten(memory: ArrayBufferLike): boolean {
-  return written.has(memory);
+  return writableFiles.has(memory);
 }
 
 /**
@@ -201,16 +201,16 @@ export function writeInto(memory: ArrayBufferLike, offset: number, bytes: Uint8A
 export async function writeIntoApart(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): Promise<void> {
   const { file, part, at } = copyEdges(memory, offset, bytes);
   for (let done = 0; done < part.length;)
-    done += (await writeApart(file, part, done, part.length - done, at + done)).bytesWritten;
+    done += (await writeInThreadPool(file, part, done, part.length - done, at + done)).bytesWritten;
 }
 
-const writeApart = promisify(write);
+const writeInThreadPool = promisify(write);
 
 /**
  * Copies the bytes that lie outside the file of the memory. @returns the remaining bytes, and their offset in the file
  */
 function copyEdges(memory: ArrayBufferLike, offset: number, bytes: Uint8Array) {
-  const { file, pages } = written.get(memory) ?? { file: -1, pages: { before: offset + bytes.length, bytes: 0 } };
+  const { file, pages } = writableFiles.get(memory) ?? { file: -1, pages: { before: offset + bytes.length, bytes: 0 } };
   const before = Math.max(0, pages.before - offset);
   const inFile = Math.max(0, Math.min(bytes.length, pages.before + pages.bytes - offset) - before);
   new Uint8Array(memory, offset).set(bytes.subarray(0, before));
@@ -256,7 +256,7 @@ export function openPagedFile({ path, before }: PagedFile, bytes: number): Share
  * @cost 0.1 s/GiB
  */
 export function clearMemory(memory: ArrayBufferLike): boolean {
-  if (memory.byteLength < ALONE_BYTES || paged.has(memory) || loadSystemCalls() === null) return false;
+  if (memory.byteLength < SEPARATE_BYTES || paged.has(memory) || loadSystemCalls() === null) return false;
   const { from, before, bytes } = findWholePages(memory);
   if (loadSystemCalls()!.advise(from, bytes, PAGES_NOT_NEEDED) !== 0) return false;
   new Uint8Array(memory, 0, before).fill(0);

@@ -40,17 +40,17 @@ function openCalls(): SystemCalls | null {
   try {
     const koffi = require('koffi') as Koffi;
     const system = koffi.load(null);
-    const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as Copy; // The prototypes in C match the types.
+    const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as MemoryCopy; // The prototypes in C match the types.
     const copyFrom = system.func('void *memcpy(void *, uintptr_t, size_t)') as unknown as SystemCalls['copyFrom']; // as above
     const isOfGnu = isGnu(koffi);
-    const addressOf = (memory: ArrayBufferLike): number => {
+    const findAddress = (memory: ArrayBufferLike): number => {
       const bytes = new Uint8Array(memory, 0, 1);
       return Number(copy(bytes, bytes, 0));
     };
     return {
       pageBytes: Number(system.func('int getpagesize()')()),
-      addressOf,
-      isMapped: isOfGnu ? isMappedByGnu(koffi.sizeof('size_t'), { addressOf, copyFrom }) : () => true,
+      addressOf: findAddress,
+      isMapped: isOfGnu ? isMappedByGnu(koffi.sizeof('size_t'), { addressOf: findAddress, copyFrom }) : () => true,
       reserve: system.func('int posix_fallocate(int, int64_t, int64_t)') as unknown as SystemCalls['reserve'],
       advise: system.func('int madvise(uintptr_t, size_t, int)') as unknown as SystemCalls['advise'],
       map: system.func('intptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)') as unknown as SystemCalls['map'],
@@ -91,4 +91,4 @@ function isMappedByGnu(
 }
 
 /** Function memcpy, called with 0 bytes to obtain the address of the destination. */
-type Copy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;
+type MemoryCopy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;

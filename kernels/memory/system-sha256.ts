@@ -21,11 +21,11 @@ const DIGEST_BYTES = 32;
 
 interface Library {
   readonly begin: (state: Uint8Array) => number;
-  readonly add: Adding;
+  readonly add: HashUpdate;
   readonly end: (digest: Uint8Array, state: Uint8Array) => number;
 }
 
-interface Adding {
+interface HashUpdate {
   (state: Uint8Array, bytes: Uint8Array, length: number): number;
   async(
     state: Uint8Array,
@@ -49,7 +49,7 @@ function findOpenSsl(): Library | null {
     const system = (require('koffi') as typeof import('koffi')).load(null);
     const opened: Library = {
       begin: system.func('int SHA256_Init(void *)') as unknown as Library['begin'], // The prototypes in C match the types.
-      add: system.func('int SHA256_Update(void *, const void *, size_t)') as unknown as Adding,
+      add: system.func('int SHA256_Update(void *, const void *, size_t)') as unknown as HashUpdate,
       end: system.func('int SHA256_Final(void *, void *)') as unknown as Library['end'],
     };
     return hasValidHash(opened) ? opened : null;

@@ -10,7 +10,7 @@ import { writeInto, findWritableFile } from './paged-memory.js';
 export interface UncachedWrites {
   /**
    * Returns the offset in a buffer at which bytes for an offset of a memory must begin. The buffer must be
-   * `SPARE_BYTES` longer than the bytes.
+   * `PADDING_BYTES` longer than the bytes.
    */
   beginIn(room: ArrayBuffer, memory: ArrayBufferLike, offset: number): number;
   /** Writes like `writeInto`, but uncached; uses the cache if the disk is slow or does not support direct writes. */
@@ -21,7 +21,7 @@ export interface UncachedWrites {
 /** Alignment of disk sectors, and of memory that a disk reads. */
 const SECTOR_BYTES = 4096;
 
-export const SPARE_BYTES = SECTOR_BYTES;
+export const PADDING_BYTES = SECTOR_BYTES;
 
 /**
  * Minimum write speed of a disk for direct writes. Slower disks are written through the page cache, which accepts
@@ -30,7 +30,7 @@ export const SPARE_BYTES = SECTOR_BYTES;
 const DISK_BYTES_A_SECOND_MIN = 256 << 20;
 
 /** Number of written bytes from which on the speed of a disk is known. */
-const KNOWN_FROM_BYTES = 64 << 20;
+const SPEED_SAMPLE_BYTES = 64 << 20;
 
 /**
  * Opens a writer for some memories. @returns undefined if one of them is not on a disk, or the disk does not support
@@ -69,7 +69,7 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
     }
     speed.bytes += done;
     speed.seconds += (performance.now() - began) / 1000;
-    if (speed.bytes > KNOWN_FROM_BYTES && speed.bytes < DISK_BYTES_A_SECOND_MIN * speed.seconds) close();
+    if (speed.bytes > SPEED_SAMPLE_BYTES && speed.bytes < DISK_BYTES_A_SECOND_MIN * speed.seconds) close();
     return done;
   }
 

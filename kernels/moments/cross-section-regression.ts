@@ -54,10 +54,10 @@ export function regressCrossSection(design: Float64Array, weights: Float64Array)
         spread += weights[i]! * (values[i]! - mean) ** 2;
         for (let k = 0; k < p; k++) moments[k]! += design[i * p + k]! * value;
       }
-      for (let k = 0; k < p; k++) coefficients[k] = dot(inverse, k * p, moments);
+      for (let k = 0; k < p; k++) coefficients[k] = computeDotProduct(inverse, k * p, moments);
       let squares = 0;
       for (let i = 0; i < n; i++) {
-        values[i]! -= dot(design, i * p, coefficients);
+        values[i]! -= computeDotProduct(design, i * p, coefficients);
         squares += weights[i]! * values[i]! * values[i]!;
       }
       return {
@@ -105,7 +105,7 @@ function computeInverse(lower: Float64Array, p: number): Float64Array {
   return inverse;
 }
 
-function dot(matrix: Float64Array, from: number, vector: Float64Array): number {
+function computeDotProduct(matrix: Float64Array, from: number, vector: Float64Array): number {
   let sum = 0;
   for (let k = 0; k < vector.length; k++) sum += matrix[from + k]! * vector[k]!;
   return sum;

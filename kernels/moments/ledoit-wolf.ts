@@ -6,7 +6,7 @@ import type { Target } from './shrinkage-target.js';
  * Relative distance between a matrix summed over this number of observations and an equal target that rounding can
  * cause (two assets, or duplicated assets).
  */
-const roundingOf = (observations: number): number => (16 + observations) * Number.EPSILON;
+const computeRounding = (observations: number): number => (16 + observations) * Number.EPSILON;
 
 /** Distances of a sample covariance from its target. */
 export interface Distances {
@@ -80,7 +80,7 @@ export function computeLedoitWolfIntensity(
     `panel: ${panel.length} values for ${rowFactors.length} x ${assets}`,
   );
   const { frobenius2, gamma } = distances;
-  if (gamma <= roundingOf(rowFactors.length) ** 2 * frobenius2) return 0;
+  if (gamma <= computeRounding(rowFactors.length) ** 2 * frobenius2) return 0;
   const pi = computeFourthMoment(panel, assets, rowFactors) - frobenius2;
   const rho = target.kind === 'constant_correlation' ? computeRho(panel, target.scale, target.common, rowFactors) : 0;
   return Math.min(Math.max(((pi - rho) / gamma) * dispersion, 0), 1);

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
-import { pairwiseSum } from '../sums/pairwise-sum.js';
+import { computePairwiseSum } from '../sums/pairwise-sum.js';
 import type { LowRankCovariance } from './low-rank-covariance.js';
 import { sumCorrelations } from './shrinkage-target.js';
 
@@ -151,5 +151,5 @@ export function fillCorrelationSums(
  */
 export function averageCorrelationSums(sums: Float64Array): number {
   const assets = sums.length;
-  return assets === 1 ? 0 : pairwiseSum(sums) / ((assets * (assets - 1)) / 2);
+  return assets === 1 ? 0 : computePairwiseSum(sums) / ((assets * (assets - 1)) / 2);
 }

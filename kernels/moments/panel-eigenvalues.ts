@@ -52,14 +52,14 @@ export function findPanelEigenvalues(engine: Engine, covariance: PanelCovariance
     for (let step = 0; ; step++) {
       const v = vectors.subarray(step * n, (step + 1) * n);
       multiply(engine, { ...covariance, panel: x }, v, w, projected);
-      diagonal[step] = dot(w, v);
+      diagonal[step] = computeDotProduct(w, v);
       const known = vectors.subarray(0, (step + 1) * n);
       for (let pass = 0; pass < 2; pass++) {
         engine.gemv(known, w, along.subarray(0, step + 1));
         engine.gemvTransposed(known, along.subarray(0, step + 1), removed);
         for (let i = 0; i < n; i++) w[i]! -= removed[i]!;
       }
-      const length = Math.sqrt(dot(w, w));
+      const length = Math.sqrt(computeDotProduct(w, w));
       size = Math.max(size, diagonal[step]!);
       const isLast = step === steps - 1 || !(length > EXHAUSTED_RATIO * size);
       if (isLast || (step + 1) % STEPS_PER_TEST === 0) {
@@ -78,7 +78,7 @@ export function findPanelEigenvalues(engine: Engine, covariance: PanelCovariance
 function fillStartVector(out: Float64Array): void {
   const random = createCounterRandom({ seed: SEED, stream: 0 });
   for (let i = 0; i < out.length; i++) out[i] = random.normal();
-  const length = Math.sqrt(dot(out, out));
+  const length = Math.sqrt(computeDotProduct(out, out));
   for (let i = 0; i < out.length; i++) out[i]! /= length;
 }
 
@@ -92,11 +92,11 @@ function multiply(
 ): void {
   engine.gemv(panel, v, projected);
   engine.gemvTransposed(panel, projected, out);
-  const along = common * dot(scale, v);
+  const along = common * computeDotProduct(scale, v);
   for (let i = 0; i < v.length; i++) out[i] = keep * out[i]! + along * scale[i]! + own[i]! * v[i]!;
 }
 
-function dot(a: Float64Array, b: Float64Array): number {
+function computeDotProduct(a: Float64Array, b: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
   return sum;

@@ -110,13 +110,13 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
   return gram;
 }
 
-interface Signed {
+interface SignedRows {
   readonly n: number;
   readonly sign: 1 | -1;
 }
 
 /** Adds or subtracts the upper triangle of a matrix, [n x n]. */
-function addUpper(to: Float64Array, from: Float64Array, { n, sign }: Signed): void {
+function addUpper(to: Float64Array, from: Float64Array, { n, sign }: SignedRows): void {
   for (let i = 0; i < n; i++) for (let e = i * n + i; e < i * n + n; e++) to[e]! += sign * from[e]!;
 }
 

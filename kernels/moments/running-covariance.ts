@@ -31,7 +31,7 @@ export function visitRollingCovariances(
   window: number,
   visit: VisitMoments,
 ): void {
-  const observations = rowsOf(panel, columns);
+  const observations = countRows(panel, columns);
   assert(Number.isInteger(window) && window >= 2, `window: ${window}, at least 2 needed`);
   engine.scope(() => {
     const state = createState(engine, columns);
@@ -68,7 +68,7 @@ export function visitExponentialCovariances(
   halfLife: number,
   visit: VisitMoments,
 ): void {
-  const observations = rowsOf(panel, columns);
+  const observations = countRows(panel, columns);
   assert(halfLife > 0, `halfLife: ${halfLife}, more than 0 needed`);
   const decay = computeDecay(halfLife);
   engine.scope(() => {
@@ -105,12 +105,12 @@ interface State {
 }
 
 function createState(engine: UpdateEngine, columns: number): State {
-  const vector = (): Float64Array => engine.allocate(columns);
+  const allocateVector = (): Float64Array => engine.allocate(columns);
   return {
-    origin: vector(),
-    sums: vector(),
-    gap: vector(),
-    means: vector(),
+    origin: allocateVector(),
+    sums: allocateVector(),
+    gap: allocateVector(),
+    means: allocateVector(),
     products: engine.allocate(columns * columns),
     covariance: engine.allocate(columns * columns),
   };
@@ -158,7 +158,7 @@ function fill(out: Float64Array, columns: number, value: (at: number, i: number,
   }
 }
 
-function rowsOf(panel: Float64Array, columns: number): number {
+function countRows(panel: Float64Array, columns: number): number {
   const rows = panel.length / columns;
   assert(columns >= 1 && Number.isInteger(rows), `panel: ${panel.length} values over ${columns} columns`);
   return rows;

@@ -1,5 +1,5 @@
 import { centreColumns } from '../algebra/centre-columns.js';
-import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
+import { computeSymmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { demean, type RowMoments } from './demean.js';
@@ -7,7 +7,7 @@ import { demean, type RowMoments } from './demean.js';
 /** Engine operations for a covariance. */
 export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'centreColumns'>;
 
-const PLAIN_ENGINE: RankKProduct = { symmetricRankK, centreColumns };
+const PLAIN_ENGINE: RankKProduct = { symmetricRankK: computeSymmetricRankK, centreColumns };
 
 /**
  * Computes the sample covariance of a panel of returns, ddof 1, or its weighted form.

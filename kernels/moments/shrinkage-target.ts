@@ -1,5 +1,5 @@
 import { assert } from '../assert.js';
-import { pairwiseSum } from '../sums/pairwise-sum.js';
+import { computePairwiseSum } from '../sums/pairwise-sum.js';
 
 export const SHRINKAGE_TARGETS = ['constant_correlation', 'scaled_identity'] as const;
 export type ShrinkageTarget = (typeof SHRINKAGE_TARGETS)[number];
@@ -33,7 +33,7 @@ export function computeAverageCorrelation(covariance: Float64Array, assets: numb
   const rows = new Float64Array(assets);
   for (let i = 0; i < assets; i++)
     rows[i] = sumCorrelations(covariance.subarray(i * (assets + 1), (i + 1) * assets), i, volatilities);
-  return pairwiseSum(rows) / ((assets * (assets - 1)) / 2);
+  return computePairwiseSum(rows) / ((assets * (assets - 1)) / 2);
 }
 
 /**
@@ -99,7 +99,7 @@ export function createShrinkageTarget(
 export function createTarget(target: ShrinkageTarget, variances: Float64Array, correlation: number): Target {
   assert(variances.length >= 1, 'variances: 0 names, at least 1 needed');
   if (target === 'scaled_identity') {
-    const mean = pairwiseSum(variances) / variances.length;
+    const mean = computePairwiseSum(variances) / variances.length;
     return {
       kind: target,
       common: 0,

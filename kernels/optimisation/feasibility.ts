@@ -3,7 +3,7 @@ import { computeNormLength } from './program/norms.js';
 import { sumKinks, type Kink, type Norm, type Point, type Program } from './program/program.js';
 import type { Solver } from './solve-program.js';
 
-export interface FeasibilityAnswer {
+export interface FeasibilityResult {
   /**
    * Smallest sum of violations: of rows relative to their largest coefficient, of sums of kinks, or of one norm
    * relative to its radius.
@@ -27,7 +27,7 @@ export const FEASIBILITY_TOLERANCE = 1e-9;
  * @cost    One linear program, and one quadratic program per norm.
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 11.4: phase I, as the least sum of violations.
  */
-export function findLeastViolation(solver: Solver, program: Program): FeasibilityAnswer {
+export function findLeastViolation(solver: Solver, program: Program): FeasibilityResult {
   const linear = minimiseLinearViolation(solver, program);
   if (linear.certificate !== null || !linear.isReliable) return linear;
   let last = linear;
@@ -38,7 +38,7 @@ export function findLeastViolation(solver: Solver, program: Program): Feasibilit
   return last;
 }
 
-function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityAnswer {
+function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityResult {
   const { n, rows, kinks } = program;
   const hardKinks = kinks.map((kink): Kink =>
     isHard(kink) ? { ...kink, penalty: 1 } : { ...kink, left: new Float64Array(n), right: new Float64Array(n) },
@@ -95,7 +95,7 @@ function addEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }:
 }
 
 /** Minimises norm q subject to the rows and the previous norms. */
-function minimiseNorm(solver: Solver, program: Program, q: number): FeasibilityAnswer {
+function minimiseNorm(solver: Solver, program: Program, q: number): FeasibilityResult {
   const norm = program.norms[q]!;
   const isOwn = typeof norm.metric !== 'string';
   const smallest: Program = {

@@ -1,7 +1,7 @@
 import { runActiveSet } from './active-set/active-set.js';
 import { copyIterate, copyState, type ActiveState, type Iterate } from './active-set/active-state.js';
 import type { Curvatures } from './active-set/equality-system.js';
-import type { ProgramAnswer } from './program-answer.js';
+import type { ProgramResult } from './program-answer.js';
 import { checkKkt, isOptimal, type KktReport } from './program/kkt.js';
 import type { Point, Program } from './program/program.js';
 
@@ -16,7 +16,7 @@ export interface UnpolishedSolution {
 }
 
 /** Routes reported for a polished solution and for an unchanged one. */
-export type Routes = readonly [ProgramAnswer['route'], ProgramAnswer['route']];
+export type Routes = readonly [ProgramResult['route'], ProgramResult['route']];
 export const ROUTES_INSIDE: Routes = ['interior-point', 'interior-point-unpolished'];
 export const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
 
@@ -29,8 +29,8 @@ export function polish(
   curvatures: Curvatures,
   { state, iterate, spent }: UnpolishedSolution,
   [after, without]: Routes,
-): ProgramAnswer {
-  let best: ProgramAnswer | undefined;
+): ProgramResult {
+  let best: ProgramResult | undefined;
   for (const iterationsMax of POLISH_ITERATIONS) {
     const point = copyIterate(iterate);
     const held = copyState(state);
@@ -38,7 +38,7 @@ export function polish(
       iterationsMax === 0
         ? 0
         : runActiveSet(program, curvatures, held, point, { iterationsMax, nearby: true }).iterations;
-    const answer = createAnswer(program, held, point, spent + steps, iterationsMax === 0 ? without : after);
+    const answer = createSolution(program, held, point, spent + steps, iterationsMax === 0 ? without : after);
     if (answer.status === 'solved') return answer;
     if (best === undefined || findLargestResidual(answer.kkt) < findLargestResidual(best.kkt)) best = answer;
   }
@@ -46,7 +46,7 @@ export function polish(
 }
 
 /** Returns the solution nearer to an optimum. */
-export function selectBetter(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
+export function selectBetter(one: ProgramResult, other: ProgramResult): ProgramResult {
   return findLargestResidual(one.kkt) < findLargestResidual(other.kkt) ? one : other;
 }
 
@@ -54,13 +54,13 @@ const findLargestResidual = ({ primal, stationarity, multipliers }: KktReport) =
   Math.max(primal, stationarity, multipliers);
 
 /** Checks a point against the optimality conditions and returns it as an answer. @cost n^2 + m n */
-export function createAnswer(
+export function createSolution(
   program: Program,
   state: ActiveState,
   point: Point,
   iterations: number,
-  route: ProgramAnswer['route'],
-): ProgramAnswer {
+  route: ProgramResult['route'],
+): ProgramResult {
   const kkt = checkKkt(program, point);
   return { status: isOptimal(kkt) ? 'solved' : 'failed', point, state, kkt, iterations, route };
 }

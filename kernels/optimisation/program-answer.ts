@@ -3,7 +3,7 @@ import type { KktReport } from './program/kkt.js';
 import type { Point } from './program/program.js';
 
 /** Solution of a program, as returned by a solver. */
-export interface ProgramAnswer {
+export interface ProgramResult {
   /**
    * `solved`: the optimality conditions hold. `infeasible`: multipliers, or only the bounds, prove that no point
    * satisfies the rows and norms. `failed`: neither could be shown.

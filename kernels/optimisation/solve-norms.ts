@@ -5,7 +5,7 @@ import { multiplyMetric, addMetrics, type Metric } from './program/metric.js';
 import { measureInfeasibility, isHard } from './program/certificate.js';
 import { computeMeanSquare, computeNormLength } from './program/norms.js';
 import type { Norm, Program } from './program/program.js';
-import type { ProgramAnswer } from './program-answer.js';
+import type { ProgramResult } from './program-answer.js';
 
 /**
  * Maximum number of price evaluations in the search for the price at which a norm equals its radius; four to eight are
@@ -36,18 +36,18 @@ const PRICE_GROWTH = 4;
 /**
  * Maximum number of states that Newton's method changes per step near a known solution, and at the end of the search.
  */
-const STATES_NEAR = 5;
-const STATES_LAST = 10;
+const NEARBY_STATES_MAX = 5;
+const FINAL_STATES_MAX = 10;
 
 export interface NormSolvers {
   /** Solves a program with fewer norms. */
-  readonly solve: (program: Program, follow: PathStart | undefined) => ProgramAnswer;
+  readonly solve: (program: Program, follow: PathStart | undefined) => ProgramResult;
   /** Returns the optimum near a solution whose norms are close to their radii; undefined if it is not found. */
   readonly finish: (
     program: Program,
-    near: Pick<ProgramAnswer, 'point' | 'state'>,
+    near: Pick<ProgramResult, 'point' | 'state'>,
     iterationsMax?: number,
-  ) => ProgramAnswer | undefined;
+  ) => ProgramResult | undefined;
 }
 
 /**
@@ -65,10 +65,10 @@ export function solveWithNorms(
   program: Program,
   follow: PathStart | undefined,
   { solve, finish }: NormSolvers,
-): ProgramAnswer | undefined {
+): ProgramResult | undefined {
   const hinted = follow?.state.norms.indexOf(UPPER) ?? -1;
   // If few states change, Newton's method on the norms themselves suffices, without a search.
-  const near = hinted < 0 ? undefined : finish(program, follow!, STATES_NEAR);
+  const near = hinted < 0 ? undefined : finish(program, follow!, NEARBY_STATES_MAX);
   if (near !== undefined) return near;
   let q = hinted;
   let start = follow;
@@ -90,7 +90,7 @@ export function solveWithNorms(
   const first = hinted < 0 ? 0 : follow!.point.normMultipliers[q]!;
   let last = start === undefined ? undefined : createPricedStart(start, q, first);
   let lastPrice = first;
-  const at = (price: number): PricedSolution | undefined => {
+  const solveAtPrice = (price: number): PricedSolution | undefined => {
     const priced = addPrice(program, q, price);
     const isFar = !(price < PRICE_RATIO_MAX * lastPrice && lastPrice < PRICE_RATIO_MAX * price);
     const answer = solve(priced, isFar ? undefined : last);
@@ -102,12 +102,12 @@ export function solveWithNorms(
       answer.status === 'infeasible' || (excess > EXCESS_MAX && isTooShort(program, q, { price, answer }));
     return { price, answer: isProven ? { ...answer, status: 'infeasible' } : answer, excess };
   };
-  const close = findRoot(at, first > 0 ? first : computePriceScale(program, norm), NEWTON_DISTANCE);
+  const close = findRoot(solveAtPrice, first > 0 ? first : computePriceScale(program, norm), NEWTON_DISTANCE);
   if (close === undefined) return undefined;
   if (close.answer.status === 'infeasible') return addNorm(close.answer, { program, q, price: close.price });
-  const ended = finish(program, addNorm(close.answer, { program, q, price: close.price }), STATES_LAST);
+  const ended = finish(program, addNorm(close.answer, { program, q, price: close.price }), FINAL_STATES_MAX);
   if (ended !== undefined) return ended;
-  const closest = findRoot(at, close.price, RADIUS_DISTANCE_MIN);
+  const closest = findRoot(solveAtPrice, close.price, RADIUS_DISTANCE_MIN);
   if (closest === undefined) return undefined;
   return finish(program, addNorm(closest.answer, { program, q, price: closest.price }), 0);
 }
@@ -133,7 +133,7 @@ function isTooShort(program: Program, q: number, priced: Pick<PricedSolution, 'p
 interface PricedSolution {
   readonly price: number;
   /** Solution at the price; `infeasible` if it proves that no price suffices. */
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
   /** 1 - radius / length: positive if the price is too low. */
   readonly excess: number;
 }
@@ -281,7 +281,7 @@ function createPricedStart({ program, point, state }: PathStart, q: number, pric
 }
 
 /** Converts the solution of a program without norms to one with norms that do not bind. */
-function addNorms(answer: ProgramAnswer, { norms }: Program): ProgramAnswer {
+function addNorms(answer: ProgramResult, { norms }: Program): ProgramResult {
   return {
     ...answer,
     point: { ...answer.point, normMultipliers: new Float64Array(norms.length) },
@@ -291,9 +291,9 @@ function addNorms(answer: ProgramAnswer, { norms }: Program): ProgramAnswer {
 
 /** Converts the solution of a priced program to one with the norm. */
 function addNorm(
-  { point, state, ...answer }: ProgramAnswer,
+  { point, state, ...answer }: ProgramResult,
   { program, q, price }: { readonly program: Program; readonly q: number; readonly price: number },
-): ProgramAnswer {
+): ProgramResult {
   const multipliers = program.norms.map((_, other) =>
     other === q ? price : point.normMultipliers[other < q ? other : other - 1]!,
   );

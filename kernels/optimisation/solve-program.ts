@@ -21,16 +21,16 @@ import { startEmpty, isSteep } from './path/empty-start.js';
 import { followPath, type PathLimits, type PathStart } from './path/follow-path.js';
 import { createElasticProgram } from './presolve/elastic-program.js';
 import { isRuledOut } from './presolve/ruled-out.js';
-import { selectBetter, createAnswer, polish, ROUTES_CORNER } from './polish.js';
+import { selectBetter, createSolution, polish, ROUTES_CORNER } from './polish.js';
 import { solveCorner } from './simplex/corner.js';
 import { solveWithNorms } from './solve-norms.js';
 import { measurePrimalViolation } from './program/kkt.js';
 import { assertProgram, isIndifferent, type Program } from './program/program.js';
-import type { ProgramAnswer } from './program-answer.js';
+import type { ProgramResult } from './program-answer.js';
 
 /** Solver with reusable arrays, for callers that solve a sequence of programs. */
 export interface Solver {
-  solve(program: Program, options?: SolveOptions): ProgramAnswer;
+  solve(program: Program, options?: SolveOptions): ProgramResult;
   /**
    * Returns a point near the optimum, [n], at half the cost, for callers that need only the binding rows.
    * @cost 5 to 10 factorisations over all variables
@@ -96,11 +96,11 @@ interface SolverTools {
  *          interior-point method is needed.
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1); Mehrotra (1992), SIAM J. Optimization 2(4).
  */
-function solveProgram(program: Program, tools: SolverTools, options: SolveOptions): ProgramAnswer {
+function solveProgram(program: Program, tools: SolverTools, options: SolveOptions): ProgramResult {
   assertProgram(program);
   const atCentre = solveAtCentre(program);
   if (atCentre !== undefined) return atCentre;
-  if (isRuledOut(program)) return createInfeasibleAnswer(program);
+  if (isRuledOut(program)) return createInfeasibleSolution(program);
   const pivoted = solveByPivots(program, tools, options);
   if (pivoted !== undefined) return pivoted;
   const followed = options.follow === undefined ? undefined : solveByPath(program, tools, options.follow);
@@ -108,7 +108,7 @@ function solveProgram(program: Program, tools: SolverTools, options: SolveOption
   const normed =
     program.norms.length === 0
       ? undefined
-      : (solveBeside(program, tools, options) ?? solveByPrices(program, tools, options));
+      : (solveFromNearby(program, tools, options) ?? solveByPrices(program, tools, options));
   if (normed !== undefined) return normed;
   const reduced = removeFixedVariables(program);
   const fitting = options.warm !== undefined && matchesProgram(options.warm, program) ? options.warm : undefined;
@@ -119,11 +119,11 @@ function solveProgram(program: Program, tools: SolverTools, options: SolveOption
 }
 
 /** Returns the answer for an infeasible program, with a point within its bounds. */
-function createInfeasibleAnswer(program: Program): ProgramAnswer {
+function createInfeasibleSolution(program: Program): ProgramResult {
   const { lower, upper, centre } = program;
   const iterate = createIterate(program);
   for (let i = 0; i < program.n; i++) iterate.x[i] = Math.min(Math.max(centre[i]!, lower[i]!), upper[i]!);
-  return { ...createAnswer(program, createColdState(program), iterate, 0, 'centre'), status: 'infeasible' };
+  return { ...createSolution(program, createColdState(program), iterate, 0, 'centre'), status: 'infeasible' };
 }
 
 /** Finds the optimum by a few block pivoting iterations from the optimum of `follow`; undefined without convergence. */
@@ -131,7 +131,7 @@ function solveByPivots(
   program: Program,
   { curvatures }: SolverTools,
   { follow, pivots: iterationsMax = 0 }: SolveOptions,
-): ProgramAnswer | undefined {
+): ProgramResult | undefined {
   const isSmooth = program.curvature > 0 || program.ridge > 0;
   if (iterationsMax === 0 || follow === undefined || !isSmooth || program.norms.length > 0) return undefined;
   if (!matchesProgram(follow.state, program)) return undefined;
@@ -144,10 +144,10 @@ function solveFrom(
   curvatures: Curvatures,
   from: Pick<PathStart, 'point' | 'state'>,
   options: ActiveSetOptions,
-): ProgramAnswer | undefined {
+): ProgramResult | undefined {
   const [state, iterate] = [copyState(from.state), copyIterate(from.point)];
   const { iterations, status } = runActiveSet(program, curvatures, state, iterate, options);
-  const answer = status === 'solved' ? createAnswer(program, state, iterate, iterations, 'active-set') : undefined;
+  const answer = status === 'solved' ? createSolution(program, state, iterate, iterations, 'active-set') : undefined;
   return answer?.status === 'solved' ? answer : undefined;
 }
 
@@ -160,14 +160,14 @@ function solveByPath(
   { curvatures, factors }: SolverTools,
   start: PathStart,
   limits?: PathLimits,
-): ProgramAnswer | undefined {
+): ProgramResult | undefined {
   const end = followPath(program, start, factors, limits) ?? followPath(separateRows(program), start, factors, limits);
   if (end === undefined) return undefined;
   const { iterations } = runActiveSet(program, curvatures, end.state, end.iterate, {
     iterationsMax: ACTIVE_SET_ITERATIONS,
     nearby: true,
   });
-  const answer = createAnswer(program, end.state, end.iterate, end.events + iterations, 'active-set');
+  const answer = createSolution(program, end.state, end.iterate, end.events + iterations, 'active-set');
   return answer.status === 'solved' ? answer : undefined;
 }
 
@@ -194,26 +194,26 @@ function separateRows(program: Program): Program {
 }
 
 /** Maximum number of block pivoting iterations near a solution whose norms bind; two or three are usual. */
-const BESIDE_ITERATIONS = 8;
+const NEARBY_ITERATIONS_MAX = 8;
 
 /**
  * Maximum fraction of the variables that may be outside their bounds at the other solution. If more are, pricing the
  * norms is faster.
  */
-const BESIDE_MOVED = 0.12;
+const NEARBY_MOVED_FRACTION_MAX = 0.12;
 
 /** Finds the optimum near another one with binding norms, by Newton's method on the norms. */
-function solveBeside(
+function solveFromNearby(
   program: Program,
   { curvatures }: SolverTools,
   { beside }: SolveOptions,
-): ProgramAnswer | undefined {
+): ProgramResult | undefined {
   if (beside === undefined || !beside.state.norms.includes(UPPER) || !matchesProgram(beside.state, program))
     return undefined;
   const { n, lower, upper } = program;
   const moved = beside.point.x.reduce((count, x, i) => count + (x < lower[i]! || x > upper[i]! ? 1 : 0), 0);
-  if (moved > BESIDE_MOVED * n) return undefined;
-  return solveFrom(program, curvatures, beside, { iterationsMax: BESIDE_ITERATIONS, nearby: true });
+  if (moved > NEARBY_MOVED_FRACTION_MAX * n) return undefined;
+  return solveFrom(program, curvatures, beside, { iterationsMax: NEARBY_ITERATIONS_MAX, nearby: true });
 }
 
 /** Finds the optimum by prices in place of norms, and polishes it with the norms themselves. */
@@ -221,7 +221,7 @@ function solveByPrices(
   program: Program,
   tools: SolverTools,
   { follow, warm }: SolveOptions,
-): ProgramAnswer | undefined {
+): ProgramResult | undefined {
   let spent = 0;
   return solveWithNorms(program, follow, {
     solve(priced, start) {
@@ -238,7 +238,7 @@ function solveByPrices(
       const iterate = copyIterate(point);
       const held = copyState(state);
       const { iterations } = runActiveSet(whole, tools.curvatures, held, iterate, { iterationsMax, nearby: true });
-      const answer = createAnswer(whole, held, iterate, spent + iterations, 'active-set');
+      const answer = createSolution(whole, held, iterate, spent + iterations, 'active-set');
       return answer.status === 'solved' ? answer : undefined;
     },
   });
@@ -248,23 +248,26 @@ function solveByPrices(
  * Maximum fraction of the variables that may become free on the path from the empty start. Above it, factoring all
  * variables is cheaper.
  */
-const GROWN_FREE = 0.3;
+const PATH_FREE_FRACTION_MAX = 0.3;
 
 /** Maximum number of events on the path from the empty start, per variable. */
-const GROWN_EVENTS = 2;
+const PATH_EVENTS_MAX = 2;
 
 /**
  * Finds the optimum by the path from the empty start: if the optimum holds few variables, hundreds of cheap events cost
  * less than twenty full factorisations.
  */
-function solveFromEmpty(program: Program, tools: SolverTools): ProgramAnswer | undefined {
+function solveFromEmpty(program: Program, tools: SolverTools): ProgramResult | undefined {
   const start = startEmpty(program);
   if (start === undefined) return undefined;
   const room = program.n + program.rows.count;
-  return solveByPath(program, tools, start, { eventsMax: GROWN_EVENTS * room, freeMax: GROWN_FREE * room });
+  return solveByPath(program, tools, start, {
+    eventsMax: PATH_EVENTS_MAX * room,
+    freeMax: PATH_FREE_FRACTION_MAX * room,
+  });
 }
 
-function solveFree(program: Program, tools: SolverTools, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
+function solveFree(program: Program, tools: SolverTools, { warm, effort = 'thorough' }: SolveOptions): ProgramResult {
   const { curvatures } = tools;
   const grown = warm === undefined && isSteep(program) ? solveFromEmpty(program, tools) : undefined;
   if (grown !== undefined) return grown;
@@ -287,7 +290,7 @@ function solveFree(program: Program, tools: SolverTools, { warm, effort = 'thoro
     run: 'near',
     elastic: createElasticProgram(program),
   }).answer;
-  return [scaled, flat].reduce<ProgramAnswer>(
+  return [scaled, flat].reduce<ProgramResult>(
     (best, other) => (other === undefined ? best : selectBetter(other, best)),
     selectBetter(elastic, answer),
   );
@@ -299,7 +302,7 @@ function solveByStates(
   curvatures: Curvatures,
   warm: ActiveState | undefined,
   before: number,
-): { answer?: ProgramAnswer; iterations: number } {
+): { answer?: ProgramResult; iterations: number } {
   let iterations = before;
   if (!(program.curvature > 0 || program.ridge > 0)) return { iterations };
   // From a distant start, block pivoting activates all violated soft rows at once, and converges slowly if there are
@@ -311,7 +314,7 @@ function solveByStates(
     const options = { iterationsMax: ACTIVE_SET_ITERATIONS, nearby };
     const outcome = runActiveSet(program, curvatures, state, iterate, options);
     iterations += outcome.iterations;
-    const answer = createAnswer(program, state, iterate, iterations, 'active-set');
+    const answer = createSolution(program, state, iterate, iterations, 'active-set');
     if (outcome.status === 'solved' && answer.status === 'solved') return { answer, iterations };
     if (outcome.status === 'stuck' && !nearby) break;
   }
@@ -319,7 +322,7 @@ function solveByStates(
 }
 
 /** Finds and polishes the optimal corner of a program without curvature; undefined if that fails. */
-function solveAtCorner(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
+function solveAtCorner(program: Program, curvatures: Curvatures, before: number): ProgramResult | undefined {
   const corner = isIndifferent(program) ? undefined : solveCorner(program);
   if (corner === undefined) return undefined;
   const answer = polish(program, curvatures, { ...corner, spent: before + corner.pivots }, ROUTES_CORNER);
@@ -327,7 +330,7 @@ function solveAtCorner(program: Program, curvatures: Curvatures, before: number)
 }
 
 /** Returns the centre itself if the objective is stationary there and every constraint is satisfied. */
-function solveAtCentre(program: Program): ProgramAnswer | undefined {
+function solveAtCentre(program: Program): ProgramResult | undefined {
   if (program.linear.some((value) => value !== 0)) return undefined;
   if (measurePrimalViolation(program, program.centre) > CENTRE_TOLERANCE) return undefined;
   const iterate = createIterate(program);
@@ -335,6 +338,6 @@ function solveAtCentre(program: Program): ProgramAnswer | undefined {
     if (limit === null) iterate.kinkMultipliers[k] = 1;
   });
   iterate.x.set(program.centre);
-  const answer = createAnswer(program, createColdState(program), iterate, 0, 'centre');
+  const answer = createSolution(program, createColdState(program), iterate, 0, 'centre');
   return answer.status === 'solved' ? answer : undefined;
 }

@@ -2,9 +2,9 @@ import { createColdState, createIterate } from './active-set/active-state.js';
 import type { Curvatures } from './active-set/equality-system.js';
 import { runInteriorPoint } from './interior-point/interior-point.js';
 import type { InteriorRun } from './interior-point/work.js';
-import { selectBetter, createAnswer, polish, ROUTES_INSIDE } from './polish.js';
+import { selectBetter, createSolution, polish, ROUTES_INSIDE } from './polish.js';
 import { equilibrate } from './presolve/equilibrate.js';
-import type { ProgramAnswer } from './program-answer.js';
+import type { ProgramResult } from './program-answer.js';
 import { isIndifferent, type Program } from './program/program.js';
 
 interface InsideOptions {
@@ -24,13 +24,13 @@ export function solveInside(
   program: Program,
   curvatures: Curvatures,
   { before, run, elastic = program }: InsideOptions,
-): { answer: ProgramAnswer; isConverged: boolean } {
+): { answer: ProgramResult; isConverged: boolean } {
   const inner = createIterate(program);
   const state = createColdState(program);
   const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
   const isConverged = outcome.status === 'optimal';
   if (isIndifferent(program)) {
-    const anywhere = createAnswer(
+    const anywhere = createSolution(
       program,
       createColdState(program),
       { ...createIterate(program), x: inner.x },
@@ -48,7 +48,7 @@ export function solveInside(
  * Solves a program from inside the bounds around the centre; continues to the last digits if the optimum is within
  * tolerance but not exact.
  */
-export function startFromCentre(program: Program, curvatures: Curvatures, before: number): ProgramAnswer {
+export function startFromCentre(program: Program, curvatures: Curvatures, before: number): ProgramResult {
   const { answer, isConverged } = solveInside(program, curvatures, { before, run: 'near' });
   // The optimum is within the tolerance of the run but not exact: the remaining forces are small.
   if (!isConverged || answer.status !== 'failed') return answer;
@@ -56,11 +56,11 @@ export function startFromCentre(program: Program, curvatures: Curvatures, before
 }
 
 /** Solves a program from a distant start in scaled units; undefined if a norm requires the original units. */
-export function solveScaled(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
+export function solveScaled(program: Program, curvatures: Curvatures, before: number): ProgramResult | undefined {
   const scaled = equilibrate(program);
   if (scaled === null) return undefined;
   const { state, point, iterations, route } = solveInside(scaled.program, curvatures, { before, run: 'far' }).answer;
-  return createAnswer(program, state, scaled.toOriginal(point), iterations, route);
+  return createSolution(program, state, scaled.toOriginal(point), iterations, route);
 }
 
 /** Minimum fraction of variables without variance in a flat program. */

@@ -19,7 +19,7 @@ export interface CounterRandom {
   integer(bound: number): number;
 }
 
-const WORD = 2 ** 32;
+const WORD_VALUES = 2 ** 32;
 
 /**
  * Creates a stream of random numbers that depend only on the key and the position in the stream, so that any number of
@@ -35,12 +35,12 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
   const { seed, stream } = key;
   assert(Number.isSafeInteger(seed) && seed >= 0, `seed: ${seed}, an integer of at least 0 needed`);
   assert(Number.isSafeInteger(stream) && stream >= 0, `stream: ${stream}, an integer of at least 0 needed`);
-  const counter = Uint32Array.of(0, 0, stream % WORD, Math.floor(stream / WORD));
-  const keys = Uint32Array.of(seed % WORD, Math.floor(seed / WORD));
+  const counter = Uint32Array.of(0, 0, stream % WORD_VALUES, Math.floor(stream / WORD_VALUES));
+  const keys = Uint32Array.of(seed % WORD_VALUES, Math.floor(seed / WORD_VALUES));
   const words = new Uint32Array(4);
   let used = 4;
 
-  function word(): number {
+  function drawWord(): number {
     if (used === 4) {
       computePhilox(counter, keys, words);
       used = 0;
@@ -50,20 +50,20 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
     return words[used++]!;
   }
 
-  function uniform(): number {
-    const high = word();
-    const low = word();
+  function drawUniform(): number {
+    const high = drawWord();
+    const low = drawWord();
     return (high * 2 ** 20 + (low >>> 12) + 0.5) / 2 ** 52;
   }
 
   return {
-    uniform,
-    normal: () => computeNormalQuantile(uniform()),
+    uniform: drawUniform,
+    normal: () => computeNormalQuantile(drawUniform()),
     integer(bound) {
-      if (!(bound >= 1 && bound <= WORD)) throw new KernelFault(`bound: ${bound}, 1 to 2^32 needed`);
-      const fair = WORD - (WORD % bound);
+      if (!(bound >= 1 && bound <= WORD_VALUES)) throw new KernelFault(`bound: ${bound}, 1 to 2^32 needed`);
+      const fair = WORD_VALUES - (WORD_VALUES % bound);
       for (;;) {
-        const value = word();
+        const value = drawWord();
         if (value < fair) return value % bound;
       }
     },

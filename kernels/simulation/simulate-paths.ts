@@ -107,11 +107,11 @@ interface Draws {
   word(): number;
 }
 
-const WORD = 2 ** 32;
+const WORD_VALUES = 2 ** 32;
 
 function createPathDraws(seed: number, path: number): Draws {
-  const counter = Uint32Array.of(0, 0, path % WORD, Math.floor(path / WORD));
-  const key = Uint32Array.of(seed % WORD, Math.floor(seed / WORD));
+  const counter = Uint32Array.of(0, 0, path % WORD_VALUES, Math.floor(path / WORD_VALUES));
+  const key = Uint32Array.of(seed % WORD_VALUES, Math.floor(seed / WORD_VALUES));
   const words = new Uint32Array(4);
   let used = 4;
   return {
@@ -145,7 +145,7 @@ function drawBlocks(
   draws: Draws,
 ): void {
   for (let t = 0; t < steps.length; t += block) {
-    const start = Math.floor((draws.word() / WORD) * growth.length);
+    const start = Math.floor((draws.word() / WORD_VALUES) * growth.length);
     const length = Math.min(block, steps.length - t);
     for (let k = 0; k < length; k++) steps[t + k] = circle[start + k]!;
   }

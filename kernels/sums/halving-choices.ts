@@ -15,7 +15,7 @@ export interface BlockSums {
 }
 
 /** Number of figures per choice: rank and Sharpe ratio of the chosen variant on the other half. */
-export const FIGURES_OF_CHOICE = 2;
+export const FIGURES_PER_CHOICE = 2;
 /** Maximum number of blocks; 16 blocks have 12,870 halves. */
 export const BLOCKS_MAX = 16;
 
@@ -41,7 +41,7 @@ export function countHalves(blocks: number): number {
  * @source      Definition. Bit-identical on every engine: the sums of a half are computed by adding its blocks in
  *              order.
  */
-export function halvingChoices(sums: BlockSums, out: Float64Array): void {
+export function computeHalvingChoices(sums: BlockSums, out: Float64Array): void {
   const blocks = assertHalving(sums, out);
   const { first, second, means } = sums;
   const size = blocks / 2;
@@ -89,7 +89,7 @@ export function assertHalving({ first, second, means }: BlockSums, out: Float64A
   const blocks = first.length / means.length;
   assert(means.length > 0 && second.length === first.length, `${second.length} squares of ${first.length} sums`);
   assert(blocks >= 2 && blocks <= BLOCKS_MAX && blocks % 2 === 0, `${blocks} blocks: an even number to ${BLOCKS_MAX}`);
-  assert(out.length === FIGURES_OF_CHOICE * countHalves(blocks), `out: ${out.length} figures of ${blocks} blocks`);
+  assert(out.length === FIGURES_PER_CHOICE * countHalves(blocks), `out: ${out.length} figures of ${blocks} blocks`);
   return blocks;
 }
 

@@ -1,5 +1,5 @@
 /** Units of securities, and an amount of money. */
-export interface Holding {
+export interface HoldingValue {
   /** Columns of the securities in a row of the panel, ascending, at least [count]. */
   readonly columns: Int32Array;
   /** Units by position in `columns`, at least [count]. */
@@ -20,7 +20,11 @@ export interface Holding {
  * @cost           count multiplications and additions.
  * @source         Definition; bit-identical on every engine.
  */
-export function sumHoldingValue(panel: Float64Array, row: number, { columns, units, count, money }: Holding): number {
+export function sumHoldingValue(
+  panel: Float64Array,
+  row: number,
+  { columns, units, count, money }: HoldingValue,
+): number {
   const fours = count & ~3;
   let a = money;
   let b = 0;

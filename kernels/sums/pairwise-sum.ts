@@ -17,7 +17,7 @@ const LEAF_TERMS = 128;
  * @cost          to - from additions; recursion depth log2(length).
  * @source        Higham (1993), The accuracy of floating point summation, SIAM J. Sci. Comput. 14(4), 783-799.
  */
-export function pairwiseSum(values: Float64Array, from = 0, to: number = values.length): number {
+export function computePairwiseSum(values: Float64Array, from = 0, to: number = values.length): number {
   assert(from >= 0 && from <= to && to <= values.length, `range: ${from} to ${to} of ${values.length} values`);
   return sumRange(values, from, to);
 }

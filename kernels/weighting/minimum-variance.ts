@@ -1,4 +1,4 @@
-import { cholesky } from '../algebra/cholesky.js';
+import { factorCholesky } from '../algebra/cholesky.js';
 import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
 
@@ -213,7 +213,7 @@ function solveOn(covariance: Float64Array, sides: Int8Array, upper: number, out:
 
 function factor(block: Float64Array, m: number): boolean {
   const diagonal = Float64Array.from({ length: m }, (_, i) => block[i * m + i]!);
-  if (cholesky(block, m) < m) return false;
+  if (factorCholesky(block, m) < m) return false;
   for (let i = 0; i < m; i++) if (block[i * m + i]! ** 2 <= PIVOT_MIN * diagonal[i]!) return false;
   return true;
 }

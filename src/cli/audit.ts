@@ -79,13 +79,13 @@ export async function audit(argv: readonly string[], environment: NodeJS.Process
 }
 
 function readQuery(flags: FlagValues) {
-  const text = (name: string): string | undefined => flags.text(name);
+  const findText = (name: string): string | undefined => flags.text(name);
   return {
-    start: text('start'),
-    end: text('end'),
+    start: findText('start'),
+    end: findText('end'),
     kind: flags.text<AuditKind>('kind'),
-    id: text('id'),
-    author: text('author'),
+    id: findText('id'),
+    author: findText('author'),
   };
 }
 

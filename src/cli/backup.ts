@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path';
-import { backupHome } from '#store/home/backup-home.js';
+import { backUpHome } from '#store/home/backup-home.js';
 import { listHomeFolders } from '#store/home/home.js';
 import { createHomeReport } from './home-report.js';
 import { assertTogether, readHomeCommand } from './home-command.js';
-import { backupCluster } from './moving/backup-cluster.js';
-import { engineVersion } from './version.js';
+import { backUpCluster } from './moving/backup-cluster.js';
+import { readEngineVersion } from './version.js';
 
 export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--database URL --artifacts STORAGE] [--json]
 
@@ -33,20 +33,20 @@ interface BackupSummary {
 const EXIT_DAMAGED = 1;
 
 /** Runs `divisor backup`: writes a consistent copy of a home. */
-export async function backup(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function backUp(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { home, settings, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
   assertTogether(settings, 'copy it by pg_dump first, then the folders artifacts and stores of the home');
   const folders = listHomeFolders(home);
   const target =
     words[0] === undefined ? join(settings.backups ?? folders.backups, formatBackupName()) : resolve(words[0]);
   const report = createHomeReport<BackupSummary>(values.json);
-  const common = { target, engineVersion: engineVersion() };
+  const common = { target, engineVersion: readEngineVersion() };
   const onProgress = (fraction: number, file: string) =>
     report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`);
   const { manifest, damaged } =
     settings.database === undefined
-      ? await backupHome({ ...common, home: folders, onProgress })
-      : await backupCluster({ ...common, settings, onProgress: report.progress });
+      ? await backUpHome({ ...common, home: folders, onProgress })
+      : await backUpCluster({ ...common, settings, onProgress: report.progress });
   const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
   const summary: BackupSummary = {
     folder: target,

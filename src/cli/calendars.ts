@@ -86,11 +86,11 @@ interface CheckOptions {
 
 function check(folder: string, options: CheckOptions): number {
   const known = openCalendars(options.folder);
-  const corrections = options.corrections === undefined ? {} : correctionsIn(options.corrections);
+  const corrections = options.corrections === undefined ? {} : loadCorrections(options.corrections);
   const window = { from: parseBound(options.from, '--from', -Infinity), to: parseBound(options.to, '--to', Infinity) };
   const comparisons: SessionComparison[] = [];
   const unknown: string[] = [];
-  for (const reference of referencesIn(folder)) {
+  for (const reference of loadReferences(folder)) {
     const calendar = known.get(reference.code);
     const corrected = correctReference(reference, corrections, options.confidence.split(','));
     const cut = { ...corrected, from: Math.max(reference.from, window.from), to: Math.min(reference.to, window.to) };
@@ -101,7 +101,7 @@ function check(folder: string, options: CheckOptions): number {
   return comparisons.some(({ years }) => years.length > 0) ? EXIT_DIFFERENCES : 0;
 }
 
-function referencesIn(folder: string): SessionReference[] {
+function loadReferences(folder: string): SessionReference[] {
   try {
     return readReferences(folder);
   } catch (failure) {
@@ -111,7 +111,7 @@ function referencesIn(folder: string): SessionReference[] {
   }
 }
 
-function correctionsIn(file: string): Corrections {
+function loadCorrections(file: string): Corrections {
   try {
     return readCorrections(file);
   } catch (failure) {
@@ -127,7 +127,7 @@ function parseBound(text: string | undefined, flag: string, open: number): numbe
 }
 
 function formatReport(comparisons: readonly SessionComparison[], unknown: readonly string[]): string {
-  const differing = comparisons.flatMap(({ code, years }) => years.map((year) => rowOf(code, year)));
+  const differing = comparisons.flatMap(({ code, years }) => years.map((year) => formatRow(code, year)));
   const compared = comparisons.filter(({ from, to }) => from <= to);
   const days = comparisons
     .flatMap(({ years }) => years)
@@ -141,7 +141,7 @@ function formatReport(comparisons: readonly SessionComparison[], unknown: readon
   ].join('');
 }
 
-function rowOf(code: string, { year, missing, extra }: YearDifference) {
+function formatRow(code: string, { year, missing, extra }: YearDifference) {
   const marked = [...missing.map((day) => ({ day, sign: '-' })), ...extra.map((day) => ({ day, sign: '+' }))];
   const texts = marked
     .toSorted((a, b) => a.day - b.day)
@@ -150,10 +150,10 @@ function rowOf(code: string, { year, missing, extra }: YearDifference) {
 }
 
 /** JSON files of the folder that contain no rules. */
-const OTHER_FILES = new Set(['index.json', 'aliases.json', 'dates.json']);
+const FILES_WITHOUT_RULES = new Set(['index.json', 'aliases.json', 'dates.json']);
 
 function writeIndex(folder: string): number {
-  const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !OTHER_FILES.has(name));
+  const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !FILES_WITHOUT_RULES.has(name));
   const files = names.map((name) => RuleFile.parse(readCalendarFile(folder, basename(name, '.json'))));
   const misnamed = files.find((file, i) => `${createFileName(file.code)}.json` !== names[i]);
   if (misnamed !== undefined)

@@ -72,24 +72,24 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
   for (const [flag, { type, choices }] of Object.entries(flags)) {
     const value = values[flag];
     if (value === undefined) continue;
-    if (type === 'number') numberOf(flag, String(value));
+    if (type === 'number') parseNumber(flag, String(value));
     if (choices?.includes(String(value)) === false)
       throw new UsageError(`--${flag} must be one of ${choices.join(', ')}, not ${JSON.stringify(value)}`);
   }
-  const text = (key: string) => values[key] as string | undefined; // parseArgs returns a string for each flag of type string
+  const findText = (key: string) => values[key] as string | undefined; // parseArgs returns a string for each flag of type string
   return {
     words: positionals,
     flags: {
-      text: <T extends string>(flag: string) => text(flag) as T | undefined,
+      text: <T extends string>(flag: string) => findText(flag) as T | undefined,
       number: (flag) => (values[flag] === undefined ? undefined : Number(values[flag])),
       isSet: (flag) => (values[flag] === undefined ? undefined : values[flag] === true),
     },
     common: {
-      url: text('url'),
-      home: text('home'),
-      dataRoots: text('data-roots'),
-      store: text('store'),
-      out: text('out'),
+      url: findText('url'),
+      home: findText('home'),
+      dataRoots: findText('data-roots'),
+      store: findText('store'),
+      out: findText('out'),
       json: values['json'] === true,
       csv: values['csv'] === true,
     },
@@ -128,7 +128,7 @@ function suggestFlag(cause: unknown, flags: Grammar['flags']): string {
   return meant ? ` Did you mean --${meant}?` : '';
 }
 
-function numberOf(flag: string, text: string): number {
+function parseNumber(flag: string, text: string): number {
   const value = Number(text);
   if (text.trim() === '' || !Number.isFinite(value))
     throw new UsageError(`--${flag} must be a number, not ${JSON.stringify(text)}`);

@@ -1,7 +1,7 @@
 import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
 import { listHomeFolders } from '#store/home/home.js';
 import type { IdKind } from './completion.js';
-import { readSeenDocuments } from './seen-documents.js';
+import { readCheckedDocuments } from './seen-documents.js';
 import { readSettings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
@@ -55,6 +55,6 @@ async function listServedNames(client: DivisorClient): Promise<readonly string[]
 
 async function listStoredIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
   const { settings } = readSettings([], environment);
-  const documents = (await readSeenDocuments(listHomeFolders(settings.home), settings.database)) ?? [];
+  const documents = (await readCheckedDocuments(listHomeFolders(settings.home), settings.database)) ?? [];
   return documents.flatMap(({ kind: own, id }) => (DOCUMENTS[kind].includes(own ?? '') ? [id] : []));
 }

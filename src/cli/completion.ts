@@ -49,7 +49,7 @@ export interface Completion {
 export type Completions = Readonly<Record<string, Completion>>;
 
 /** Words that need no quoting in a shell. */
-const PLAIN = /^[\w.,:@%+-]+$/;
+const UNQUOTED_WORD = /^[\w.,:@%+-]+$/;
 
 /**
  * Derives the completion of a command from its grammar. @param extra flags in addition to those of the grammar and
@@ -59,12 +59,14 @@ export function deriveCompletion(
   { words, flags }: Grammar,
   extra: readonly (keyof typeof COMMON_OPTIONS)[],
 ): Completion {
-  const values = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
-    type === 'boolean' ? null : [...choices.filter((choice) => PLAIN.test(choice)), ...formatIdPlaceholder(flag)];
+  const listValues = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
+    type === 'boolean'
+      ? null
+      : [...choices.filter((choice) => UNQUOTED_WORD.test(choice)), ...formatIdPlaceholder(flag)];
   const all = [...Object.entries(flags), ...extra.map((flag) => [flag, COMMON_OPTIONS[flag]] as const)];
   return {
     words: words.flatMap(({ name, choices = [] }) => [...choices, ...formatIdPlaceholder(name)]),
-    flags: { ...Object.fromEntries(all.map(([flag, form]) => [`--${flag}`, values(flag, form)])), '--help': null },
+    flags: { ...Object.fromEntries(all.map(([flag, form]) => [`--${flag}`, listValues(flag, form)])), '--help': null },
   };
 }
 
@@ -163,28 +165,30 @@ if [ "\${funcstack[1]}" = _divisor ]; then _divisor "$@"; else compdef _divisor 
 }
 
 function formatFishScript(commands: Completions): string {
-  const line = (condition: string, rest: string) => `complete -c divisor -n "${condition}" ${rest}\n`;
+  const formatLine = (condition: string, rest: string) => `complete -c divisor -n "${condition}" ${rest}\n`;
   const isBehind = (words: number, how = '-eq') => `test (count (commandline -opc)) ${how} ${words}`;
-  const listWords = (words: readonly string[]) => `(__divisor_listed ${formatWords(words, ['(', ')'])})`;
-  const flagLine = (flag: string, values: readonly string[] | null) => {
+  const listCompletions = (words: readonly string[]) => `(__divisor_listed ${formatWords(words, ['(', ')'])})`;
+  const formatFlagLine = (flag: string, values: readonly string[] | null) => {
     if (values === null) return `-l ${flag.slice(2)}`;
-    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listWords(values)}"`}`;
+    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listCompletions(values)}"`}`;
   };
   const lines = [
-    line(isBehind(1), `-f -a "${listFirstWords(commands).join(' ')}"`),
+    formatLine(isBehind(1), `-f -a "${listFirstWords(commands).join(' ')}"`),
     ...[...groupFamilies(commands)].map(([family, seconds]) =>
-      line(`__divisor_is ${family}; and ${isBehind(2)}`, `-f -a "${seconds.join(' ')}"`),
+      formatLine(`__divisor_is ${family}; and ${isBehind(2)}`, `-f -a "${seconds.join(' ')}"`),
     ),
     ...Object.entries(commands).flatMap(([name, { words, flags }]) => [
       ...(words.length === 0
         ? []
         : [
-            line(
+            formatLine(
               `__divisor_is ${name}; and ${isBehind(1 + name.split(' ').length, '-ge')}`,
-              `-f -a "${listWords(words)}"`,
+              `-f -a "${listCompletions(words)}"`,
             ),
           ]),
-      ...Object.entries(flags).map(([flag, values]) => line(`__divisor_is ${name}`, flagLine(flag, values))),
+      ...Object.entries(flags).map(([flag, values]) =>
+        formatLine(`__divisor_is ${name}`, formatFlagLine(flag, values)),
+      ),
     ]),
   ];
   return `function __divisor_is

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { API } from '#contract/api.js';
 import { createApp, type App } from '#http/app.js';
-import { addressesOf } from '#services/operations/address-ranges.js';
+import { createAddressCheck } from '#services/operations/address-ranges.js';
 import type { Handlers } from '#http/handler.js';
 import { createConsoleHandlers, consoleRoutes } from '#http/routes/console.js';
 import { createVerifyHandlers, verifyRoutes } from '#http/routes/verify.js';
@@ -28,8 +28,8 @@ import { openConsoleFiles, openVerifyFiles } from './console-files.js';
 import { openKeySocket } from './key-socket.js';
 import { readTlsFiles } from './security-settings.js';
 import type { Settings } from './settings.js';
-import { collectorOf } from './tracing/trace-settings.js';
-import { engineVersion } from './version.js';
+import { findCollector } from './tracing/trace-settings.js';
+import { readEngineVersion } from './version.js';
 
 /** The service without its socket: its request handler and its shutdown. */
 export interface Service {
@@ -74,9 +74,9 @@ export async function compose(composition: Composition): Promise<Service> {
 
 /** Sends traces if a collector is configured; the tracing code is loaded only then. */
 async function openTracingIfConfigured({ settings, log }: Composition, open: Closable[]): Promise<void> {
-  if (collectorOf(settings) === undefined) return;
+  if (findCollector(settings) === undefined) return;
   const { openTracing } = await import('./tracing/otlp-exporter.js');
-  const tracing = openTracing({ settings, version: engineVersion(), log });
+  const tracing = openTracing({ settings, version: readEngineVersion(), log });
   if (tracing !== undefined) open.push(tracing);
 }
 
@@ -117,7 +117,7 @@ function selectAnswerSources({ settings, version, log, markets, stores, metrics,
     version,
     log,
     isSecure: readTlsFiles(settings) !== undefined,
-    isTrustedProxy: addressesOf(settings.trustedProxies),
+    isTrustedProxy: createAddressCheck(settings.trustedProxies),
     withinStore: stores.within,
     dataSettled: () => markets.settled(),
     dataWaitMs: settings.dataWaitMs,

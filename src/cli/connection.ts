@@ -9,7 +9,7 @@ import {
 import { runOnStore } from './on-store.js';
 import { fetchPatiently } from './patient-fetch.js';
 import type { EffectiveSettings, Settings } from './settings.js';
-import { listTakenAtStart } from './taken-at-start.js';
+import { listStartFindings } from './taken-at-start.js';
 import { UsageError } from './usage-error.js';
 
 /** Exit statuses for scripts, taken from sysexits.h where it defines one. */
@@ -65,9 +65,9 @@ export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
   ['--store ID', 'Data store that the command reads. Default: the store of the index, or the active store.'],
 ];
 
-const HOW_TO_REACH = 'Start one with `divisor serve`, or omit --url and DIVISOR_URL to work on a home.';
+const START_HINT = 'Start one with `divisor serve`, or omit --url and DIVISOR_URL to work on a home.';
 
-const HOW_TO_LOOK =
+const RUNNING_HINT =
   'The work may still be running: check `divisor jobs`, `divisor stores` and the log of the service before you try again.';
 
 /** Address and key of a service. */
@@ -92,7 +92,7 @@ export async function runWithService(
   use: (client: DivisorClient, address: Address) => Promise<number>,
   { keepsServed = false }: HomeOptions = {},
 ): Promise<number> {
-  const url = addressOf(flags, environment);
+  const url = findAddress(flags, environment);
   if (url !== undefined && flags.dataRoots !== undefined)
     throw new UsageError(
       '--data-roots applies only to a home that the command opens; a service has a separate setting',
@@ -101,26 +101,26 @@ export async function runWithService(
   try {
     if (url !== undefined) {
       const address = { url, key: environment['DIVISOR_API_KEY'] };
-      return await runOnStore(flags.store, clientOf(address), (client) => use(client, address));
+      return await runOnStore(flags.store, createClient(address), (client) => use(client, address));
     }
-    const useHere = (client: DivisorClient, address: Address, settings: Settings) => {
+    const connectHere = (client: DivisorClient, address: Address, settings: Settings) => {
       here.settings = settings;
       return runOnStore(flags.store, client, (own) => use(own, address));
     };
-    return await runInProcess(flags, environment, useHere, keepsServed);
+    return await runInProcess(flags, environment, connectHere, keepsServed);
   } catch (failure) {
-    if (failure instanceof LateAnswerError) return printSentence(EXIT.late, `${failure.message} ${HOW_TO_LOOK}`);
+    if (failure instanceof LateAnswerError) return printSentence(EXIT.late, `${failure.message} ${RUNNING_HINT}`);
     if (failure instanceof UnreachableError)
-      return printSentence(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
-    if (failure instanceof DivisorError) return printSentence(statusOf(failure), explain(failure, here.settings));
+      return printSentence(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : START_HINT}`.trim());
+    if (failure instanceof DivisorError) return printSentence(getStatus(failure), explain(failure, here.settings));
     throw failure;
   }
 }
 
-const clientOf = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: fetchPatiently });
+const createClient = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: fetchPatiently });
 
 /** Returns the address of the service, if one is given. @throws UsageError if the text is not an HTTP address */
-function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
+function findAddress({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
   const text = url ?? environment['DIVISOR_URL'];
   if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
   throw new UsageError(
@@ -166,8 +166,8 @@ async function runInProcess(
   try {
     await running.service.resumed;
     const address = { url: running.server.url, key: `dvs_${id}_${secret}` };
-    const client = clientOf(address);
-    for (const { code, message } of await listTakenAtStart(client))
+    const client = createClient(address);
+    for (const { code, message } of await listStartFindings(client))
       if (code !== 'DATES_ADDED') process.stderr.write(`warning: ${code}: ${message}\n`);
     return await use(client, address, settings);
   } finally {
@@ -178,7 +178,7 @@ async function runInProcess(
 /** Temporary refusals: a job with the same id, or work on the same store, is running. */
 const BUSY: ReadonlySet<string> = new Set<DivisorError['code']>(['JOB_RUNNING', 'STORE_LOADING', 'STORE_REFRESHING']);
 
-function statusOf({ code, status }: DivisorError): number {
+function getStatus({ code, status }: DivisorError): number {
   if (code === 'REFRESH_REJECTED') return EXIT.found;
   if (status === null) return EXIT.jobFailed;
   if (BUSY.has(code)) return EXIT.tryAgain;

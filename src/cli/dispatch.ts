@@ -37,7 +37,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   backup: {
     summary: 'Copy a home, even while a service runs on it.',
     help: async () => (await import('./backup.js')).BACKUP_HELP,
-    run: async (argv, environment) => (await import('./backup.js')).backup(argv, environment),
+    run: async (argv, environment) => (await import('./backup.js')).backUp(argv, environment),
   },
   restore: {
     summary: 'Replace a home by a backup.',
@@ -237,13 +237,13 @@ async function listCompletions(): Promise<Completions> {
     audit: deriveCompletion(AUDIT_GRAMMAR, common),
   };
   const known = listSettingFlags();
-  const followers = async ([name, command]: [string, Command]): Promise<readonly [string, Completion]> => {
+  const listFollowers = async ([name, command]: [string, Command]): Promise<readonly [string, Completion]> => {
     const request = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
     if (request !== undefined)
       return [name, deriveCompletion(request, [...common, ...(request.csv ? (['csv'] as const) : [])])];
     return [name, own[name] ?? deriveCompletionFromHelp(name, await formatCommandHelp(name, command), known)];
   };
-  return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(followers)));
+  return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(listFollowers)));
 }
 
 function formatHelp(names: readonly string[]): string {

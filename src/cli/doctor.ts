@@ -11,7 +11,7 @@ import { isLoopbackName } from '#http/authentication.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { probeStore } from '#store/place/claim-place.js';
 import { HOME_FORMAT, listHomeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
-import { holderOf } from '#store/home/home-lock.js';
+import { findHolder } from '#store/home/home-lock.js';
 import { assertGranted, assertMigrated, SCHEMA } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
 import { measureSharedSizes, type SharedSizes } from '#store/postgres/shared-sizes.js';
@@ -19,9 +19,9 @@ import { summarisePartialDates } from '#services/datasets/partial-dates.js';
 import { createHomeReport } from './home-report.js';
 import { findRecordedLocation } from './moving/open-place.js';
 import { readArtifactLocation } from './places.js';
-import { readSeenDocuments, type SeenDocument } from './seen-documents.js';
+import { readCheckedDocuments, type CheckedDocument } from './seen-documents.js';
 import { readSettings, formatSettingsHelp, type Settings } from './settings.js';
-import { engineVersion } from './version.js';
+import { readEngineVersion } from './version.js';
 
 export const DOCTOR_HELP = `divisor doctor [settings of the service] [--json]
 
@@ -45,7 +45,7 @@ interface Finding {
 }
 
 /** Reader of the stored documents, which reads them once; undefined if there are none. */
-type Documents = () => Promise<readonly SeenDocument[] | undefined>;
+type Documents = () => Promise<readonly CheckedDocument[] | undefined>;
 
 type Inspection = (settings: Settings, home: HomeFolders, documents: Documents) => Promise<Omit<Finding, 'subject'>>;
 
@@ -55,14 +55,14 @@ const createFault = (says: string) => ({ state: 'fault' as const, says });
 
 const EXIT_FAULT = 1;
 const MIB = 2 ** 20;
-const NODE_LEAST = [20, 19] as const;
+const NODE_VERSION_MIN = [20, 19] as const;
 /** First release line that still receives fixes. */
 const NODE_SUPPORTED = 22;
 /** Recommended shared memory, approximately that for the transfer of a market of 5,000 securities and 20 years. */
-const SHARED_BYTES_WISHED = 2 ** 30;
+const RECOMMENDED_SHARED_BYTES = 2 ** 30;
 /** Recommended limit of open files, for the connections, files and threads of a fully loaded service. */
-const OPEN_FILES_WISHED = 4096;
-const MEMORY_BYTES_WISHED = 2 ** 30;
+const RECOMMENDED_OPEN_FILES = 4096;
+const RECOMMENDED_MEMORY_BYTES = 2 ** 30;
 
 /** Runs `divisor doctor`: prints one sentence about each dependency of the service. */
 export async function runDoctor(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
@@ -72,10 +72,12 @@ export async function runDoctor(argv: readonly string[], environment: NodeJS.Pro
     environment,
   );
   const home = listHomeFolders(settings.home);
-  const documents = callOnce(() => readSeenDocuments(home, settings.database));
+  const documents = callOnce(() => readCheckedDocuments(home, settings.database));
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(INSPECTIONS)) {
-    const result = await look(settings, home, documents).catch((failure: unknown) => createFault(sentenceOf(failure)));
+    const result = await look(settings, home, documents).catch((failure: unknown) =>
+      createFault(formatSentence(failure)),
+    );
     findings.push({ subject, ...result });
   }
   createHomeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [
@@ -86,7 +88,7 @@ export async function runDoctor(argv: readonly string[], environment: NodeJS.Pro
   return findings.some(({ state }) => state === 'fault') ? EXIT_FAULT : 0;
 }
 
-function sentenceOf(failure: unknown): string {
+function formatSentence(failure: unknown): string {
   const message = failure instanceof Error ? failure.message : String(failure);
   return message.endsWith('.') ? message : `${message}.`;
 }
@@ -94,9 +96,9 @@ function sentenceOf(failure: unknown): string {
 const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   versions: async () => {
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-    const says = `Divisor ${engineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
-    if (major < NODE_LEAST[0] || (major === NODE_LEAST[0] && minor < NODE_LEAST[1]))
-      return createFault(`${says} It needs Node ${NODE_LEAST.join('.')} or newer.`);
+    const says = `Divisor ${readEngineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
+    if (major < NODE_VERSION_MIN[0] || (major === NODE_VERSION_MIN[0] && minor < NODE_VERSION_MIN[1]))
+      return createFault(`${says} It needs Node ${NODE_VERSION_MIN.join('.')} or newer.`);
     return major < NODE_SUPPORTED
       ? createWarning(`${says} This release line of Node is no longer maintained; use 24.`)
       : createOk(says);
@@ -122,7 +124,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
       : createWarning(`${says} Other users may read it; run chmod 700.`);
   },
   lock: async (_settings, home) => {
-    const holder = await holderOf(home.path);
+    const holder = await findHolder(home.path);
     if (holder === undefined) return createOk('No process serves the home.');
     if (holder.isRunning === true) return createOk(`Process ${holder.pid} serves the home.`);
     if (holder.isRunning === false)
@@ -137,7 +139,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
       await assertMigrated(client);
       await assertGranted(client);
     });
-    const sizes = await sizesOf(database);
+    const sizes = await readSizes(database);
     const says = 'The database answers, has the tables of this version, and its role has the rights to serve.';
     return createOk(sizes === undefined ? says : `${says} It occupies ${formatMebibytes(sizes.databaseBytes)} MiB.`);
   },
@@ -163,7 +165,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   artifacts: async (settings) => {
     if (settings.artifacts === undefined) return createOk('Results are in the home.');
     const says = `Results can be written, read and removed; the test took ${await probeArtifacts(settings)} ms.`;
-    const sizes = settings.database === undefined ? undefined : await sizesOf(settings.database);
+    const sizes = settings.database === undefined ? undefined : await readSizes(settings.database);
     if (sizes === undefined) return createOk(says);
     const { results, resultBytes } = sizes;
     return createOk(
@@ -194,7 +196,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   memory: async () => {
     const budget = computeMemoryBudget();
     const says = `Running jobs may use ${formatMebibytes(budget)} MiB in total.`;
-    return budget < MEMORY_BYTES_WISHED
+    return budget < RECOMMENDED_MEMORY_BYTES
       ? createWarning(`${says} Markets of thousands of securities need more.`)
       : createOk(says);
   },
@@ -203,7 +205,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     if (result === undefined) return createOk('There is no /dev/shm; markets are shared through temporary files.');
     const free = result.bavail * result.bsize;
     const says = `${formatMebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
-    return free < SHARED_BYTES_WISHED
+    return free < RECOMMENDED_SHARED_BYTES
       ? createWarning(
           `${says} Larger markets use temporary files, which are slower; run the container with --shm-size=1g.`,
         )
@@ -219,8 +221,10 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
     const soft = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
     if (Number.isNaN(soft)) return createOk('The limit of open files is unknown on this system.');
-    return soft < OPEN_FILES_WISHED
-      ? createWarning(`At most ${soft} files may be open; 2,000 connections and their files need ${OPEN_FILES_WISHED}.`)
+    return soft < RECOMMENDED_OPEN_FILES
+      ? createWarning(
+          `At most ${soft} files may be open; 2,000 connections and their files need ${RECOMMENDED_OPEN_FILES}.`,
+        )
       : createOk(`Up to ${soft} files may be open.`);
   },
   address: async ({ host, port }) => {
@@ -270,7 +274,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
 const formatCount = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
 /** Reads the shared sizes; undefined if they are unavailable, which is not a fault. */
-const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
+const readSizes = (database: string): Promise<SharedSizes | undefined> =>
   runWithClient(database, (client) =>
     measureSharedSizes(async (text) => (await client.query(text)).rows, `"${SCHEMA}"`),
   ).catch(() => undefined);

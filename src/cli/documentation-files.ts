@@ -2,11 +2,11 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { API } from '#contract/api.js';
-import type { ExampleAnswers } from '#contract/examples.js';
+import type { ExampleResponses } from '#contract/examples.js';
 import { openApiDocument } from '#contract/openapi.js';
 import type { BuiltDocument, DocumentationSources } from '#http/routes/documentation.js';
 import type { GuidePage } from '#views/documentation/guide-page.js';
-import { engineVersion, PACKAGE_ROOT } from './version.js';
+import { readEngineVersion, PACKAGE_ROOT } from './version.js';
 
 /**
  * Returns the sources of this package's documentation: the contract with example answers, the guide, and the compressed
@@ -14,7 +14,7 @@ import { engineVersion, PACKAGE_ROOT } from './version.js';
  */
 export function openDocumentationSources(): DocumentationSources {
   return {
-    openApi: () => openApiDocument(API, engineVersion(), readAnswers()),
+    openApi: () => openApiDocument(API, readEngineVersion(), readExampleResponses()),
     guide: readGuide,
     written: (name) => readFileSync(new URL(`${name === '' ? 'README' : name}.md`, GUIDE), 'utf8'),
     picture(name) {
@@ -24,23 +24,23 @@ export function openDocumentationSources(): DocumentationSources {
     built(what) {
       const etags = readEtags();
       if (etags === undefined) return undefined;
-      const file = new URL(`${etags[what]}.identity`, BUILT);
+      const file = new URL(`${etags[what]}.identity`, BUILT_FOLDER);
       return existsSync(file) ? { bytes: new Uint8Array(readFileSync(file)), etag: etags[what] } : undefined;
     },
     coded(etag, coding) {
       // The file name contains the content hash, so a file of another build is never served for this content.
-      const file = new URL(`${etag}.${coding}`, BUILT);
+      const file = new URL(`${etag}.${coding}`, BUILT_FOLDER);
       return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
     },
   };
 }
 
-const BUILT = new URL('dist/documentation/', PACKAGE_ROOT);
+const BUILT_FOLDER = new URL('dist/documentation/', PACKAGE_ROOT);
 const GUIDE = new URL('data/guide/', PACKAGE_ROOT);
 const PICTURES = new URL('pictures/', GUIDE);
 
 /** Sources that the contract, its reference and the guide are rendered from. */
-const RENDERED_FROM = [
+const SOURCE_FOLDERS = [
   'dist/src/contract',
   'dist/src/domain',
   'dist/src/views/documentation',
@@ -53,10 +53,10 @@ const RENDERED_FROM = [
  * an outdated contract.
  */
 function readEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
-  const file = new URL('built.json', BUILT);
+  const file = new URL('built.json', BUILT_FOLDER);
   if (!existsSync(file)) return undefined;
   const builtAt = statSync(file).mtimeMs;
-  if (RENDERED_FROM.some((path) => findNewestChange(fileURLToPath(new URL(path, PACKAGE_ROOT))) > builtAt))
+  if (SOURCE_FOLDERS.some((path) => findNewestChange(fileURLToPath(new URL(path, PACKAGE_ROOT))) > builtAt))
     return undefined;
   return JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<BuiltDocument, string>>;
 }
@@ -74,8 +74,8 @@ export function findNewestChange(path: string): number {
 }
 
 /** Reads the example answers of the operations. */
-function readAnswers(): ExampleAnswers {
-  return JSON.parse(readFileSync(new URL('data/answers.json', PACKAGE_ROOT), 'utf8')) as ExampleAnswers;
+function readExampleResponses(): ExampleResponses {
+  return JSON.parse(readFileSync(new URL('data/answers.json', PACKAGE_ROOT), 'utf8')) as ExampleResponses;
 }
 
 /** Reads the guide that the build rendered from `data/guide`; empty if only the sources were compiled. */

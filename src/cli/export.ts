@@ -9,7 +9,7 @@ import { readCommandLine, type FlagValues, type Grammar } from './command-line.j
 import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { formatTable as tableText } from './terminal.js';
 import { UsageError } from './usage-error.js';
-import { AS_KNOWN } from './job-commands/fields.js';
+import { AS_KNOWN_FLAGS } from './job-commands/fields.js';
 import { RUN } from './view-commands/analytics.js';
 import { writeWhole } from './write-whole.js';
 
@@ -18,7 +18,7 @@ export const EXPORT_GRAMMAR: Grammar = {
   flags: {
     index: { type: 'string', value: 'ID', help: 'Index or strategy of the exported run.' },
     ...RUN,
-    'as-known-on': AS_KNOWN['as-known-on'],
+    'as-known-on': AS_KNOWN_FLAGS['as-known-on'],
     start: { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the run.' },
     end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the run.' },
     date: {

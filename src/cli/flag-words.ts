@@ -1,7 +1,7 @@
 import { suggestName } from '#base/text/nearest-name.js';
 
 /** Setting names of other services, by the equivalent flag of this service; spelling suggestions cannot find these. */
-const WORDS: Readonly<Record<string, readonly string[]>> = {
+const FLAG_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   '--numerics': ['engine', 'engines', 'kernels', 'blas', 'openblas', 'backend'],
   '--workers': ['threads', 'cores', 'concurrency'],
   '--host': ['bind', 'listen', 'address'],
@@ -11,7 +11,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
 
 /** Returns the flag of this command that an unknown flag corresponds to. */
 export function findIntendedFlag(unknown: string, flags: readonly string[]): string | undefined {
-  return flags.find((flag) => WORDS[flag]?.includes(unknown.replace(/^--/, '')));
+  return flags.find((flag) => FLAG_SYNONYMS[flag]?.includes(unknown.replace(/^--/, '')));
 }
 
 /** Returns the first sentence of Node's error about a command line, without its advice on escaping. */

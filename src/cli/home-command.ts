@@ -19,18 +19,20 @@ export interface HomeCommand {
 }
 
 /** Returns the flags of the settings for locations, from the values of a command. */
-export function formatLocationFlags(given: Partial<Record<(typeof PLACES)[number], string | undefined>>): string[] {
-  return PLACES.flatMap((name) => (given[name] === undefined ? [] : [`--${name}`, given[name]]));
+export function formatLocationFlags(
+  given: Partial<Record<(typeof LOCATION_FLAGS)[number], string | undefined>>,
+): string[] {
+  return LOCATION_FLAGS.flatMap((name) => (given[name] === undefined ? [] : [`--${name}`, given[name]]));
 }
 
-const PLACES = ['home', 'database', 'artifacts'] as const;
+const LOCATION_FLAGS = ['home', 'database', 'artifacts'] as const;
 
 /**
  * Refuses a home on the command line while the environment names locations that several machines share, because the
  * command would act on the wrong data. Accepts a home together with a database or artifacts. @throws UsageError
  */
 export function assertSingleLocation(
-  given: Partial<Record<(typeof PLACES)[number], string | undefined>>,
+  given: Partial<Record<(typeof LOCATION_FLAGS)[number], string | undefined>>,
   environment: NodeJS.ProcessEnv,
 ): void {
   const { home, database, artifacts } = given;
@@ -83,7 +85,7 @@ export function readHomeCommand(
       throw new UsageError(`${given} ${given === 1 ? 'word was' : 'words were'} given, ${needed} needed.\n\n${help}`);
     }
     const { home, database, artifacts, ...rest } = values as HomeCommand['values'] &
-      Partial<Record<(typeof PLACES)[number], string>>;
+      Partial<Record<(typeof LOCATION_FLAGS)[number], string>>;
     assertSingleLocation({ home, database, artifacts }, environment);
     const { settings } = readSettings(formatLocationFlags({ home, database, artifacts }), environment);
     return { home: settings.home, database: settings.database, settings, words: positionals, values: rest };

@@ -111,12 +111,12 @@ function formatCsv({
   readonly header: readonly string[];
   readonly rows: readonly (readonly unknown[])[];
 }): string {
-  const cell = (value: unknown) => {
+  const formatCell = (value: unknown) => {
     if (typeof value !== 'string') return value === null || value === undefined ? '' : String(value);
     const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [header, ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('');
+  return [header, ...rows].map((row) => `${row.map(formatCell).join(',')}\r\n`).join('');
 }
 
 const CANCELLED = Symbol('cancelled');

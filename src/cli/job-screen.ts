@@ -32,13 +32,13 @@ export interface OutputFormat {
 export function createJobScreen(name: string, { json, csv }: OutputFormat): JobScreen {
   const screen = openScreen(process.stdout);
   const asJson = json || csv || !screen.isTerminal;
-  const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
+  const writeLine = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
   if (asJson)
     return {
       asJson,
-      status: csv ? () => {} : createChangeFilter(line),
+      status: csv ? () => {} : createChangeFilter(writeLine),
       waiting: reportWaiting(name),
-      line,
+      line: writeLine,
       done: () => {},
       abandon: () => {},
     };
@@ -54,7 +54,7 @@ export function createJobScreen(name: string, { json, csv }: OutputFormat): JobS
         clearInterval(ticking);
       }
     },
-    line,
+    line: writeLine,
     done: (out) => done(out === undefined ? 'done' : `written to ${out}`),
     abandon,
   };

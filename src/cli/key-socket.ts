@@ -11,7 +11,7 @@ export type KeyCommand =
   | { readonly verb: 'rotate'; readonly id: string; readonly overlapMs: number }
   | { readonly verb: 'revoke'; readonly id: string };
 
-export interface KeyAnswer {
+export interface KeyResponse {
   readonly issued?: IssuedKey;
   readonly records?: readonly (KeyRecord & Partial<ListedKey>)[];
   /** Reason of a refusal. */
@@ -25,7 +25,7 @@ const PATIENCE_MS = 10_000;
 /** Maximum length of a Unix socket address on all supported systems. */
 const PATH_MAX = 100;
 
-const pathIn = (home: string) => join(home, 'keys.sock');
+const getPath = (home: string) => join(home, 'keys.sock');
 
 /**
  * Opens the Unix socket through which `divisor keys` reaches the service that runs on a home, because only that service
@@ -33,7 +33,7 @@ const pathIn = (home: string) => join(home, 'keys.sock');
  * are one line of JSON each.
  */
 export async function openKeySocket(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
-  const path = pathIn(home);
+  const path = getPath(home);
   if (path.length > PATH_MAX || process.platform === 'win32') return { async close() {} };
   // This process holds the lock of the home, so an existing socket was left by a process that ended.
   await rm(path, { force: true });
@@ -51,8 +51,8 @@ export async function openKeySocket(home: string, keys: Keys): Promise<{ close()
 }
 
 /** Sends a command to the service that runs on a home. @returns undefined if no service answers there */
-export async function requestFromService(home: string, command: KeyCommand): Promise<KeyAnswer | undefined> {
-  const path = pathIn(home);
+export async function requestFromService(home: string, command: KeyCommand): Promise<KeyResponse | undefined> {
+  const path = getPath(home);
   if (path.length > PATH_MAX) return undefined;
   const socket = await new Promise<Socket | undefined>((resolve) => {
     const opened = connect(path, () => resolve(opened));
@@ -60,11 +60,11 @@ export async function requestFromService(home: string, command: KeyCommand): Pro
   });
   if (socket === undefined) return undefined;
   socket.write(`${JSON.stringify(command)}\n`);
-  return JSON.parse(await readLine(socket)) as KeyAnswer;
+  return JSON.parse(await readLine(socket)) as KeyResponse;
 }
 
 /** Executes a command with the keys of a home. */
-export async function executeKeyCommand(keys: Keys, command: KeyCommand): Promise<KeyAnswer> {
+export async function executeKeyCommand(keys: Keys, command: KeyCommand): Promise<KeyResponse> {
   try {
     switch (command.verb) {
       case 'create':

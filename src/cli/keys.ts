@@ -6,7 +6,7 @@ import { createKeys, issueKey, type NewKey } from '#services/operations/keys.js'
 import { listHomeFolders, openHome } from '#store/home/home.js';
 import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { requestFromService, executeKeyCommand, type KeyAnswer, type KeyCommand } from './key-socket.js';
+import { requestFromService, executeKeyCommand, type KeyResponse, type KeyCommand } from './key-socket.js';
 import { assertSingleLocation, formatLocationFlags } from './home-command.js';
 import { readDatabase } from './places.js';
 import { readFirstSentence } from './flag-words.js';
@@ -147,7 +147,7 @@ function parseStartDay(day: string): string {
 }
 
 /** Sends a command to the running service, or executes it on the home if no service runs. */
-async function execute(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
+async function execute(settings: Settings, command: KeyCommand): Promise<KeyResponse> {
   const response = await requestFromService(settings.home, command);
   if (response !== undefined) return response;
   const database = readDatabase(settings);
@@ -170,7 +170,7 @@ async function execute(settings: Settings, command: KeyCommand): Promise<KeyAnsw
   }
 }
 
-function print({ issued, records, refused }: KeyAnswer): number {
+function print({ issued, records, refused }: KeyResponse): number {
   if (refused !== undefined) {
     process.stderr.write(`divisor: ${refused}\n`);
     return EXIT_REFUSED;
@@ -181,14 +181,14 @@ function print({ issued, records, refused }: KeyAnswer): number {
     );
     process.stdout.write(`${issued.key}\n`);
   }
-  if (records !== undefined) process.stdout.write(formatTable([HEADINGS, ...records.map(rowOf)], 0));
+  if (records !== undefined) process.stdout.write(formatTable([HEADINGS, ...records.map(listCells)], 0));
   return 0;
 }
 
 const HEADINGS = ['key', 'name', 'scopes', 'prefixes', 'from', 'created', 'expires', 'revoked', 'last used'];
 
-type Row = NonNullable<KeyAnswer['records']>[number];
-const rowOf = ({ id, name, scopes, created, expires, revoked, prefixes, sources, last_used }: Row) => [
+type Row = NonNullable<KeyResponse['records']>[number];
+const listCells = ({ id, name, scopes, created, expires, revoked, prefixes, sources, last_used }: Row) => [
   id,
   name,
   scopes.join(','),

@@ -6,8 +6,8 @@ import type { Settings } from './settings.js';
  * Maximum number of buffered characters, and maximum time in ms, before lines are written: a separate write takes a
  * fifth of the time of a short response.
  */
-const TOGETHER_CHARACTERS = 32_768;
-const TOGETHER_MS = 20;
+const BUFFER_CHARACTERS_MAX = 32_768;
+const BUFFER_MS_MAX = 20;
 
 /**
  * Creates the log: JSON lines on standard error, so that standard output carries only the text that a supervisor
@@ -39,7 +39,7 @@ function createLineBuffer(file: number | string): DestinationStream & { flushSyn
     if (text !== '' && !isEnded) stream.write(text);
     text = '';
   };
-  const handSoon = throttle(TOGETHER_MS, hand);
+  const handSoon = throttle(BUFFER_MS_MAX, hand);
   const flushSync = (): void => {
     hand();
     if (!isEnded) stream.flushSync();
@@ -48,7 +48,7 @@ function createLineBuffer(file: number | string): DestinationStream & { flushSyn
   return {
     write(line) {
       text += line;
-      if (text.length < TOGETHER_CHARACTERS) handSoon();
+      if (text.length < BUFFER_CHARACTERS_MAX) handSoon();
       else hand();
     },
     flushSync,

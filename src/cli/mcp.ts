@@ -98,13 +98,13 @@ async function refuse(
   message: Message,
   failure: unknown,
 ): Promise<void> {
-  const sentence = sentenceOf(failure);
+  const sentence = formatSentence(failure);
   if (!('id' in message) || message.id === undefined) process.stderr.write(`divisor mcp: ${sentence}\n`);
   else await agent.send({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: sentence } });
 }
 
 /** Returns the service's error from that of the transport, or the reason of a network failure. */
-function sentenceOf(failure: unknown): string {
+function formatSentence(failure: unknown): string {
   const { message, cause } = failure as Error;
   const envelope = /\{"error":.*\}/s.exec(message)?.[0];
   if (envelope !== undefined) {

@@ -31,20 +31,20 @@ export async function runOnStore(
     return isInBody ? { ...request, body: { ...(body as object | undefined), store_id: storeId } } : request;
   }
 
-  const simply =
+  const createPlainSend =
     (send: SendRequest): SendRequest =>
     (operation, request) =>
       send(operation, describeOperation(operation, request as AnyRequest));
-  const typed =
+  const createTypedSend =
     (send: SendRequest): SendRequest =>
     (operation, type, request) =>
       send(operation, type, describeOperation(operation, request as AnyRequest));
   const own = {
     ...client,
-    call: simply(client.call as SendRequest),
-    callWithEtag: simply(client.callWithEtag as SendRequest),
-    download: typed(client.download as SendRequest),
-    stream: typed(client.stream as SendRequest),
+    call: createPlainSend(client.call as SendRequest),
+    callWithEtag: createPlainSend(client.callWithEtag as SendRequest),
+    download: createTypedSend(client.download as SendRequest),
+    stream: createTypedSend(client.stream as SendRequest),
   } as unknown as DivisorClient; // Each function adds the store to its request before it sends it.
   const status = await use(own);
   if (!isNamed)

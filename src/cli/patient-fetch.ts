@@ -19,7 +19,7 @@ export const fetchPatiently: typeof fetch = (address, options) =>
 export async function sendRequest(address: URL, options: RequestInit, answerMs: number): Promise<Response> {
   // The request that `fetch` would send, with its length and type.
   const { method, headers, body } = new Request(address, { ...options, signal: null, duplex: 'half' } as RequestInit);
-  const bytes = lengthOf(options.body);
+  const bytes = findLength(options.body);
   const ask = address.protocol === 'https:' ? secureRequest : plainRequest;
   return new Promise((resolve, reject) => {
     const sent = ask(address, {
@@ -52,7 +52,7 @@ export async function sendRequest(address: URL, options: RequestInit, answerMs: 
   });
 }
 
-function lengthOf(body: RequestInit['body']): number | undefined {
+function findLength(body: RequestInit['body']): number | undefined {
   if (body === null || body === undefined) return 0;
   if (typeof body === 'string') return Buffer.byteLength(body);
   if (body instanceof Blob) return body.size;

@@ -5,7 +5,7 @@ import { declare, createWholeNumber, type Needs } from './setting-schemas.js';
 const BUCKET: Needs = { setting: 'artifacts', begins: 's3://' };
 
 /** Settings for the location and retention of results that several machines share. */
-export const PLACE_SETTINGS = {
+export const LOCATION_SETTINGS = {
   artifacts: declare({
     flag: 'artifacts',
     variable: 'DIVISOR_ARTIFACTS',

@@ -4,7 +4,7 @@ import { SigningKey } from '#domain/documents/publication-document.js';
 import type { DocumentStore } from '#store/port.js';
 import {
   createSecretBox,
-  secretKeysIn,
+  parseSecretKeys,
   changePassword,
   type SecretBox,
   type SecretKeys,
@@ -30,11 +30,11 @@ export async function openSecrets(
 const NO_KEYS: SecretKeys = { key: undefined, earlier: [] };
 
 async function readKeys(file: string | undefined, text: string): Promise<SecretKeys> {
-  if (file === undefined) return secretKeysIn(text) ?? NO_KEYS; // The setting is already validated.
+  if (file === undefined) return parseSecretKeys(text) ?? NO_KEYS; // The setting is already validated.
   const content = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StartRefusal(EXIT_CONFIGURATION, `The file of --secret-key-file cannot be read: ${file}.`, { cause });
   });
-  const keys = secretKeysIn(content);
+  const keys = parseSecretKeys(content);
   if (keys !== undefined) return keys;
   throw new StartRefusal(
     EXIT_CONFIGURATION,

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { hostPortOf } from '#base/text/host-port.js';
+import { parseHostPort } from '#base/text/host-port.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { parseClaimGrant } from '#http/oidc/claims.js';
 import { isLocalIssuer } from '#http/oidc/tokens.js';
 import type { TlsFiles } from '#http/tls.js';
-import { secretKeysIn } from '#store/secrets/secret-box.js';
+import { parseSecretKeys } from '#store/secrets/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { computeMemoryBudget } from '#jobs/memory-budget.js';
@@ -37,7 +37,7 @@ const declareOptionalFile = (flag: string, variable: string, help: string) =>
 /** Returns true for an address that can receive the log. */
 const isReceiver = (text: string): boolean =>
   text.startsWith('syslog://')
-    ? hostPortOf(text.slice('syslog://'.length).replace(/\/$/, ''), 1) !== undefined
+    ? parseHostPort(text.slice('syslog://'.length).replace(/\/$/, ''), 1) !== undefined
     : /^https?:\/\//.test(text) && URL.canParse(text);
 
 /** Declares a text setting. Default: undefined. */
@@ -138,7 +138,7 @@ export const SECURITY_SETTINGS = {
     schema: z
       .string()
       .refine(
-        (text) => text === '' || secretKeysIn(text) !== undefined,
+        (text) => text === '' || parseSecretKeys(text) !== undefined,
         'must be keys of 32 bytes in base64 or hexadecimal digits',
       ),
     isSecret: true,

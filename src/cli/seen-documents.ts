@@ -9,7 +9,7 @@ import { assertMigrated } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
 
 /** Parts of a stored document that the checks read. */
-export interface SeenDocument {
+export interface CheckedDocument {
   readonly id: string;
   readonly kind: string | undefined;
   readonly isReadable: boolean;
@@ -18,14 +18,14 @@ export interface SeenDocument {
 }
 
 /** Reads the documents; undefined if there are none. @throws StartRefusal if they cannot be opened */
-export async function readSeenDocuments(
+export async function readCheckedDocuments(
   home: HomeFolders,
   database: string | undefined,
-): Promise<readonly SeenDocument[] | undefined> {
+): Promise<readonly CheckedDocument[] | undefined> {
   const reader = database === undefined ? await findOwnDocuments(home) : await openDatabaseDocuments(database);
   if (reader === undefined) return undefined;
   try {
-    const documents: SeenDocument[] = [];
+    const documents: CheckedDocument[] = [];
     for await (const { kind, id, unreadable, body } of reader.entries())
       documents.push({
         id,

@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
 import { isLoopbackName } from '#http/authentication.js';
-import { addressesOf } from '#services/operations/address-ranges.js';
+import { createAddressCheck } from '#services/operations/address-ranges.js';
 import { listen, type Server, type ServerOptions } from '#http/server.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
 import { compose, type Service } from './compose.js';
 import type { Role } from './compose/service-store.js';
 import { createLog } from './log.js';
+import { practiseJob } from './practice.js';
 import { readTlsFiles } from './security-settings.js';
 import { readSettings, type EffectiveSettings, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';
@@ -73,7 +74,7 @@ async function run(role: Role, { settings, ineffective }: EffectiveSettings, por
   const stopped = awaitStopSignal(); // Registered before the announcement, because a supervisor may answer it with a signal.
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
-  if (role === 'service' && settings.warmUp) void prepare(service, log);
+  if (role === 'service' && settings.warmUp) void prepare(service, settings, log);
 
   const signal = await stopped;
   log.info({ signal }, 'stopping');
@@ -92,9 +93,13 @@ async function run(role: Role, { settings, ineffective }: EffectiveSettings, por
 
 /**
  * Prepares for the first requests after the start has finished: starts a reader process for the first store that is
- * registered or loaded, and checks the templates.
+ * registered or loaded, runs a practice job, and checks the templates.
  */
-async function prepare({ resumed, prepare: steps }: Service, log: Pick<Logger, 'error'>): Promise<void> {
+async function prepare(
+  { resumed, prepare: steps }: Service,
+  { home, readOnly }: Settings,
+  log: Pick<Logger, 'error'>,
+): Promise<void> {
   try {
     await resumed;
   } catch {
@@ -104,6 +109,7 @@ async function prepare({ resumed, prepare: steps }: Service, log: Pick<Logger, '
   const pause = (ms: number) => sleep(ms, undefined, { ref: false });
   await pause(PREPARED_AFTER_MS);
   try {
+    if (!readOnly) await practiseJob(home);
     for (const _ of steps()) await pause(PREPARATION_PAUSE_MS);
     await collectGarbage(0);
   } catch (err) {
@@ -143,14 +149,14 @@ export async function start(
     const server = await listenFrom(settings.port, portsMax, {
       app: service.app,
       host,
-      isTrustedProxy: addressesOf(trustedProxies),
+      isTrustedProxy: createAddressCheck(trustedProxies),
       tls: readTlsFiles(settings),
       onTlsReload: reportReload(log),
     });
     return { service, server };
   } catch (failure) {
     await service.close();
-    throw addressRefusal(failure, settings);
+    throw createAddressRefusal(failure, settings);
   }
 }
 
@@ -181,7 +187,7 @@ const reportReload =
     else log.warn({ err: failure }, 'the changed TLS files cannot be used; the previous ones stay in use');
   };
 
-function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
+function createAddressRefusal(failure: unknown, { host, port }: Settings): unknown {
   const code = (failure as NodeJS.ErrnoException).code;
   const cause = { cause: failure };
   switch (code) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { removeUrlPassword, maskUrlPasswords } from '#base/text/url-passwords.js';
-import { hostPortOf } from '#base/text/host-port.js';
+import { parseHostPort } from '#base/text/host-port.js';
 import { computeMemoryBudget } from '#jobs/memory-budget.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';
@@ -65,7 +65,7 @@ export const createListSchema = (separator: string) =>
 
 /** List of hosts, each with an optional port. */
 export const hostPorts = createListSchema(',').pipe(
-  z.array(z.string().refine((text) => hostPortOf(text, 1) !== undefined, 'must be host or host:port')),
+  z.array(z.string().refine((text) => parseHostPort(text, 1) !== undefined, 'must be host or host:port')),
 );
 
 /** Address of a database. Default: undefined. */
@@ -81,7 +81,7 @@ export const databaseUrl = z
 const REPLACEMENT_ENGINES: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
 
 /** Name of an engine, or `auto`. */
-export const engineWord = z.preprocess(
+export const engineSchema = z.preprocess(
   (text) => REPLACEMENT_ENGINES[String(text)] ?? text,
   z.enum(['auto', ...ENGINE_NAMES]),
 );

@@ -12,7 +12,7 @@ import {
   formatClause,
   databaseUrl,
   declare,
-  engineWord,
+  engineSchema,
   hostPorts,
   keyRecord,
   createListSchema,
@@ -27,7 +27,7 @@ import {
 } from './setting-schemas.js';
 import { DELIVERY_SETTINGS } from './delivery-settings.js';
 import { JOB_SETTINGS } from './job-settings.js';
-import { PLACE_SETTINGS } from './place-settings.js';
+import { LOCATION_SETTINGS } from './place-settings.js';
 import { SECURITY_SETTINGS } from './security-settings.js';
 import { TRACE_SETTINGS } from './tracing/trace-settings.js';
 import { UsageError } from './usage-error.js';
@@ -65,7 +65,7 @@ export const SETTINGS = {
     schema: databaseUrl,
     mayHoldSecret: true,
   }),
-  ...PLACE_SETTINGS,
+  ...LOCATION_SETTINGS,
   ...AWS_SETTINGS,
   ...JOB_SETTINGS,
   lease: declare({
@@ -96,7 +96,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_NUMERICS',
     otherwise: () => 'auto',
     help: 'Engine of the kernels. native and wasm return identical results on every machine; auto selects native if it works, otherwise wasm.',
-    schema: engineWord,
+    schema: engineSchema,
   }),
   panelMegabytes: PANEL_MEGABYTES,
   dataRoots: declare({
@@ -153,7 +153,7 @@ export const SETTINGS = {
     flag: 'warm-up',
     variable: 'DIVISOR_WARM_UP',
     otherwise: () => 'on',
-    help: 'on starts worker threads before the first task. In idle time, they prepare runs, views and previews of the served store.',
+    help: 'on starts worker threads before the first task. In idle time, they prepare runs, views and previews of the served store. After the start, the service runs two practice jobs in a temporary home.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
   console: declare({

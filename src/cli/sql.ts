@@ -84,18 +84,18 @@ function formatOf(out: string): SqlFormat {
 }
 
 /** Maximum number of rows in a table on a terminal; a file gets all. */
-const SHOWN_ROWS = 200;
+const LISTED_ROWS_MAX = 200;
 
 async function formatResult(client: DivisorClient, query: string): Promise<string> {
   const result = (await client.call('runSql', { body: { query } })) as SqlResult;
   const { columns, data, rows, truncated } = result;
-  const cells = data.slice(0, SHOWN_ROWS).map((row) =>
+  const cells = data.slice(0, LISTED_ROWS_MAX).map((row) =>
     row.map((cell, at) => {
       const text = cell === null ? '' : String(cell);
       return columns[at]!.type === 'number' || columns[at]!.type === 'count' ? alignRight(text) : text;
     }),
   );
-  const more = rows > SHOWN_ROWS ? `, of which the first ${SHOWN_ROWS} are shown; --out FILE writes all` : '';
+  const more = rows > LISTED_ROWS_MAX ? `, of which the first ${LISTED_ROWS_MAX} are shown; --out FILE writes all` : '';
   const cut = truncated ? ', truncated at the limit' : '';
   return `${formatTable([columns.map(({ name }) => name), ...cells])}${rows} ${rows === 1 ? 'row' : 'rows'}${more}${cut}\n`;
 }

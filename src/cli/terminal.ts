@@ -21,11 +21,11 @@ export function formatTable(rows: readonly (readonly (string | TerminalCell)[])[
   const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: cell } : cell)));
   const widths: number[] = [];
   for (const row of cells) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.text.length)));
-  const line = (row: readonly TerminalCell[]) =>
+  const formatLine = (row: readonly TerminalCell[]) =>
     row
       .map((cell, i) => (cell.align === 'right' ? cell.text.padStart(widths[i]!) : cell.text.padEnd(widths[i]!)))
       .join('  ');
-  return cells.map((row) => `${' '.repeat(indent)}${line(row).trimEnd()}\n`).join('');
+  return cells.map((row) => `${' '.repeat(indent)}${formatLine(row).trimEnd()}\n`).join('');
 }
 
 export const alignRight = (text: string): TerminalCell => ({ text, align: 'right' });

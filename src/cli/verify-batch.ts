@@ -29,7 +29,7 @@ streams. The verification is fastest if both files have the same order.
 Exit statuses: 0 every result is verified; 1 some results are not verified, and each fault is printed; 64 wrong usage, or a file that cannot be read.
 `;
 
-const EXIT_WRONG = 1;
+const EXIT_DIFFERENT = 1;
 
 /** Runs `divisor verify-batch`. */
 export async function verifyBatch(argv: readonly string[]): Promise<number> {
@@ -53,7 +53,7 @@ async function compare(known: BatchCommon, values: AsyncIterator<unknown>, resul
       continue;
     }
     const account = await sent.take(outcome.account_id);
-    const faults = account === undefined ? [NOT_SENT] : verifyResult(known, account, outcome);
+    const faults = account === undefined ? [UNKNOWN_ACCOUNT] : verifyResult(known, account, outcome);
     for (const fault of faults) process.stdout.write(`${outcome.account_id}: ${fault}\n`);
     if (faults.length > 0) wrong++;
     else if (outcome.status === 'infeasible') infeasible++;
@@ -65,10 +65,10 @@ async function compare(known: BatchCommon, values: AsyncIterator<unknown>, resul
   process.stdout.write(
     `${formatCount(verified, 'result')} verified, ${wrong + lost.length} wrong${without}, ${formatCount(refused, 'account')} refused\n`,
   );
-  return wrong + lost.length > 0 ? EXIT_WRONG : 0;
+  return wrong + lost.length > 0 ? EXIT_DIFFERENT : 0;
 }
 
-const NOT_SENT = 'ACCOUNTS has no such account, or RESULTS has a second result of it';
+const UNKNOWN_ACCOUNT = 'ACCOUNTS has no such account, or RESULTS has a second result of it';
 
 /** Reads the common data. @throws UsageError for another file */
 async function readCommonData(file: string): Promise<BatchCommon> {

@@ -3,15 +3,17 @@ import { existsSync, readFileSync } from 'node:fs';
 /** The folder of the package, above the compiled files. */
 export const PACKAGE_ROOT = new URL('../../../', import.meta.url);
 
-let declared: string | undefined;
+let packageDeclaration: string | undefined;
 
 /**
  * Returns the engine version of the package file, which is read once because nodes report the version every two
  * seconds.
  */
-export function engineVersion(): string {
-  declared ??= (JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { version: string }).version;
-  return declared;
+export function readEngineVersion(): string {
+  packageDeclaration ??= (
+    JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { version: string }
+  ).version;
+  return packageDeclaration;
 }
 
 /** Origin of this build. */
@@ -22,15 +24,15 @@ export interface BuildInfo {
   readonly built_at: string;
 }
 
-let read: BuildInfo | null | undefined;
+let cachedBuildInfo: BuildInfo | null | undefined;
 
 /** Returns the build information; null for a program that was only compiled. */
 export function buildInfo(): BuildInfo | null {
-  if (read === undefined) {
+  if (cachedBuildInfo === undefined) {
     const file = new URL('dist/build.json', PACKAGE_ROOT);
-    read = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BuildInfo) : null;
+    cachedBuildInfo = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BuildInfo) : null;
   }
-  return read;
+  return cachedBuildInfo;
 }
 
 /** Number of digits that identify a commit. */
@@ -42,5 +44,5 @@ const COMMIT_DIGITS = 12;
  */
 export function buildVersion(): string {
   const commit = buildInfo()?.commit?.slice(0, COMMIT_DIGITS);
-  return commit === undefined ? engineVersion() : `${engineVersion()}+${commit}`;
+  return commit === undefined ? readEngineVersion() : `${readEngineVersion()}+${commit}`;
 }

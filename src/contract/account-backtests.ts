@@ -5,7 +5,7 @@ import { Id } from '#domain/schema/shape.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
 
-const money = (description: string) => z.number().meta({ description });
+const defineMoney = (description: string) => z.number().meta({ description });
 const date = z.string();
 
 export const AccountBacktestView = defineObject(() => ({
@@ -14,20 +14,20 @@ export const AccountBacktestView = defineObject(() => ({
   account_id: z.string().meta({ description: 'The account.' }),
   start: z.string().meta({ description: 'First session.' }),
   end: z.string().meta({ description: 'Last session.' }),
-  final_value: money('Value on the last session.'),
-  final_value_after_tax: money('Value less the unpaid tax of the year.'),
+  final_value: defineMoney('Value on the last session.'),
+  final_value_after_tax: defineMoney('Value less the unpaid tax of the year.'),
   annual_return_after_tax: z.number().meta({ description: 'Annual return of the value after tax.' }),
-  tax_paid: money('Taxes paid.'),
-  costs: money('Trading costs.'),
-  dividends: money('Dividends received.'),
+  tax_paid: defineMoney('Taxes paid.'),
+  costs: defineMoney('Trading costs.'),
+  dividends: defineMoney('Dividends received.'),
   largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, as a fraction of the value.' }),
   sessions: z
     .array(
       z.strictObject({
         date,
-        value: money('Cash and holdings at the close.'),
-        cash: money('Cash at the close: cash of the previous session plus the entries of this session.'),
-        accrued_tax: money('Unpaid tax of the year so far.'),
+        value: defineMoney('Cash and holdings at the close.'),
+        cash: defineMoney('Cash at the close: cash of the previous session plus the entries of this session.'),
+        accrued_tax: defineMoney('Unpaid tax of the year so far.'),
       }),
     )
     .meta({ description: 'Account by session.' }),
@@ -53,7 +53,7 @@ export const AccountBacktestView = defineObject(() => ({
           .meta({ description: 'Reason of the movement.' }),
         identifier: z.string().nullable().meta({ description: 'Security; null for costs and taxes.' }),
         shares: z.number().meta({ description: 'Shares bought; negative for a sale.' }),
-        amount: money('Cash received; negative if paid.'),
+        amount: defineMoney('Cash received; negative if paid.'),
       }),
     )
     .meta({ description: 'Every movement of cash.' }),
@@ -61,11 +61,11 @@ export const AccountBacktestView = defineObject(() => ({
     .array(
       z.strictObject({
         year: z.int().meta({ description: 'Calendar year.' }),
-        short_gain: money('Net short-term gains.'),
-        long_gain: money('Net long-term gains.'),
-        dividends: money('Dividends.'),
-        carried: money('Losses carried forward from the previous year.'),
-        tax: money('Tax, paid on the first session of the next year.'),
+        short_gain: defineMoney('Net short-term gains.'),
+        long_gain: defineMoney('Net long-term gains.'),
+        dividends: defineMoney('Dividends.'),
+        carried: defineMoney('Losses carried forward from the previous year.'),
+        tax: defineMoney('Tax, paid on the first session of the next year.'),
       }),
     )
     .meta({ description: 'Tax years that have ended.' }),

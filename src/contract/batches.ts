@@ -10,7 +10,7 @@ import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
 
 const count = (description: string) => z.int().min(0).meta({ description });
-const money = (description: string) => z.number().meta({ description });
+const defineMoney = (description: string) => z.number().meta({ description });
 
 export const BatchTrade = defineObject(() => ({
   identifier: z.string(),
@@ -104,10 +104,10 @@ export const BatchView = defineObject(() => ({
     description: 'Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100.',
   }),
   largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, as a fraction of the value.' }),
-  value: money('Value of the solved accounts.'),
-  tax: money('Tax of the trades.'),
-  tax_saved: money('Tax saved compared with selling the oldest lots first.'),
-  costs: money('Trading costs.'),
+  value: defineMoney('Value of the solved accounts.'),
+  tax: defineMoney('Tax of the trades.'),
+  tax_saved: defineMoney('Tax saved compared with selling the oldest lots first.'),
+  costs: defineMoney('Trading costs.'),
   avoided_wash_sales: count('Trades that the wash sale rule prevented.'),
   conflicts: z.record(z.string(), z.int()).meta({ description: 'Number of infeasible accounts by conflicting rule.' }),
   refused: z

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
 import type { ErrorCode } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
-import { formatQuery, formatsOf } from './media-formats.js';
+import { formatQuery, getFormats } from './media-formats.js';
 import type { Route } from './route.js';
 
 const callback = z
@@ -41,8 +41,8 @@ export function startsJobs({ success, startsJobs: starts = false }: Route): bool
  * Returns the query schema of a route, with the common parameters of routes that start jobs, use a data store, or
  * respond in several formats.
  */
-export function queryOf(route: Route): z.ZodObject | undefined {
-  const formats = formatsOf(route);
+export function defineQuery(route: Route): z.ZodObject | undefined {
+  const formats = getFormats(route);
   const common = {
     ...(startsJobs(route) ? { callback, priority } : {}),
     ...(route.onStore === 'query' ? { store_id: storeId } : {}),

@@ -146,7 +146,6 @@ export const listingQuery = defineObject(() => ({
 /** Query for the deletion of a document with versions. */
 export const purgeQuery = defineObject(() => ({
   purge: z.boolean().default(false).meta({
-    description:
-      'True also removes all versions, even of a deleted document. Requires the scope admin.',
+    description: 'True also removes all versions, even of a deleted document. Requires the scope admin.',
   }),
 }));

@@ -9,7 +9,7 @@ import { defineRoutes } from './route.js';
 
 const BATCH_MAX = 1000; // maximum number of identifiers per batch
 
-const date = (help: string) => IsoDate.optional().meta({ description: help });
+const defineDate = (help: string) => IsoDate.optional().meta({ description: help });
 
 export const PricesResponse = defineObject(() => ({
   identifier: z.string(),
@@ -117,8 +117,8 @@ const assetParams = defineObject(() => ({
 
 const pricesQuery = defineObject(() => ({
   as_known_on: AsKnownOnText,
-  start: date('First date.'),
-  end: date('Last date.'),
+  start: defineDate('First date.'),
+  end: defineDate('Last date.'),
   interval: z.enum(['native', 'weekly', 'monthly']).default('native').meta({
     description:
       'Frequency of the rows. A weekly or monthly row has the date of the last session with data in the ISO week or month.',
@@ -146,24 +146,20 @@ const batchQuery = defineObject(() => ({
     description:
       'Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.',
   }),
-  as_of: date('Values as known on this date. Default: the latest.'),
+  as_of: defineDate('Values as known on this date. Default: the latest.'),
 }));
 export type BatchQuery = z.infer<typeof batchQuery>;
 
 const actionsQuery = defineObject(() => ({
   as_known_on: AsKnownOnText,
-  start: date('First ex_date.'),
-  end: date('Last ex_date.'),
-  as_of: date('Last date of the trailing figures. Default: the last date of the data.'),
+  start: defineDate('First ex_date.'),
+  end: defineDate('Last ex_date.'),
+  as_of: defineDate('Last date of the trailing figures. Default: the last date of the data.'),
 }));
 export type ActionsQuery = z.infer<typeof actionsQuery>;
 
 const searchQuery = defineObject(() => ({
-  q: z
-    .string()
-    .max(64)
-    .optional()
-    .meta({ description: 'Part of an identifier or a name. Case is ignored.' }),
+  q: z.string().max(64).optional().meta({ description: 'Part of an identifier or a name. Case is ignored.' }),
   limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of securities.' }),
   after: z.string().max(64).optional().meta({ description: 'Only securities that follow this identifier.' }),
 }));
@@ -240,7 +236,7 @@ export const dataRoutes = defineRoutes({
     summary: 'Returns reference data and universes of one security.',
     params: assetParams,
     query: defineObject(() => ({
-      as_of: date('Values as known on this date. Default: the latest.'),
+      as_of: defineDate('Values as known on this date. Default: the latest.'),
       as_known_on: AsKnownOnText,
     })),
     success: { status: 200, description: 'The reference data.', schema: ReferenceResponse },

@@ -3,12 +3,12 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { defineRoutes } from './route.js';
 
-const rate = (help: string) =>
+const defineRate = (help: string) =>
   z
     .number()
     .default(0)
     .meta({ description: `${help} A fraction, annual and continuously compounded. Default: 0.` });
-const queryRate = (help: string) =>
+const defineQueryRate = (help: string) =>
   z
     .number()
     .default(0)
@@ -40,9 +40,9 @@ export const FuturesPriceRequest = defineObject(() => ({
   ...spotSource,
   expiry: IsoDate,
   as_of: asOf,
-  risk_free_rate: rate('Financing rate.'),
-  dividend_yield: rate('Dividend yield.'),
-  borrow_rate: rate('Cost of borrowing the securities. A positive rate lowers the forward.'),
+  risk_free_rate: defineRate('Financing rate.'),
+  dividend_yield: defineRate('Dividend yield.'),
+  borrow_rate: defineRate('Cost of borrowing the securities. A positive rate lowers the forward.'),
   dividends: z
     .array(z.strictObject({ ex_date: IsoDate, amount: z.number().min(0) }))
     .max(DIVIDENDS_MAX)
@@ -109,10 +109,10 @@ export const TrsPriceRequest = defineObject(() => ({
     .meta({ description: 'Direction of the return leg: received or paid.' }),
   return_type: z.enum(['total', 'price']).default('total'),
   reset_frequency: z.enum(['none', 'monthly', 'quarterly', 'semi_annual', 'annual']).default('quarterly'),
-  risk_free_rate: rate('Discount rate and floating index.'),
+  risk_free_rate: defineRate('Discount rate and floating index.'),
   spread: z.number().default(0).meta({ description: 'Spread over the floating rate, simple, ACT/360.' }),
-  dividend_yield: rate('Dividend yield.'),
-  borrow_rate: rate('Stock borrow.'),
+  dividend_yield: defineRate('Dividend yield.'),
+  borrow_rate: defineRate('Stock borrow.'),
 })).meta({ id: 'TrsPriceRequest' });
 export type TrsPriceRequest = z.infer<typeof TrsPriceRequest>;
 
@@ -162,9 +162,9 @@ const DatedPoints = z
 
 const curveQuery = {
   as_of: IsoDate.optional().meta({ description: 'Valuation date. Default: the date of the latest level.' }),
-  risk_free_rate: queryRate('Financing rate.'),
-  dividend_yield: queryRate('Dividend yield.'),
-  borrow_rate: queryRate('Stock borrow.'),
+  risk_free_rate: defineQueryRate('Financing rate.'),
+  dividend_yield: defineQueryRate('Dividend yield.'),
+  borrow_rate: defineQueryRate('Stock borrow.'),
   dividends: z.array(DatedPoints).max(DIVIDENDS_MAX).default([]).meta({
     description:
       'Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry. Cannot be combined with a non-zero dividend_yield.',

@@ -46,4 +46,4 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
 };
 
 /** Recorded responses by operation id, with long lists shortened: `data/answers.json`. */
-export type ExampleAnswers = Readonly<Record<string, unknown>>;
+export type ExampleResponses = Readonly<Record<string, unknown>>;

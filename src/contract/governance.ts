@@ -108,16 +108,16 @@ export const BenchmarkStatement = defineObject(() => ({
 })).meta({ id: 'BenchmarkStatement' });
 export type BenchmarkStatement = z.infer<typeof BenchmarkStatement>;
 
-const entries = (description: string) => z.int().min(0).meta({ description });
+const defineEntryCount = (description: string) => z.int().min(0).meta({ description });
 
 export const GovernanceOverview = defineObject(() => ({
   registers: z
     .strictObject({
-      clients: entries('Receivers of files.'),
-      procedures: entries('Procedures of the administrator.'),
-      errors: entries('Entries of the registers of errors of all indices.'),
-      judgements: entries('Decisions about days of all schedules.'),
-      audit: entries('Entries of the audit log.').nullable().meta({
+      clients: defineEntryCount('Receivers of files.'),
+      procedures: defineEntryCount('Procedures of the administrator.'),
+      errors: defineEntryCount('Entries of the registers of errors of all indices.'),
+      judgements: defineEntryCount('Decisions about days of all schedules.'),
+      audit: defineEntryCount('Entries of the audit log.').nullable().meta({
         description: 'Number of entries of the audit log; null for a client that is limited to its own documents.',
       }),
     })
@@ -127,10 +127,10 @@ export const GovernanceOverview = defineObject(() => ({
       z.strictObject({
         index_id: z.string(),
         published_through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
-        entries: entries(
+        entries: defineEntryCount(
           'Number of entries of the published log, including restatements; null if the log cannot be read.',
         ).nullable(),
-        errors: entries('Number of entries of the register of errors.'),
+        errors: defineEntryCount('Number of entries of the register of errors.'),
       }),
     )
     .meta({ description: 'State of the benchmark statements, by id of the index.' }),

@@ -32,7 +32,7 @@ const TOOLSET_NAMES = Object.keys(TOOLSETS) as [Toolset, ...Toolset[]];
 export const DEFAULT_TOOLSETS: readonly Toolset[] = TOOLSET_NAMES.filter((name) => TOOLSETS[name].isDefault);
 
 /** Returns the toolset of a route: its tag, or `versions` for routes about versions. */
-export const toolsetOf = ({ tag, path }: Pick<Route, 'tag' | 'path'>): string =>
+export const getToolset = ({ tag, path }: Pick<Route, 'tag' | 'path'>): string =>
   path.includes('/versions') ? 'versions' : tag;
 
 /** Media types that an agent cannot use: event streams, HTML pages and images. */

@@ -44,10 +44,10 @@ export function listMediaTypes({ success: { schema, media = [] } }: Pick<Route, 
  * Returns the media types of a route by the names in `format`; empty if the route has one media type or declares its
  * own `format`.
  */
-export function formatsOf(route: Route): ReadonlyMap<string, string> {
+export function getFormats(route: Route): ReadonlyMap<string, string> {
   const offered = listMediaTypes(route);
   if (offered.length < 2 || route.query?.shape['format'] !== undefined) return new Map();
-  return new Map(offered.map((media) => [nameOf(media), media]));
+  return new Map(offered.map((media) => [getFormatName(media), media]));
 }
 
 /** Returns the query parameter that selects the format. */
@@ -59,7 +59,7 @@ export function formatQuery(formats: ReadonlyMap<string, string>): z.ZodType {
     .meta({ description: 'Format of the response. It replaces `Accept`.' });
 }
 
-function nameOf(media: string): string {
+function getFormatName(media: string): string {
   const name = FORMAT_NAMES[media];
   if (name === undefined) throw new Error(`${media} has no name for an address: add it to the formats`);
   return name;

@@ -2,8 +2,8 @@ import { NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
 import { listMissingCodes } from '#domain/documents/named-documents.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { ErrorEnvelope } from './common.js';
-import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
-import { queryOf, STORE_ERRORS } from './common-query.js';
+import { PARAMETER_EXAMPLES, type ExampleResponses } from './examples.js';
+import { defineQuery, STORE_ERRORS } from './common-query.js';
 import type { Body, Route, Success } from './route.js';
 import { createSchemaRegistry, type JsonSchema, type SchemaConversion } from './schema-registry.js';
 
@@ -30,14 +30,14 @@ export interface OpenApiDocument {
 export function openApiDocument(
   api: Readonly<Record<string, Route>>,
   version: string,
-  answers: ExampleAnswers = {},
+  answers: ExampleResponses = {},
 ): OpenApiDocument {
   const operations = Object.entries(api).map(([id, route]) => ({
     id,
-    route: addAnswer(route, answers[id]),
-    query: queryOf(route),
+    route: addResponse(route, answers[id]),
+    query: defineQuery(route),
   }));
-  const pathsWith = (schemas: SchemaConversion) => {
+  const buildPaths = (schemas: SchemaConversion) => {
     const paths: Record<string, Record<string, Json>> = {};
     for (const operation of operations) {
       const { path, method } = operation.route;
@@ -47,7 +47,7 @@ export function openApiDocument(
   };
   const registry = createSchemaRegistry((wanted) => {
     wanted.response(ErrorEnvelope);
-    pathsWith(wanted);
+    buildPaths(wanted);
   });
   return {
     openapi: '3.1.1',
@@ -61,7 +61,7 @@ export function openApiDocument(
     servers: [{ url: '/' }],
     tags: [...new Set(Object.values(api).map(({ tag }) => tag))].map((name) => ({ name })),
     security: [{ bearer: [] }, { apiKey: [] }, {}],
-    paths: registry.resolve(pathsWith(registry)),
+    paths: registry.resolve(buildPaths(registry)),
     components: {
       schemas: registry.components(),
       responses: Object.fromEntries(
@@ -85,7 +85,7 @@ export function openApiDocument(
   };
 }
 
-function addAnswer(route: Route, answer: unknown): Route {
+function addResponse(route: Route, answer: unknown): Route {
   return answer === undefined || route.success.example !== undefined
     ? route
     : { ...route, success: { ...route.success, example: answer } };
@@ -135,7 +135,7 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
     summary,
     ...(description === undefined ? {} : { description }),
     security: scope === 'open' ? [] : [{ bearer: [scope] }, { apiKey: [scope] }, {}],
-    parameters: parametersOf(route, query, schemas),
+    parameters: listParameters(route, query, schemas),
     ...(body === undefined ? {} : { requestBody: describeRequestBody(body, schemas) }),
     responses: {
       [success.status]: describeSuccess(method, success, schemas),
@@ -154,7 +154,7 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
   };
 }
 
-function parametersOf(route: Route, query: Route['query'], schemas: SchemaConversion): Json[] {
+function listParameters(route: Route, query: Route['query'], schemas: SchemaConversion): Json[] {
   const { path, params, method, versioned, conditional } = route;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
   const isWrite = method === 'PUT' || method === 'PATCH' || method === 'DELETE' || conditional === true;
@@ -164,7 +164,7 @@ function parametersOf(route: Route, query: Route['query'], schemas: SchemaConver
       if (field === undefined) throw new Error(`${path} has no schema for {${name}}`);
       return createParameter(name, 'path', true, schemas.request(field));
     }),
-    ...fieldsOf(query, schemas).map(({ name, schema, required }) => createParameter(name, 'query', required, schema)),
+    ...listFields(query, schemas).map(({ name, schema, required }) => createParameter(name, 'query', required, schema)),
     ...(isWrite && inPath.length > 0
       ? [
           createParameter('If-Match', 'header', false, {
@@ -185,7 +185,7 @@ function parametersOf(route: Route, query: Route['query'], schemas: SchemaConver
   ];
 }
 
-function fieldsOf(
+function listFields(
   query: Route['query'],
   schemas: SchemaConversion,
 ): { name: string; schema: JsonSchema; required: boolean }[] {
@@ -269,7 +269,7 @@ const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
 const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
 
 /** Returns all error codes of a route: shared codes, codes of its parts, and declared codes. */
-export function errorCodesOf(route: Route): ErrorCode[] {
+export function listErrorCodes(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
   const hasBody = route.success.schema !== undefined || route.success.media !== undefined;
   const isNever = (status: number) => (isOpen && KEY_STATUSES.has(status)) || (status === 406 && !hasBody);
@@ -280,7 +280,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
       ...shared,
       ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
       ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
-      ...(isOpen ? [] : listMissingCodes(namesOf(route))), // a write to an id that the caller may not use also returns these codes
+      ...(isOpen ? [] : listMissingCodes(listNames(route))), // a write to an id that the caller may not use also returns these codes
       ...(route.onStore === undefined ? [] : STORE_ERRORS),
       ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
       ...route.errors,
@@ -288,11 +288,11 @@ export function errorCodesOf(route: Route): ErrorCode[] {
   ];
 }
 
-const namesOf = ({ params, query }: Route): string[] => Object.keys({ ...params?.shape, ...query?.shape });
+const listNames = ({ params, query }: Route): string[] => Object.keys({ ...params?.shape, ...query?.shape });
 
 function describeErrors(route: Route): Json {
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of errorCodesOf(route)) {
+  for (const code of listErrorCodes(route)) {
     const { status } = ERRORS[code];
     if (status === null) throw new Error(`${route.method} ${route.path} declares ${code}, which only jobs carry`);
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);

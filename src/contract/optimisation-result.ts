@@ -123,12 +123,9 @@ export const ConstraintCost = defineObject(() => ({
   objective_without: z.number().nullable().meta({
     description: 'objective_value of the problem without the constraint. If it is null, `reason` states why.',
   }),
-  cost: z
-    .number()
-    .nullable()
-    .meta({
-      description: 'Deterioration of objective_value due to the constraint; 0 if the constraint is not binding.',
-    }),
+  cost: z.number().nullable().meta({
+    description: 'Deterioration of objective_value due to the constraint; 0 if the constraint is not binding.',
+  }),
   reason: z.enum(['no_answer', 'work_spent']).nullable().optional().meta({
     description:
       'Reason why objective_without and cost are null: the problem without the constraint has no solution, or the work limit for explanations of tail risk is reached. Otherwise null; absent in runs of earlier versions.',

@@ -5,18 +5,20 @@ import { PORTFOLIO_FAMILIES } from '#domain/risk/validation/trial-portfolios.js'
 import { TableFrame } from './common.js';
 import { createJobStatus } from './jobs.js';
 
-const number = (description: string) => z.number().meta({ description });
+const defineNumber = (description: string) => z.number().meta({ description });
 const family = z.enum(PORTFOLIO_FAMILIES).meta({
   description:
     'equal_weight: all covered securities. index: the weights of the index. random: long-only, 20 securities. active: a random portfolio less the equally weighted portfolio. eigenportfolio: an eigenvector of the covariance.',
 });
 
 const measures = {
-  bias: number('Standard deviation of the outcomes, each divided by its forecast. Above 1, risk was underestimated.'),
+  bias: defineNumber(
+    'Standard deviation of the outcomes, each divided by its forecast. Above 1, risk was underestimated.',
+  ),
   q_statistic: z.number().nullable().meta({
     description: 'Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.',
   }),
-  qlike: number(
+  qlike: defineNumber(
     'Mean of ln s^2 + z^2, where s is the forecast over the horizon. The model with the lower value forecasts better.',
   ),
   mean_rolling_deviation: z.number().nullable().meta({
@@ -32,17 +34,17 @@ const ValidatedPortfolio = defineObject(() => ({
     .meta({ description: 'Number within the family, from 1. Eigenportfolios are sorted by decreasing eigenvalue.' }),
   observations: z.int().meta({ description: 'Number of forecasts with an outcome.' }),
   ...measures,
-  bias_low: number('Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).'),
-  bias_high: number('Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations).'),
+  bias_low: defineNumber('Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).'),
+  bias_high: defineNumber('Upper end of the 95 % band of the bias: 1 + sqrt(2 / observations).'),
   in_band: z.boolean().meta({ description: 'True if the bias is within the band.' }),
-  forecast_volatility: number('Root mean square of the forecasts, annualised.'),
-  realised_volatility: number('Standard deviation of the outcomes, annualised.'),
+  forecast_volatility: defineNumber('Root mean square of the forecasts, annualised.'),
+  realised_volatility: defineNumber('Standard deviation of the outcomes, annualised.'),
 })).meta({ id: 'ValidatedPortfolio' });
 
 const ValidatedFamily = defineObject(() => ({
   family,
   portfolios: z.int().meta({ description: 'Portfolios of the family.' }),
-  share_in_band: number('Fraction of the portfolios with a bias within the band; 0.95 for unbiased forecasts.'),
+  share_in_band: defineNumber('Fraction of the portfolios with a bias within the band; 0.95 for unbiased forecasts.'),
   ...measures,
 })).meta({ id: 'ValidatedFamily', description: 'Means over the portfolios of a family.' });
 

@@ -70,12 +70,10 @@ export const DaySkip = defineObject(() => ({
 
 export const DayWaiver = defineObject(() => ({
   check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
-  index_id: Id.nullable()
-    .default(null)
-    .meta({
-      description:
-        'Index of the waiver, which also covers the indices that depend on it. Default: every index of the schedule.',
-    }),
+  index_id: Id.nullable().default(null).meta({
+    description:
+      'Index of the waiver, which also covers the indices that depend on it. Default: every index of the schedule.',
+  }),
   identifier: z.string().min(1).max(64).nullable().default(null).meta({
     description: 'Security or series of the finding. Default: every finding of the check.',
   }),

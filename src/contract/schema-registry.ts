@@ -41,11 +41,11 @@ export function createSchemaRegistry(visit: (wanted: SchemaConversion) => unknow
   const named = { input: converted.input.named, output: converted.output.named };
   const twofold = listTwofoldIds(named);
 
-  const nameOf = (io: Direction, id: string): string => (io === 'input' && twofold.has(id) ? `${id}Input` : id);
+  const getName = (io: Direction, id: string): string => (io === 'input' && twofold.has(id) ? `${id}Input` : id);
   const resolve = <T>(value: T): T =>
     mapRefs(value, (ref) => {
       const match = /^#\/(input|output)\/(.*)$/.exec(ref);
-      return match === null ? ref : `#/components/schemas/${nameOf(match[1] as Direction, match[2]!)}`;
+      return match === null ? ref : `#/components/schemas/${getName(match[1] as Direction, match[2]!)}`;
     }) as T;
 
   return {
@@ -53,7 +53,7 @@ export function createSchemaRegistry(visit: (wanted: SchemaConversion) => unknow
     response: (schema) => converted.output.schemas.get(schema)!,
     components() {
       const all = (['output', 'input'] as const).flatMap((io) =>
-        [...named[io]].map(([id, schema]) => [nameOf(io, id), resolve(schema)] as const),
+        [...named[io]].map(([id, schema]) => [getName(io, id), resolve(schema)] as const),
       );
       return Object.fromEntries(all.toSorted(([a], [b]) => (a < b ? -1 : 1)));
     },

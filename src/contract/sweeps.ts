@@ -11,7 +11,7 @@ import { Distribution } from './simulations.js';
 import { defineRoutes } from './route.js';
 import { asKnownErrors } from './stores/data-versions.js';
 
-const probability = (description: string) => z.number().min(0).max(1).meta({ description });
+const defineProbability = (description: string) => z.number().min(0).max(1).meta({ description });
 
 export const SweepRow = defineObject(() => ({
   rank: z.int().min(1).nullable().meta({ description: 'Rank of the variant; null for a variant that was refused.' }),
@@ -24,7 +24,7 @@ export const SweepRow = defineObject(() => ({
   start: z.string().nullable(),
   end: z.string().nullable(),
   observations: z.int().nullable().meta({ description: 'Dates of the run.' }),
-  deflated_sharpe_ratio: probability(
+  deflated_sharpe_ratio: defineProbability(
     'Probability that the true Sharpe ratio exceeds the best Sharpe ratio expected among all trials if all true ratios were zero.',
   ).nullable(),
   error: ErrorDetail.nullable().meta({ description: 'Reason why the variant was refused, as for a single run.' }),
@@ -35,12 +35,10 @@ export const SweepSelection = defineObject(() => ({
     description:
       'Number of variants that ran. Variants with identical levels are counted once. Trials are treated as independent, so the deflation is strict for similar variants.',
   }),
-  sharpe_ratio: z
-    .number()
-    .meta({
-      description:
-        'Sharpe ratio of the variant that is ranked first, per session. All ratios in this object are per session.',
-    }),
+  sharpe_ratio: z.number().meta({
+    description:
+      'Sharpe ratio of the variant that is ranked first, per session. All ratios in this object are per session.',
+  }),
   skewness: z.number(),
   kurtosis: z.number().meta({ description: 'Kurtosis of the returns; 3 for normal returns.' }),
   observations: z.int().meta({ description: 'Number of returns of the variant.' }),
@@ -48,16 +46,16 @@ export const SweepSelection = defineObject(() => ({
   expected_maximum_sharpe_ratio: z
     .number()
     .meta({ description: 'Expected Sharpe ratio of the best of this number of trials if all true ratios are zero.' }),
-  deflated_sharpe_ratio: probability(
+  deflated_sharpe_ratio: defineProbability(
     'Probability that the true Sharpe ratio exceeds the expected Sharpe ratio of the best trial (Bailey and López de Prado 2014).',
   ).nullable(),
 })).meta({ id: 'SweepSelection' });
 
 export const SweepOverfitting = defineObject(() => ({
-  probability: probability(
+  probability: defineProbability(
     'Fraction of the selections in which the selected variant is not better than the median out of sample.',
   ),
-  probability_of_loss: probability(
+  probability_of_loss: defineProbability(
     'Fraction of the selections in which the selected variant has a negative Sharpe ratio out of sample.',
   ),
   median_logit: z.number().meta({
@@ -133,7 +131,7 @@ export const SweepFoldsView = defineObject(() => ({
   over_paths: z
     .strictObject(createPathMetrics(Distribution))
     .meta({ description: 'Distribution of each metric over the paths.' }),
-  probability_of_loss: probability('Fraction of the paths with a loss.'),
+  probability_of_loss: defineProbability('Fraction of the paths with a loss.'),
 })).meta({
   id: 'SweepFoldsView',
   description:

@@ -123,7 +123,13 @@ function listOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params, ta
   } as const;
 }
 
-function readingOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params, tag, word, missing }: Family<P, S>) {
+function createReadingRoute<P extends z.ZodRawShape, S extends z.ZodType>({
+  path,
+  params,
+  tag,
+  word,
+  missing,
+}: Family<P, S>) {
   return {
     method: 'GET',
     path: `${path}/versions/{version}`,
@@ -140,7 +146,7 @@ function readingOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params,
   } as const;
 }
 
-function differenceOf<P extends z.ZodRawShape, S extends z.ZodType>({
+function createDifferenceRoute<P extends z.ZodRawShape, S extends z.ZodType>({
   path,
   params,
   tag,
@@ -160,7 +166,7 @@ function differenceOf<P extends z.ZodRawShape, S extends z.ZodType>({
   } as const;
 }
 
-function restorationOf<P extends z.ZodRawShape, S extends z.ZodType>(family: Family<P, S>) {
+function createRestorationRoute<P extends z.ZodRawShape, S extends z.ZodType>(family: Family<P, S>) {
   const { path, params, tag, word, scope, missing, saved, errors = [] } = family;
   return {
     method: 'POST',
@@ -293,47 +299,47 @@ const store = {
 /** Version routes of all document families with versions (`VERSIONED_KINDS`). */
 export const versionRoutes = defineRoutes({
   listIndexVersions: listOf(index),
-  diffIndexVersions: differenceOf(index),
-  getIndexVersion: readingOf(index),
-  restoreIndexVersion: restorationOf(index),
+  diffIndexVersions: createDifferenceRoute(index),
+  getIndexVersion: createReadingRoute(index),
+  restoreIndexVersion: createRestorationRoute(index),
   listStrategyVersions: listOf(strategy),
-  diffStrategyVersions: differenceOf(strategy),
-  getStrategyVersion: readingOf(strategy),
-  restoreStrategyVersion: restorationOf(strategy),
+  diffStrategyVersions: createDifferenceRoute(strategy),
+  getStrategyVersion: createReadingRoute(strategy),
+  restoreStrategyVersion: createRestorationRoute(strategy),
   listConstraintSetVersions: listOf(constraintSet),
-  diffConstraintSetVersions: differenceOf(constraintSet),
-  getConstraintSetVersion: readingOf(constraintSet),
-  restoreConstraintSetVersion: restorationOf(constraintSet),
+  diffConstraintSetVersions: createDifferenceRoute(constraintSet),
+  getConstraintSetVersion: createReadingRoute(constraintSet),
+  restoreConstraintSetVersion: createRestorationRoute(constraintSet),
   listTemplateVersions: listOf(template),
-  diffTemplateVersions: differenceOf(template),
-  getTemplateVersion: readingOf(template),
-  restoreTemplateVersion: restorationOf(template),
+  diffTemplateVersions: createDifferenceRoute(template),
+  getTemplateVersion: createReadingRoute(template),
+  restoreTemplateVersion: createRestorationRoute(template),
   listWatchlistVersions: listOf(watchlist),
-  diffWatchlistVersions: differenceOf(watchlist),
-  getWatchlistVersion: readingOf(watchlist),
-  restoreWatchlistVersion: restorationOf(watchlist),
+  diffWatchlistVersions: createDifferenceRoute(watchlist),
+  getWatchlistVersion: createReadingRoute(watchlist),
+  restoreWatchlistVersion: createRestorationRoute(watchlist),
   listPluginVersions: listOf(plugin),
-  diffPluginVersions: differenceOf(plugin),
-  getPluginVersion: readingOf(plugin),
-  restorePluginVersion: restorationOf(plugin),
+  diffPluginVersions: createDifferenceRoute(plugin),
+  getPluginVersion: createReadingRoute(plugin),
+  restorePluginVersion: createRestorationRoute(plugin),
   listClientVersions: listOf(client),
-  diffClientVersions: differenceOf(client),
-  getClientVersion: readingOf(client),
-  restoreClientVersion: restorationOf(client),
+  diffClientVersions: createDifferenceRoute(client),
+  getClientVersion: createReadingRoute(client),
+  restoreClientVersion: createRestorationRoute(client),
   listScheduleVersions: listOf(schedule),
-  diffScheduleVersions: differenceOf(schedule),
-  getScheduleVersion: readingOf(schedule),
-  restoreScheduleVersion: restorationOf(schedule),
+  diffScheduleVersions: createDifferenceRoute(schedule),
+  getScheduleVersion: createReadingRoute(schedule),
+  restoreScheduleVersion: createRestorationRoute(schedule),
   listClosuresVersions: listOf(closuresFamily),
-  diffClosuresVersions: differenceOf(closuresFamily),
-  getClosuresVersion: readingOf(closuresFamily),
-  restoreClosuresVersion: restorationOf(closuresFamily),
+  diffClosuresVersions: createDifferenceRoute(closuresFamily),
+  getClosuresVersion: createReadingRoute(closuresFamily),
+  restoreClosuresVersion: createRestorationRoute(closuresFamily),
   listProcedureVersions: listOf(procedure),
-  diffProcedureVersions: differenceOf(procedure),
-  getProcedureVersion: readingOf(procedure),
-  restoreProcedureVersion: restorationOf(procedure),
+  diffProcedureVersions: createDifferenceRoute(procedure),
+  getProcedureVersion: createReadingRoute(procedure),
+  restoreProcedureVersion: createRestorationRoute(procedure),
   listStoreVersions: listOf(store),
-  diffStoreVersions: differenceOf(store),
-  getStoreVersion: readingOf(store),
-  restoreStoreVersion: restorationOf(store),
+  diffStoreVersions: createDifferenceRoute(store),
+  getStoreVersion: createReadingRoute(store),
+  restoreStoreVersion: createRestorationRoute(store),
 });

@@ -5,13 +5,13 @@ import type { Problems } from '#market/tables/problems.js';
 
 /** Reads an Arrow stream or file as rows of a market; returns false, with a finding, for other content. */
 export function readArrowPrices(bytes: Uint8Array, rows: ContentRows, problems: Problems): boolean {
-  const table = tableOf(bytes, problems);
+  const table = parseTable(bytes, problems);
   if (table === undefined) return false;
   const names = table.schema.fields.map(({ name }) => name);
   const begun = rows.beginMarket('market', names);
   if (begun === undefined) return true; // the finding about the columns is already recorded
   const { file, market } = begun;
-  const columns = names.map((_, i) => cellsOf(table.getChildAt(i)!)); // the schema has one field per column
+  const columns = names.map((_, i) => createCellReader(table.getChildAt(i)!)); // the schema has one field per column
   for (let row = 0; row < table.numRows; row++)
     market.addCells(
       file,
@@ -20,7 +20,7 @@ export function readArrowPrices(bytes: Uint8Array, rows: ContentRows, problems: 
   return true;
 }
 
-function tableOf(bytes: Uint8Array, problems: Problems): Table | undefined {
+function parseTable(bytes: Uint8Array, problems: Problems): Table | undefined {
   try {
     return tableFromIPC(bytes);
   } catch (cause) {
@@ -38,7 +38,7 @@ function tableOf(bytes: Uint8Array, problems: Problems): Table | undefined {
 const DAY_MS = 86_400_000;
 
 /** Returns a function that reads the cells of a column; a date of any unit becomes a day. */
-function cellsOf(column: Vector): (row: number) => Cell {
+function createCellReader(column: Vector): (row: number) => Cell {
   const values = column.memoize();
   if (!DataType.isDate(column.type) && !DataType.isTimestamp(column.type)) return (row) => values.get(row) as Cell; // other columns contain texts and numbers; the rows report any other value
   return (row) => {

@@ -5,17 +5,17 @@ import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { createRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
-import { allocateKeptMemory } from '#base/memory/kept-memory.js';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/time/days.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { closesView } from '#views/closes-view.js';
-import { indexLevels } from '#views/levels-view.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { createClosesView } from '#views/closes-view.js';
+import { createIndexLevels } from '#views/levels-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import type * as Api from './api.js';
 
 export interface PlanInput {
@@ -24,7 +24,7 @@ export interface PlanInput {
   readonly plan: BacktestPlan;
   readonly engine: Engine;
   readonly models: StoredModels;
-  readonly known: KnownMarkets | undefined;
+  readonly known: DatedMarkets | undefined;
 }
 
 /** Returns the files of a plan's run, as the service stores them. @throws Refusal for the same reasons as a backtest */
@@ -33,7 +33,7 @@ function computePlanFiles({ engine, ...input }: PlanInput): RunFiles {
     ...input,
     createDecider: createIndexDeciders(engine),
     engine,
-    memory: allocateKeptMemory,
+    memory: allocateRetainedMemory,
     pricesApart: true,
     report: () => {},
   });
@@ -42,7 +42,7 @@ function computePlanFiles({ engine, ...input }: PlanInput): RunFiles {
 }
 
 /** Returns a digest of all bytes of a run, equal to the digest of its file if the file contains the prices. */
-function digestOf({ columns, prices }: RunFiles): string {
+function computeDigest({ columns, prices }: RunFiles): string {
   const hash = createHash('sha256').update(columns);
   for (const part of prices?.parts() ?? []) hash.update(part);
   return hash.digest('hex');
@@ -62,9 +62,9 @@ export function runPlan(input: PlanInput): Api.Backtest {
     total_costs: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
     findings: parts.findings() as Api.Backtest['findings'], // the contract declares the same findings
     rebalances: header.rebalances.map(({ date }) => date),
-    hash: digestOf(files),
+    hash: computeDigest(files),
     levels(variant) {
-      const { days, levels, divisor, ...found } = indexLevels(columns, {
+      const { days, levels, divisor, ...found } = createIndexLevels(columns, {
         variant: variant ?? null,
         start: null,
         end: null,
@@ -81,7 +81,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
       } = createWeightsView({
         runId: header.run_id,
         requestedAsOf: asOf ?? null,
-        weights: readHeldWeights(columns, asOf ?? null),
+        weights: readPositiveWeights(columns, asOf ?? null),
         benchmark: null,
         sharesOf: () => null,
         risk: null,
@@ -90,7 +90,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
       return held as Api.HeldWeights; // the rows have the form of the contract
     },
     closes() {
-      const { held: _held, without_bar: _absent, ...closes } = closesView(columns);
+      const { held: _held, without_bar: _absent, ...closes } = createClosesView(columns);
       return closes;
     },
   };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { BundleKnown, KNOWN_FILE, createModelFileName } from '#domain/documents/bundle-document.js';
+import { BundledVersions, KNOWN_FILE, createModelFileName } from '#domain/documents/bundle-document.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -10,14 +10,14 @@ import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import { openPackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
 import { unpackChange } from '#market/versions/content-change.js';
-import { createKnownMarkets } from '#market/versions/known-markets.js';
+import { createDatedMarkets } from '#market/versions/known-markets.js';
 
 type Files = ReadonlyMap<string, Uint8Array>;
 
 /** Inputs of a plan other than the market and its calendars. */
 export interface PlanInputs {
   readonly models: StoredModels;
-  readonly known: KnownMarkets | undefined;
+  readonly known: DatedMarkets | undefined;
 }
 
 /**
@@ -26,26 +26,26 @@ export interface PlanInputs {
  */
 export async function openPlanInputs(plan: BacktestPlan, market: MarketData, files: Files): Promise<PlanInputs> {
   if (Object.values(plan.documents).some(({ plugins }) => plugins !== undefined)) await loadPluginSandbox();
-  return { models: modelsOf(plan, files), known: knownOf(plan, market, files) };
+  return { models: openModels(plan, files), known: selectKnownMarkets(plan, market, files) };
 }
 
-function fileOf(files: Files, name: string): Uint8Array {
+function getFile(files: Files, name: string): Uint8Array {
   const bytes = files.get(name);
   if (bytes === undefined) throw new Error(`the file ${name} is missing`);
   return bytes;
 }
 
-function modelsOf({ models: planned = {} }: BacktestPlan, files: Files): StoredModels {
+function openModels({ models: planned = {} }: BacktestPlan, files: Files): StoredModels {
   const ids = Object.keys(planned).toSorted(compareText);
   const models = new Map(
     ids.map((id, place) => {
       const { asset_ids: names, observed_end: observedEnd, covariance, dates } = planned[id]!;
-      const bytes = fileOf(files, createModelFileName(place)).slice();
-      if (!hashesOf(bytes, names.length).includes(covariance))
+      const bytes = getFile(files, createModelFileName(place)).slice();
+      if (!listHashes(bytes, names.length).includes(covariance))
         throw new Error(`${createModelFileName(place)} is not the covariance of the risk model ${id}`);
       const numbers = new Float64Array(bytes.buffer);
-      const matrix = () => openPackedMatrix(numbers, names.length);
-      return [id, openStoredModel(id, { names, observedEnd, dates, matrix, numbers: () => numbers })];
+      const readMatrix = () => openPackedMatrix(numbers, names.length);
+      return [id, openStoredModel(id, { names, observedEnd, dates, matrix: readMatrix, numbers: () => numbers })];
     }),
   );
   return (id) => {
@@ -59,20 +59,20 @@ function modelsOf({ models: planned = {} }: BacktestPlan, files: Files): StoredM
  * Returns the two valid hashes of a matrix: of a matrix stored in one file, and of a matrix stored in one file per
  * part.
  */
-function hashesOf(bytes: Uint8Array, assets: number): string[] {
+function listHashes(bytes: Uint8Array, assets: number): string[] {
   let at = 0;
   const files = computeFileBytes(assets).map((length) => bytes.subarray(at, (at += length)));
-  return [sha256(bytes), sha256(files.map(sha256).join(''))];
+  return [computeSha256(bytes), computeSha256(files.map(computeSha256).join(''))];
 }
 
-const sha256 = (content: Uint8Array | string): string => createHash('sha256').update(content).digest('hex');
+const computeSha256 = (content: Uint8Array | string): string => createHash('sha256').update(content).digest('hex');
 
-function knownOf({ request }: BacktestPlan, market: MarketData, files: Files): KnownMarkets | undefined {
+function selectKnownMarkets({ request }: BacktestPlan, market: MarketData, files: Files): DatedMarkets | undefined {
   if (request.as_known === undefined) return undefined;
-  const text = new TextDecoder().decode(fileOf(files, KNOWN_FILE).slice());
-  const { known_on: knownOn, earlier } = BundleKnown.parse(JSON.parse(text));
-  return createKnownMarkets(market, {
+  const text = new TextDecoder().decode(getFile(files, KNOWN_FILE).slice());
+  const { known_on: knownOn, earlier } = BundledVersions.parse(JSON.parse(text));
+  return createDatedMarkets(market, {
     knownOn,
-    earlier: earlier.map(({ known_on: on, file }) => ({ knownOn: on, change: unpackChange(fileOf(files, file)) })),
+    earlier: earlier.map(({ known_on: on, file }) => ({ knownOn: on, change: unpackChange(getFile(files, file)) })),
   });
 }

@@ -25,7 +25,7 @@ import { readMarket } from './market-input.js';
 import { optimiseIndex } from './optimise.js';
 import { readPlugins } from './plugins.js';
 import { createModels, type IndexTerms } from './risk-models.js';
-import { packageVersion } from './version.js';
+import { readPackageVersion } from './version.js';
 
 /** Creates the engine on one market. Definitions are stored in memory; everything else is computed on request. */
 export async function createEngine(options: Api.EngineOptions): Promise<Api.Engine> {
@@ -35,9 +35,9 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   const calendars = openCalendars();
   const engine = openWasmEngine();
   const definitions = createDefinitions({ market, calendars, pluginOf: (id) => plugins?.get(id) });
-  const models = createModels({ market, calendars, engine, termsOf });
+  const models = createModels({ market, calendars, engine, termsOf: createTerms });
 
-  function termsOf(indexId: string): IndexTerms {
+  function createTerms(indexId: string): IndexTerms {
     const { calendar, currency, treatment } = definitions.termsOf(indexId);
     const listConstituents = (): readonly string[] =>
       run(planOf(indexId, {}))
@@ -58,7 +58,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
     return all;
   }
 
-  const composerOf = (all: BacktestPlan['documents'], until: Day): Composer =>
+  const getComposer = (all: BacktestPlan['documents'], until: Day): Composer =>
     createComposer({
       market,
       calendars,
@@ -83,23 +83,31 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
     return { runId: indexId, name: document.name, indexId, documents, ...models.planned(documents), request };
   }
 
-  const scoped = <T>(work: () => T): T => engine.scope(work);
+  const runScoped = <T>(work: () => T): T => engine.scope(work);
   const run = (plan: BacktestPlan): Api.Backtest => {
     assertRunnable(plan, { market, calendars });
-    return scoped(() => runPlan({ market, calendars, plan, engine, models: models.stored, known }));
+    return runScoped(() => runPlan({ market, calendars, plan, engine, models: models.stored, known }));
   };
   return {
-    version: packageVersion(),
+    version: readPackageVersion(),
     content_hash: market.contentHash,
-    findings: wire(findings),
-    validate: (body) => wire(definitions.checked(body).findings),
-    define: (body) => wire(definitions.define(body)),
+    findings: toWire(findings),
+    validate: (body) => toWire(definitions.checked(body).findings),
+    define: (body) => toWire(definitions.define(body)),
     preview(indexId, asOf) {
       const all = requireComputable(indexId);
-      const composerUntil = (until: Day): Composer => composerOf(all, until);
-      const question = { market, calendars, documents: all, indexId, asOf: asOf ?? null, engine, composerUntil };
-      const answer = scoped(() => answerPreview({ ...question, observedEndOf: models.observedEndOf }));
-      return wire({ ...answer, index_version: null });
+      const getComposerUntil = (until: Day): Composer => getComposer(all, until);
+      const question = {
+        market,
+        calendars,
+        documents: all,
+        indexId,
+        asOf: asOf ?? null,
+        engine,
+        composerUntil: getComposerUntil,
+      };
+      const answer = runScoped(() => answerPreview({ ...question, observedEndOf: models.observedEndOf }));
+      return toWire({ ...answer, index_version: null });
     },
     explain(indexId, identifier, asOf) {
       const all = requireComputable(indexId);
@@ -107,23 +115,24 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       if (column < 0)
         throw new Refusal('IDENTIFIER_NOT_FOUND', `The market contains no identifier ${identifier}.`, { identifier });
       const day = asOf === undefined ? market.dates.at(-1)! : parseValidDay(asOf);
-      const explanation = scoped(() => explainWeight(composerOf(all, day), indexId, { column, asOf: day, engine }));
-      const weightingType = (id: string): string => {
+      const explanation = runScoped(() => explainWeight(getComposer(all, day), indexId, { column, asOf: day, engine }));
+      const getWeightingType = (id: string): string => {
         const document = all[id]!;
         return isRuleDocument(document) ? document.pipeline.weighting.type : '';
       };
-      const about = { indexId, identifier, requestedAsOf: asOf ?? null, weightingType };
-      return wire(toIndexExplanation(explanation, about));
+      const about = { indexId, identifier, requestedAsOf: asOf ?? null, weightingType: getWeightingType };
+      return toWire(toIndexExplanation(explanation, about));
     },
     backtest: (indexId, request = {}) => run(planOf(indexId, request)),
     riskModel: (modelId, request) => models.estimate(modelId, request),
     importRiskModel: (modelId, body) => models.import(modelId, body),
-    optimise: (request) => optimiseIndex(request, { market, engine, models, reached: requireComputable, composerOf }),
+    optimise: (request) =>
+      optimiseIndex(request, { market, engine, models, reached: requireComputable, composerOf: getComposer }),
   };
 }
 
 /** Converts results to the client's types, which are generated from the same contract. */
-const wire = <T>(value: unknown): T => value as T;
+const toWire = <T>(value: unknown): T => value as T;
 
 type Terms = z.infer<typeof BacktestRequest>;
 

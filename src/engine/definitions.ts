@@ -21,7 +21,7 @@ export interface DefinitionsDependencies {
 export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDependencies) {
   /** Documents by id, with the code of their plug-ins. */
   const documents = new Map<string, IndexDocument>();
-  const indexOf = (id: string): IndexDocument | undefined => documents.get(id);
+  const findIndex = (id: string): IndexDocument | undefined => documents.get(id);
 
   function checkBody(body: object): {
     readonly document: IndexDocument | undefined;
@@ -30,15 +30,15 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     const { document, findings } = validateIndex(body as Readonly<Record<string, unknown>>, {
       calendars: calendars.list(),
       calendarOf: calendars.get,
-      indexOf,
-      replaces: indexOf(String((body as { readonly id?: unknown }).id)),
+      indexOf: findIndex,
+      replaces: findIndex(String((body as { readonly id?: unknown }).id)),
       market,
     });
     if (document?.plugins === undefined) return { document, findings };
     const { document: filled, findings: wrong } = fillPlugins(document, pluginOf);
     if (wrong.length > 0) return { document: undefined, findings: sortFindings([...findings, ...wrong]) };
     const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
-    const lacking = checkOnMarket(filled, market, { severity: 'warning', indexOf });
+    const lacking = checkOnMarket(filled, market, { severity: 'warning', indexOf: findIndex });
     return {
       document: filled,
       findings: sortFindings([...findings, ...lacking.filter(({ path, message }) => !known.has(`${path} ${message}`))]),
@@ -77,7 +77,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     onMarket(indexId: string): BacktestPlan['documents'] {
       const all = findReached(indexId);
       for (const document of Object.values(all))
-        assertNoErrors('index document', checkOnMarket(document, market, { severity: 'error', indexOf }));
+        assertNoErrors('index document', checkOnMarket(document, market, { severity: 'error', indexOf: findIndex }));
       return all;
     },
     reachedBenchmark(id: string): BacktestPlan['documents'] {

@@ -8,14 +8,14 @@ import { nameFileColumns } from '#market/tables/named-columns.js';
 import type { Problems } from '#market/tables/problems.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '#market/tables/table-kinds.js';
 import type * as Api from './api.js';
-import { daysOf } from './dates-input.js';
+import { parseDays } from './dates-input.js';
 
 /** Converts dense arrays to panels with the axes of a market; undefined, with findings, if they are invalid. */
 export function createDensePanels(
   { dates, identifiers, fields }: Api.PriceArrays,
   problems: Problems,
 ): Panels | undefined {
-  const days = daysOf(dates, problems);
+  const days = parseDays(dates, problems);
   const written = Object.keys(fields);
   const names = nameFileColumns('market', 'prices', ['identifier', 'date', ...written], problems)?.slice(2);
   checkIdentifiers(identifiers, problems);
@@ -26,7 +26,7 @@ export function createDensePanels(
   const sorted = order.map((n) => identifiers[n]!);
   const panels = names.map((name, f): [string, Float64Array] => {
     const cells = { name, written: written[f]!, days, identifiers, order };
-    return [name, panelOf(fields[written[f]!]!, cells, problems)];
+    return [name, createPanel(fields[written[f]!]!, cells, problems)];
   });
   if (problems.errors > 0) return undefined;
   return removeEmptyLines({ identifiers: sorted, dates: days, fields: new Map(panels) });
@@ -71,7 +71,7 @@ interface Cells {
 }
 
 /** Returns one field in the order of the identifiers; invalid values are reported. */
-function panelOf(values: Float64Array, cells: Cells, problems: Problems): Float64Array {
+function createPanel(values: Float64Array, cells: Cells, problems: Problems): Float64Array {
   const { name, order, days } = cells;
   const width = order.length;
   const panel = createZeroPanel(values.length);

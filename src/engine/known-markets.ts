@@ -1,10 +1,10 @@
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { parseDay, type Day } from '#domain/time/days.js';
 import { computeContentChange } from '#market/versions/content-change.js';
-import { createKnownMarkets } from '#market/versions/known-markets.js';
+import { createDatedMarkets } from '#market/versions/known-markets.js';
 import type * as Api from './api.js';
 import { readMarket } from './market-input.js';
 
@@ -12,7 +12,7 @@ import { readMarket } from './market-input.js';
 export async function readKnown(
   last: MarketData,
   { known_on: knownOn, earlier }: Pick<Api.EngineOptions, 'known_on' | 'earlier'>,
-): Promise<KnownMarkets | undefined> {
+): Promise<DatedMarkets | undefined> {
   if (earlier === undefined && knownOn === undefined) return undefined;
   const days = [...(earlier ?? []).map(({ known_on: on }) => on), knownOn];
   const findings: Finding[] = days.flatMap((text, i): Finding[] => {
@@ -34,7 +34,7 @@ export async function readKnown(
     change: computeContentChange(market, after[i]!),
   }));
   const lastKnown = contents.length === 0 ? BEFORE_HISTORY : parseDay(knownOn!)!;
-  return createKnownMarkets(last, { knownOn: lastKnown, earlier: changes.toReversed() });
+  return createDatedMarkets(last, { knownOn: lastKnown, earlier: changes.toReversed() });
 }
 
 /** The first content counts as known from the beginning, like that of a data store. */

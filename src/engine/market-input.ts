@@ -26,7 +26,7 @@ const TABLES = ['reference', 'corporate_actions', 'universes', 'series'] as cons
 /** Reads a market by the rules of a service import. @throws Refusal VALIDATION_FAILED */
 export async function readMarket(input: Api.MarketInput): Promise<ReadMarket> {
   const problems = createProblems();
-  const content = await contentOf(input, problems);
+  const content = await readContent(input, problems);
   if (content === undefined || problems.errors > 0) throw refuseWithFindings('market', problems.findings());
   warnOfMarket(content, problems);
   const { adjustment = 'none', currency = null } = input;
@@ -37,11 +37,11 @@ export async function readMarket(input: Api.MarketInput): Promise<ReadMarket> {
   };
 }
 
-async function contentOf(input: Api.MarketInput, problems: Problems): Promise<MarketContent | undefined> {
+async function readContent(input: Api.MarketInput, problems: Problems): Promise<MarketContent | undefined> {
   const { prices, adjustment = 'none' } = input;
   const terms = { mapping: null, adjustment };
   const rows = createContentRows(problems, terms);
-  const frames = framesOf(input);
+  const frames = createFrames(input);
   const begin: Parameters<typeof readFrames>[3] = (table, name, columns) =>
     rows.beginCells(table, table, columns, { name });
   if (prices instanceof Uint8Array) {
@@ -60,7 +60,7 @@ async function contentOf(input: Api.MarketInput, problems: Problems): Promise<Ma
   return panels && completeMappedContent(panels, held, terms, problems)?.content;
 }
 
-function framesOf(input: Api.MarketInput): Record<string, Frame> {
+function createFrames(input: Api.MarketInput): Record<string, Frame> {
   return Object.fromEntries(TABLES.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]])));
 }
 

@@ -22,13 +22,13 @@ export async function readPlugins(
   for (const [id, body] of Object.entries(given)) {
     const { plugin, wrong } = readPlugin(body);
     findings.push(...wrong.map((finding) => ({ ...finding, path: `plugins.${id}.${finding.path}` })));
-    if (plugin !== undefined) plugins.set(id, { plugin, sha256: sha256(toCanonicalJson(plugin)) });
+    if (plugin !== undefined) plugins.set(id, { plugin, sha256: computeSha256(toCanonicalJson(plugin)) });
   }
   if (findings.length > 0) throw refuseWithFindings('plug-ins', findings);
   return plugins;
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const computeSha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 function readPlugin(body: unknown): { readonly plugin?: PluginDocument; readonly wrong: readonly Finding[] } {
   const { value, findings } = checkShape(PluginUpsert, body);

@@ -8,7 +8,7 @@ import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { packModel } from '#domain/risk/imported/pack-model.js';
 import { readModelBody } from '#domain/risk/imported/read-model-body.js';
-import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { listSettingsRead, type RiskMeasureModel } from '#domain/risk/measuring-model.js';
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import { openPackedMatrix, packUpper, unpackRow, computeVolatilities } from '#domain/risk/packed-matrix.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
@@ -29,10 +29,10 @@ export interface IndexTerms {
   readonly held: () => readonly string[];
 }
 
-interface KeptModel {
+interface LoadedModel {
   readonly planned: PlannedModel;
   readonly stored: StoredModel;
-  readonly measuring: MeasuringModel;
+  readonly measuring: RiskMeasureModel;
 }
 
 /** Risk models that definitions and optimisations name by id. */
@@ -45,7 +45,7 @@ export interface EngineModels {
   /** Returns the models that documents use, in the form of a plan. */
   planned(documents: BacktestPlan['documents']): Pick<BacktestPlan, 'models'>;
   /** Returns a model with the window of its returns. @throws Refusal RISK_MODEL_NOT_FOUND */
-  measuring(modelId: string): MeasuringModel;
+  measuring(modelId: string): RiskMeasureModel;
   observedEndOf(modelId: string): string | undefined;
 }
 
@@ -58,16 +58,16 @@ export interface ModelsDependencies {
 }
 
 export function createModels({ market, calendars, engine, termsOf }: ModelsDependencies): EngineModels {
-  const models = new Map<string, KeptModel>();
+  const models = new Map<string, LoadedModel>();
 
-  function requireModel(modelId: string): KeptModel {
+  function requireModel(modelId: string): LoadedModel {
     const model = models.get(modelId);
     if (model !== undefined) return model;
     const message = `No risk model ${modelId} was estimated or imported.`;
     throw new Refusal('RISK_MODEL_NOT_FOUND', message, { model_id: modelId });
   }
 
-  function universeOf(request: RiskModelRequest): EstimateUniverse {
+  function getUniverse(request: RiskModelRequest): EstimateUniverse {
     const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
     if (identifiers.length > 0) return { kind: 'names', identifiers };
     if (request.index_id !== null) return { kind: 'run', ...termsOf(request.index_id) };
@@ -80,7 +80,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       if (request === undefined) throw refuseWithFindings('request', findings);
       assertOrder(request);
       assertHasDates(market, { start: request.start, end: request.end });
-      const estimate = prepareEstimate({ market, calendars, universe: universeOf(request), request });
+      const estimate = prepareEstimate({ market, calendars, universe: getUniverse(request), request });
       const {
         covariance,
         factors: _,
@@ -97,7 +97,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         numbers: () => covariance,
       });
       models.set(modelId, {
-        planned: { asset_ids: names, observed_end: observedEnd, covariance: sha256(covariance) },
+        planned: { asset_ids: names, observed_end: observedEnd, covariance: computeSha256(covariance) },
         stored,
         measuring: {
           modelId,
@@ -132,7 +132,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         planned: toPlannedModel({
           asset_ids: [...names],
           observed_end: last,
-          covariance: { name: '', bytes: covariance.byteLength, sha256: sha256(covariance) },
+          covariance: { name: '', bytes: covariance.byteLength, sha256: computeSha256(covariance) },
           imported,
         } as unknown as Parameters<typeof toPlannedModel>[0]), // toPlannedModel reads only these members
         stored,
@@ -174,7 +174,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
   };
 }
 
-const sha256 = ({ buffer, byteOffset, byteLength }: Float64Array): string =>
+const computeSha256 = ({ buffer, byteOffset, byteLength }: Float64Array): string =>
   createHash('sha256')
     .update(new Uint8Array(buffer, byteOffset, byteLength))
     .digest('hex');

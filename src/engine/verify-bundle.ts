@@ -20,7 +20,7 @@ import { findDifferingCloses, recomputeCloses } from '#views/bundle/recompute.js
 import { readTar } from '#views/bundle/tar.js';
 import type * as Api from './api.js';
 import { openPlanInputs } from './bundle-inputs.js';
-import { packageVersion } from './version.js';
+import { readPackageVersion } from './version.js';
 
 /** Returns true if a key signed the 32 bytes of a hash; null if this platform cannot verify signatures. */
 export type SignatureCheck = (
@@ -46,18 +46,18 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
   const { manifest, files } = opened;
   const faults: Fault[] = [];
   const changed = Object.keys(manifest.files).filter(
-    (name) => sha256(files.get(name)!) !== readStatedHash(manifest, name),
+    (name) => computeSha256(files.get(name)!) !== readStatedHash(manifest, name),
   );
   const { entries, fault } = readLog(files.get('log.ndjson')!, manifest);
   if (fault !== undefined) faults.push(fault);
-  const keys = keysOf(files.get('keys.json')!, terms.keys);
+  const keys = collectKeys(files.get('keys.json')!, terms.keys);
   const signatures = await findSignatureFaults([manifest, ...entries], keys, terms);
   faults.push(...signatures.faults);
   if (hashOf(manifest) !== manifest.hash)
     faults.push({ kind: 'file', message: 'The list of hashes is not the one that its hash states.' });
   if (terms.head !== undefined && terms.head !== manifest.head)
     faults.push({ kind: 'log', message: `The log ends with ${manifest.head}, not with ${terms.head}.` });
-  const market = marketOf(files);
+  const market = openMarket(files);
   const inputs = changed.some((name) => INPUTS.has(name)) ? findInputFaults(market, manifest) : [];
   faults.push(...inputs, ...findFileFaults(changed, inputs.length > 0));
   if (market !== undefined && faults.every(({ kind }) => kind !== 'log'))
@@ -66,7 +66,7 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
   return {
     ok: faults.length === 0,
     index_id: manifest.index_id,
-    engine: packageVersion(),
+    engine: readPackageVersion(),
     published_by: manifest.engine,
     closes: dates.length,
     first: dates[0] ?? null,
@@ -83,7 +83,7 @@ export async function verifyBundleWith(bytes: Uint8Array, terms: VerifyTerms): P
 const readStatedHash = ({ files }: BundleManifest, name: string): string | undefined =>
   (files as Readonly<Record<string, string>>)[name];
 
-const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const computeSha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 /** Files with a digest for each part. */
 const INPUTS: ReadonlySet<string> = new Set(['market.arrow', 'tables.json'] satisfies BundleFile[]);
@@ -95,27 +95,27 @@ function openBundle(
 ): { readonly manifest: BundleManifest; readonly files: Files } | { readonly fault: Fault } {
   try {
     const files = readTar(bytes);
-    const missing = (names: readonly string[]): { readonly fault: Fault } | undefined => {
+    const createMissingFault = (names: readonly string[]): { readonly fault: Fault } | undefined => {
       const name = names.find((one) => !files.has(one));
       return name === undefined ? undefined : { fault: { kind: 'file', message: `The file ${name} is missing.` } };
     };
-    const lacking = missing([MANIFEST_FILE, ...BUNDLE_FILES]);
+    const lacking = createMissingFault([MANIFEST_FILE, ...BUNDLE_FILES]);
     if (lacking !== undefined) return lacking;
-    const manifest = BundleManifest.safeParse(jsonOf(files.get(MANIFEST_FILE)!)).data;
-    if (manifest !== undefined) return missing(Object.keys(manifest.files)) ?? { manifest, files };
+    const manifest = BundleManifest.safeParse(parseJson(files.get(MANIFEST_FILE)!)).data;
+    if (manifest !== undefined) return createMissingFault(Object.keys(manifest.files)) ?? { manifest, files };
     return { fault: { kind: 'file', message: `${MANIFEST_FILE} is not a list of hashes of a bundle.` } };
   } catch (cause) {
-    return { fault: { kind: 'file', message: `The file is not a bundle: ${reasonOf(cause)}.` } };
+    return { fault: { kind: 'file', message: `The file is not a bundle: ${getReason(cause)}.` } };
   }
 }
 
-const jsonOf = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes.slice()));
-const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
+const parseJson = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes.slice()));
+const getReason = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
 
 const createRefusedVerdict = (fault: Fault): Api.BundleVerdict => ({
   ok: false,
   index_id: null,
-  engine: packageVersion(),
+  engine: readPackageVersion(),
   published_by: null,
   closes: 0,
   first: null,
@@ -160,7 +160,7 @@ function parseText(line: string): unknown {
 }
 
 /** Returns the keys for the verification of signatures: the given keys, otherwise those of the bundle. */
-function keysOf(bytes: Uint8Array, given: VerifyTerms['keys']): ReadonlyMap<string, PublicKey> {
+function collectKeys(bytes: Uint8Array, given: VerifyTerms['keys']): ReadonlyMap<string, PublicKey> {
   const body = given === undefined ? parseText(new TextDecoder().decode(bytes.slice())) : given;
   return new Map((BundleKeys.safeParse(body).data?.keys ?? []).map((key) => [key.key_id, key]));
 }
@@ -197,7 +197,7 @@ async function findSignatureFaults(
   return { faults, state: isKnown ? 'verified' : 'unverified' };
 }
 
-function marketOf(files: Files): MarketData | undefined {
+function openMarket(files: Files): MarketData | undefined {
   try {
     return decodeSlice({
       'market.arrow': files.get('market.arrow')!.slice(),
@@ -229,9 +229,9 @@ function findInputFaults(market: MarketData | undefined, manifest: BundleManifes
       )
       .slice(0, LISTED_MAX);
   if (names.length === 0) return [];
-  const some = (list: readonly string[]): string =>
+  const formatSome = (list: readonly string[]): string =>
     `${list.slice(0, 5).join(', ')}${list.length > 5 ? ` and ${list.length - 5} more` : ''}`;
-  const message = `Inputs of ${names.length} securities (${some(names)}) on ${dates.length} dates (${some(dates)}) are not those that were signed.`;
+  const message = `Inputs of ${names.length} securities (${formatSome(names)}) on ${dates.length} dates (${formatSome(dates)}) are not those that were signed.`;
   return [{ kind: 'input', message, identifier: names[0]!, date: dates[0] ?? 'always' }];
 }
 
@@ -250,8 +250,8 @@ async function findCloseFaults(
   entries: readonly PublicationEntry[],
 ): Promise<Fault[]> {
   try {
-    const plan = jsonOf(files.get('plan.json')!) as BacktestPlan; // its hash was compared; a changed plan fails to run, or its closes differ
-    const calendars = calendarsOf(files.get('calendars.json')!);
+    const plan = parseJson(files.get('plan.json')!) as BacktestPlan; // its hash was compared; a changed plan fails to run, or its closes differ
+    const calendars = createCalendars(files.get('calendars.json')!);
     const inputs = await openPlanInputs(plan, market, files);
     const { closes } = recomputeCloses({ market, calendars, plan, engine: openWasmEngine(), ...inputs });
     return findDifferingCloses(entries, closes)
@@ -262,20 +262,20 @@ async function findCloseFaults(
         message: `The close of ${date}: ${member} was published as ${String(published)}, recomputed it is ${String(recomputed)}.`,
       }));
   } catch (cause) {
-    return [{ kind: 'close', message: `No close could be recomputed: ${reasonOf(cause)}` }];
+    return [{ kind: 'close', message: `No close could be recomputed: ${getReason(cause)}` }];
   }
 }
 
-function calendarsOf(bytes: Uint8Array): Calendars {
+function createCalendars(bytes: Uint8Array): Calendars {
   const calendars = new Map(
     BundleCalendar.array()
-      .parse(jsonOf(bytes))
-      .map((one) => [one.code, calendarOf(one)]),
+      .parse(parseJson(bytes))
+      .map((one) => [one.code, createCalendar(one)]),
   );
   return { list: () => [...calendars.values()], get: (code) => calendars.get(code) };
 }
 
-function calendarOf({ sessions, ...option }: BundleCalendar): Calendar {
+function createCalendar({ sessions, ...option }: BundleCalendar): Calendar {
   const days = new Set(sessions);
   return { ...option, sessions: Int32Array.from(sessions), isSession: (day) => days.has(day) };
 }

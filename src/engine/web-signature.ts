@@ -11,17 +11,17 @@ export const isSignedByPlatform: SignatureCheck = async (
   const { subtle } = globalThis.crypto ?? {};
   if (subtle === undefined) return null;
   try {
-    const raw = bytesOf(atob(publicKey));
+    const raw = decodeBytes(atob(publicKey));
     const digest = new Uint8Array(await subtle.digest('SHA-256', raw));
     if (!toHex(digest).startsWith(keyId)) return false;
     const key = await subtle.importKey('raw', raw, { name: 'Ed25519' }, false, ['verify']);
     const signed = Uint8Array.from(hash.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-    return await subtle.verify({ name: 'Ed25519' }, key, bytesOf(atob(signature)), signed);
+    return await subtle.verify({ name: 'Ed25519' }, key, decodeBytes(atob(signature)), signed);
   } catch (failure) {
     if (failure instanceof Error && failure.name === 'NotSupportedError') return null;
     return false;
   }
 };
 
-const bytesOf = (text: string): Uint8Array<ArrayBuffer> => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
+const decodeBytes = (text: string): Uint8Array<ArrayBuffer> => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
 const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

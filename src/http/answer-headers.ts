@@ -7,7 +7,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
  * Headers of one response: its request id, the common headers, its specific headers, and headers that describe its
  * body.
  */
-export class AnswerHeaders {
+export class ResponseHeaders {
   readonly #byName: Headers;
   #length: number | undefined;
 

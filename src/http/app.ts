@@ -3,21 +3,21 @@ import { getPath } from 'hono/utils/url';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { AnswerHeaders, type Headers as HeadersByName } from './answer-headers.js';
+import { ResponseHeaders, type Headers as HeadersByName } from './answer-headers.js';
 import { refuseCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
-import { runInRequest, NO_PRINCIPAL, openCall, type Call } from './call.js';
+import { runInRequest, NO_PRINCIPAL, openCall, type RequestCall } from './call.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
 import { createFailedKeys } from './failed-keys.js';
-import { networkOf } from './client-addresses.js';
+import { getNetwork } from './client-addresses.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, type FoundPath } from './paths.js';
 import type { Operation, OperationOptions } from './pipeline.js';
-import { createRequestLog, type AnsweredRequest } from './request-log.js';
-import { createErrorAnswer, toResponse, createSuccessAnswer, type Answer } from './reply.js';
+import { createRequestLog, type CompletedRequest } from './request-log.js';
+import { createErrorAnswer, toResponse, createSuccessAnswer, type ResponseParts } from './reply.js';
 import { formatTraceResponse } from './trace-context.js';
 
 export interface AppDependencies<T extends Record<string, Route>> {
@@ -55,11 +55,11 @@ export interface AppDependencies<T extends Record<string, Route>> {
   /** True to refuse requests that write or start jobs. Default: false. */
   readonly isReadOnly?: boolean;
   /** Called with every response, for the metrics. */
-  readonly observe?: (answer: AnsweredRequest) => void;
+  readonly observe?: (answer: CompletedRequest) => void;
 }
 
 /** Client that a route has admitted. */
-export interface KnownClient {
+export interface AdmittedClient {
   readonly principal: Principal;
   /** Resolves to true while the client may call the route. */
   isStillAllowed(): Promise<boolean>;
@@ -67,18 +67,18 @@ export interface KnownClient {
 
 export interface App {
   /** @param address returns the client's address from its socket */
-  answer(request: Request, address: () => string | undefined): Answer | Promise<Answer>;
+  answer(request: Request, address: () => string | undefined): ResponseParts | Promise<ResponseParts>;
   /**
    * Answers a request that a route sends on behalf of its client, with the same checks; it counts as part of the
    * outer request.
    */
-  answerFor(request: Request, client: KnownClient): Promise<Answer>;
+  answerFor(request: Request, client: AdmittedClient): Promise<ResponseParts>;
   /** Answers a request that did not come from a socket. */
   fetch(request: Request, address?: string): Response | Promise<Response>;
   /** Makes every later response ask its client to close the connection. */
   drain(): void;
   /** Returns the headers of every response, including responses of the HTTP parser. */
-  headersFor(requestId: string): AnswerHeaders;
+  headersFor(requestId: string): ResponseHeaders;
 }
 
 /** Headers that forbid sniffing, framing, caching by intermediaries and running a response as a page. */
@@ -119,7 +119,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const { withinStore = onActiveStore, dataSettled = async () => {} } = dependencies;
   const always: HeadersByName = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
   let common = always;
-  const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
+  const getHeadersFor = (requestId: string): ResponseHeaders => new ResponseHeaders(requestId, common);
 
   const { record, refusalOf } = createRequestLog(log, observe);
   const failedKeys = createFailedKeys(() => performance.now());
@@ -146,10 +146,10 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       }
     },
     drain: () => void (common = { ...always, Connection: 'close' }),
-    headersFor,
+    headersFor: getHeadersFor,
   };
 
-  function answer(request: Request, address: () => string | undefined): Answer | Promise<Answer> {
+  function answer(request: Request, address: () => string | undefined): ResponseParts | Promise<ResponseParts> {
     const path = getPath(request);
     const found = find(path);
     const call = openCall({ request, path, address }, found, isTrustedProxy);
@@ -170,7 +170,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 
   /** Handles the request of an authenticated client. @throws Refusal */
-  function admit(call: Call, found: FoundPath | undefined, principal: Principal): Answer | Promise<Answer> {
+  function admit(
+    call: RequestCall,
+    found: FoundPath | undefined,
+    principal: Principal,
+  ): ResponseParts | Promise<ResponseParts> {
     call.principal = principal;
     const { path, request, operation } = call;
     if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
@@ -183,18 +187,18 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       : succeed(call, reply);
   }
 
-  function answerFailure(call: Call, failure: unknown): Answer | Promise<Answer> {
+  function answerFailure(call: RequestCall, failure: unknown): ResponseParts | Promise<ResponseParts> {
     const isKey = isRefusedKey(failure, call.request.headers);
     const address = isKey ? (call.address() ?? '') : '';
     if (isKey) notes?.refusedKey({ address, requestId: call.requestId });
-    const delayMs = isKey ? failedKeys.note(networkOf(address)) : 0;
+    const delayMs = isKey ? failedKeys.note(getNetwork(address)) : 0;
     return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
   }
 
-  function succeed(call: Call, reply: Reply): Answer {
+  function succeed(call: RequestCall, reply: Reply): ResponseParts {
     const { operation, request, path, requestId, principal } = call;
     if (operation !== undefined) notes?.read({ operation: operation.id, path, requestId, ...principal });
-    const headers = headersOf(call);
+    const headers = getHeaders(call);
     const { status = 200, media = [] } = operation?.route.success ?? {};
     if (media.length > 0) headers.set('Vary', 'Accept');
     const { method } = request;
@@ -202,12 +206,12 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     return record(call, createSuccessAnswer(reply, { method, status, headers, ifNoneMatch }));
   }
 
-  function fail(call: Call, failure: unknown): Answer {
-    return record(call, createErrorAnswer(refusalOf(call, failure), call.request.method, headersOf(call)));
+  function fail(call: RequestCall, failure: unknown): ResponseParts {
+    return record(call, createErrorAnswer(refusalOf(call, failure), call.request.method, getHeaders(call)));
   }
 
-  function headersOf({ requestId, trace }: Call): AnswerHeaders {
-    const headers = headersFor(requestId);
+  function getHeaders({ requestId, trace }: RequestCall): ResponseHeaders {
+    const headers = getHeadersFor(requestId);
     if (trace !== null) headers.set('traceresponse', formatTraceResponse(trace));
     return headers;
   }
@@ -218,17 +222,17 @@ const applyDeadline = ({ route }: Operation, reply: Promise<Reply>, { within }: 
   route.body?.upload === undefined ? within(reply) : reply;
 
 /** Authenticates the client of an open route only if the route needs to know it. */
-function authenticateIfNeeded(call: Call, authenticate: Authenticate): Principal | Promise<Principal> {
+function authenticateIfNeeded(call: RequestCall, authenticate: Authenticate): Principal | Promise<Principal> {
   if (call.operation?.route.optionalKey !== true) return NO_PRINCIPAL;
-  const anonymousUnlessDefect = (failure: unknown): Principal => {
+  const getAnonymousUnlessDefect = (failure: unknown): Principal => {
     if (!(failure instanceof Refusal)) throw failure;
     return NO_PRINCIPAL;
   };
   try {
     const principal = authenticate(call);
-    return principal instanceof Promise ? principal.catch(anonymousUnlessDefect) : principal;
+    return principal instanceof Promise ? principal.catch(getAnonymousUnlessDefect) : principal;
   } catch (failure) {
-    return anonymousUnlessDefect(failure);
+    return getAnonymousUnlessDefect(failure);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { AskedRun } from '#services/stored/run-documents.js';
+import type { RequestedRun } from '#services/stored/run-documents.js';
 
 /** Parameters that identify a run. */
 export interface RunParameters {
@@ -7,6 +7,6 @@ export interface RunParameters {
 }
 
 /** Reads the run that a request names. */
-export function readAskedRun({ params, query }: RunParameters): AskedRun {
+export function readRunParameters({ params, query }: RunParameters): RequestedRun {
   return { subject: params.index_id, id: query.run_id };
 }

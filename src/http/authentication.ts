@@ -40,7 +40,7 @@ export function createAuthenticate(
       assertOwnClient(method, headers);
       return ANY_PRINCIPAL;
     }
-    const credential = credentialOf(headers);
+    const credential = getCredential(headers);
     if (signedIn?.tokens !== undefined) {
       if (isToken(credential)) return signedIn.tokens.verify(credential);
       if (credential === '') return authenticateBrowser(signedIn, method, headers);
@@ -57,7 +57,7 @@ function authenticateBrowser({ sessions, cookie }: KeylessAuthentication, method
   if (session === undefined) throw refuseUnauthenticated('No key, token or session came with the request.');
   if (method !== 'GET' && method !== 'HEAD') {
     const origin = headers.get('origin');
-    if (origin !== null && hostOf(origin) !== headers.get('host')?.toLowerCase())
+    if (origin !== null && findHost(origin) !== headers.get('host')?.toLowerCase())
       throw new Refusal('FORBIDDEN_ORIGIN', 'Writes of a session must come from pages of the service.');
     if (!isRepeated(session, headers.get('x-csrf-token')))
       throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
@@ -65,7 +65,7 @@ function authenticateBrowser({ sessions, cookie }: KeylessAuthentication, method
   return toPrincipal(session);
 }
 
-function credentialOf(headers: Headers): string {
+function getCredential(headers: Headers): string {
   const authorization = headers.get('authorization');
   const bearer = authorization === null ? null : (/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '');
   const apiKey = headers.get('x-api-key');
@@ -100,7 +100,7 @@ function assertOwnClient(method: string, headers: Headers): void {
     throw refuseForeign(`does not accept the web origin ${quoteShort(origin)}`);
   if (method === 'GET' || method === 'HEAD') return;
   if (origin === null && site !== null) throw refuseForeign('accepts writes of browsers only with an Origin header');
-  if (origin !== null && hostOf(origin) !== host?.toLowerCase())
+  if (origin !== null && findHost(origin) !== host?.toLowerCase())
     throw refuseForeign(`accepts writes only from its own pages, not from ${quoteShort(origin)}`);
 }
 
@@ -111,7 +111,7 @@ const quoteShort = (text: string): string => JSON.stringify(text.slice(0, 100));
 const isForwarding = (name: string): boolean =>
   name === 'forwarded' || name === 'via' || name === 'x-real-ip' || name.startsWith('x-forwarded-');
 
-const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined);
+const findHost = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined);
 
 function isLoopbackOrigin(origin: string): boolean {
   try {

@@ -15,7 +15,7 @@ function searchOf(url: string): string {
 }
 
 /** One request in the pipeline. */
-export interface Call extends Exchange {
+export interface RequestCall extends Exchange {
   readonly trace: TraceContext | null;
   readonly path: string;
   /** Undefined if the path or its method does not exist. */
@@ -27,10 +27,10 @@ export interface Call extends Exchange {
 }
 
 export function openCall(
-  { request, path, address, isClientAllowed }: Pick<Call, 'request' | 'path' | 'address' | 'isClientAllowed'>,
+  { request, path, address, isClientAllowed }: Pick<RequestCall, 'request' | 'path' | 'address' | 'isClientAllowed'>,
   found: FoundPath | undefined,
   isTrustedProxy: IsAddressOf,
-): Call {
+): RequestCall {
   const { headers } = request;
   const operations = found?.operations;
   const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
@@ -43,7 +43,7 @@ export function openCall(
     requestId: requestIdOf(headers.get('x-request-id')),
     trace,
     traceId: trace === null ? null : trace.traceId,
-    traceParent: trace === null ? null : parentOfJobs(trace),
+    traceParent: trace === null ? null : formatJobParent(trace),
     path,
     operation,
     isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
@@ -60,26 +60,29 @@ function startTrace(): TraceContext | null {
 }
 
 /** Returns the parent span for the jobs of a request: the service's span if it is recorded, else the client's. */
-const parentOfJobs = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
+const formatJobParent = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
   `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
 
-const contextOf = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
+const createContext = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
   traceId,
   spanId,
   isSampled: (Number.parseInt(flags, 16) & 1) === 1,
 });
 
 /** Runs the work of a request in its span. */
-export const runInRequest = <T>({ trace }: Call, work: () => T): T =>
-  trace === null || !isTracing() ? work() : runWithinSpan(contextOf(trace), work);
+export const runInRequest = <T>({ trace }: RequestCall, work: () => T): T =>
+  trace === null || !isTracing() ? work() : runWithinSpan(createContext(trace), work);
 
 /** Reports the span of an answered request. */
-export function endRequest({ trace, request, operation, path, startedMs, requestId }: Call, status: number): void {
+export function endRequest(
+  { trace, request, operation, path, startedMs, requestId }: RequestCall,
+  status: number,
+): void {
   if (trace === null || !isTracing()) return;
   const endMs = readEpochMs();
   const route = operation?.route.path;
   endSpan({
-    context: contextOf(trace),
+    context: createContext(trace),
     parentId: trace.parentId,
     name: `${request.method} ${route ?? 'unknown'}`,
     kind: 'server',
@@ -98,6 +101,6 @@ export function endRequest({ trace, request, operation, path, startedMs, request
 }
 
 /** Returns the trace fields of a log line. */
-export function spanOf(trace: TraceContext | null): object {
+export function getSpan(trace: TraceContext | null): object {
   return trace === null ? {} : { trace_id: trace.traceId, span_id: trace.spanId, parent_id: trace.parentId };
 }

@@ -32,7 +32,7 @@ export function limitConnections(
   server.on('connection', (socket: Socket) => {
     const peer = socket.remoteAddress;
     if (peer === undefined || isTrustedProxy(peer)) return;
-    const address = networkOf(peer);
+    const address = getNetwork(peer);
     const count = (open.get(address) ?? 0) + 1;
     if (count > most) {
       socket.destroy();
@@ -52,7 +52,7 @@ const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
 /** Returns the key for counting a client's connections and wrong keys: its address, or its IPv6 network of 64 bits. */
-export function networkOf(address: string): string {
+export function getNetwork(address: string): string {
   if (isIP(address) !== 6) return address;
   const canonical = new URL(`http://[${address.replace(/%.*/, '')}]`).hostname.slice(1, -1);
   if (canonical.startsWith('::ffff:')) return canonical; // an IPv4 address in IPv6 form

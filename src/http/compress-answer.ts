@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { JSON_TYPE } from './answer-headers.js';
 import { selectCoding } from './content-coding.js';
-import type { Answer } from './reply.js';
+import type { ResponseParts } from './reply.js';
 
 /** Minimum size of an answer to compress; a shorter answer fits into one or two packets in any case. */
 const COMPRESSED_MIN_BYTES = 16_384;
@@ -20,7 +20,10 @@ const toGzip = promisify(gzip);
  * call the API are near the service and receive the stored bytes. The ETag identifies the content in any coding, as
  * `If-Match` requires.
  */
-export function compressAnswer(answer: Answer, asked: IncomingHttpHeaders): Promise<Answer> | undefined {
+export function compressResponse(
+  answer: ResponseParts,
+  asked: IncomingHttpHeaders,
+): Promise<ResponseParts> | undefined {
   const { status, headers, body } = answer;
   const isLong = status === 200 && (headers.length ?? 0) >= COMPRESSED_MIN_BYTES;
   if (!isLong || body === null || body instanceof ReadableStream || !isBrowser(asked)) return undefined;

@@ -9,10 +9,10 @@ export type Coding = (typeof CODINGS)[number];
 export function selectCoding(acceptEncoding: string | undefined): Coding | null {
   if (acceptEncoding === undefined) return null;
   const weights = new Map(acceptEncoding.toLowerCase().split(',').map(parseWeight));
-  const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
-  const [best] = CODINGS.filter((coding) => weightOf(coding) > 0).toSorted((a, b) => weightOf(b) - weightOf(a));
+  const findWeight = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
+  const [best] = CODINGS.filter((coding) => findWeight(coding) > 0).toSorted((a, b) => findWeight(b) - findWeight(a));
   // The plain form is acceptable unless the client refuses it by name.
-  return best === undefined || weightOf(best) < (weights.get('identity') ?? 0) ? null : best;
+  return best === undefined || findWeight(best) < (weights.get('identity') ?? 0) ? null : best;
 }
 
 function parseWeight(word: string): [string, number] {

@@ -6,7 +6,7 @@ export function parseExportFormat(media: string): ExportFormat {
 }
 
 /** Returns the `Content-Type` of a format; text formats name their encoding. */
-export function contentTypeOf(format: ExportFormat): string {
+export function getContentType(format: ExportFormat): string {
   const { media } = EXPORT_FORMATS[format];
   return format === 'csv' || format === 'json' ? `${media}; charset=utf-8` : media;
 }

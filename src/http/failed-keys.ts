@@ -9,7 +9,7 @@ export interface FailedKeys {
 }
 
 /** Maximum number of refusals per minute without a delay. */
-const AT_ONCE_MAX = 20;
+const PROMPT_REFUSALS_MAX = 20;
 const WINDOW_MS = 60_000;
 /** Limits one connection to two guesses per second. A valid key is never delayed. */
 const DELAY_MS = 500;
@@ -30,7 +30,7 @@ export function createFailedKeys(monotonicMs: () => number): FailedKeys {
         if (windows.size > ADDRESSES_MAX) windows.delete(windows.keys().next().value!);
       }
       window.count++;
-      return window.count > AT_ONCE_MAX ? DELAY_MS : 0;
+      return window.count > PROMPT_REFUSALS_MAX ? DELAY_MS : 0;
     },
   };
 }

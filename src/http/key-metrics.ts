@@ -12,8 +12,8 @@ export interface KeyMetrics {
  * together.
  */
 const KEYS_MAX = 256;
-const WITHOUT_KEY = 'none';
-const OTHERS = 'other';
+const NO_KEY_LABEL = 'none';
+const OTHER_KEYS_LABEL = 'other';
 
 export function createKeyMetrics(registers: Registry[]): KeyMetrics {
   const requests = new Counter({
@@ -31,8 +31,8 @@ export function createKeyMetrics(registers: Registry[]): KeyMetrics {
   const known = new Set<string>();
 
   function labelOf(keyId: string | null): string {
-    if (keyId === null || keyId === '') return WITHOUT_KEY;
-    if (!known.has(keyId) && known.size >= KEYS_MAX) return OTHERS;
+    if (keyId === null || keyId === '') return NO_KEY_LABEL;
+    if (!known.has(keyId) && known.size >= KEYS_MAX) return OTHER_KEYS_LABEL;
     known.add(keyId);
     return keyId;
   }

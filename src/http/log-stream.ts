@@ -3,19 +3,19 @@ type Batches = AsyncGenerator<readonly object[]>;
 
 /** Streams a log as JSON lines. */
 export function streamLogLines(batches: Batches): ReadableStream<Uint8Array> {
-  return createTextStream(lines(batches));
+  return createTextStream(formatLines(batches));
 }
 
 /** Streams a log as one object. @param head members before the entries, as JSON with a trailing comma */
 export function streamLogObject(batches: Batches, head = ''): ReadableStream<Uint8Array> {
-  return createTextStream(entryLines(batches, head));
+  return createTextStream(formatEntryLines(batches, head));
 }
 
-async function* lines(batches: Batches): AsyncGenerator<string> {
+async function* formatLines(batches: Batches): AsyncGenerator<string> {
   for await (const batch of batches) yield batch.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 }
 
-async function* entryLines(batches: Batches, head: string): AsyncGenerator<string> {
+async function* formatEntryLines(batches: Batches, head: string): AsyncGenerator<string> {
   yield `{${head}"entries":[`;
   let isFirst = true;
   for await (const batch of batches) {

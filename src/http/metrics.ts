@@ -1,12 +1,12 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { EndedJob, JobCounts, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import type { Lane, ThreadLoss } from '#jobs/compute-pool.js';
-import type { AnsweredRequest } from './request-log.js';
+import type { CompletedRequest } from './request-log.js';
 import { createKeyMetrics } from './key-metrics.js';
 
 export interface Metrics {
   /** Records an answered request. */
-  observe(answer: AnsweredRequest): void;
+  observe(answer: CompletedRequest): void;
   /** Records the end of a job. */
   jobEnded(job: EndedJob): void;
   /** Records a thread of the pool that ended unexpectedly and was replaced. */
@@ -228,10 +228,10 @@ function addBuildInfo(registers: Registry[], build: Pick<MetricsSources, 'versio
 
 /** Creates the counters of attempts that their node abandoned. */
 function createAttemptCounters(registers: Registry[]) {
-  const counter = (name: string, help: string) => new Counter({ name, help, registers });
+  const createCounter = (name: string, help: string) => new Counter({ name, help, registers });
   return {
-    stale: counter('divisor_stale_finishes_total', 'Ends of abandoned attempts; they changed nothing.'),
-    taken: counter(
+    stale: createCounter('divisor_stale_finishes_total', 'Ends of abandoned attempts; they changed nothing.'),
+    taken: createCounter(
       'divisor_taken_over_attempts_total',
       'Attempts of silent nodes that this process abandoned; their jobs were queued again, or failed.',
     ),
@@ -287,7 +287,7 @@ function addSharedGauges(gauge: ReturnType<typeof createGaugeFunction>, shared: 
 
 /** Adds the gauges of the lanes, for an autoscaler. */
 function addLaneGauges(gauge: ReturnType<typeof createGaugeFunction>, lanes: MetricsSources['lanes']): void {
-  const perLane = (of: (load: LaneLoad) => number) => async () => {
+  const createLaneReader = (of: (load: LaneLoad) => number) => async () => {
     const { heavy, huge, light } = await lanes();
     return { heavy: of(heavy), huge: of(huge), light: of(light) };
   };
@@ -295,7 +295,7 @@ function addLaneGauges(gauge: ReturnType<typeof createGaugeFunction>, lanes: Met
     'divisor_lane_oldest_wait_seconds',
     'Waiting time of the oldest pending job of a lane, with huge jobs separately, over all nodes; 0 if no job waits.',
     'lane',
-    perLane(({ oldestSeconds }) => oldestSeconds ?? 0),
+    createLaneReader(({ oldestSeconds }) => oldestSeconds ?? 0),
   );
   gauge(
     'divisor_lane_busy_ratio',

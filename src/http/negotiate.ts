@@ -13,7 +13,7 @@ interface Range {
 export function negotiate<T extends string>(accept: string | undefined, offered: readonly T[]): T {
   if (accept === undefined || accept.trim() === '') return offered[0]!;
   const ranges = accept.split(',').map(readRange);
-  const rated = offered.map((type) => ({ type, quality: qualityOf(type, ranges) }));
+  const rated = offered.map((type) => ({ type, quality: computeQuality(type, ranges) }));
   const best = rated.reduce((found, candidate) => (candidate.quality > found.quality ? candidate : found));
   if (best.quality > 0) return best.type;
   throw new Refusal(
@@ -33,7 +33,7 @@ function readRange(text: string): Range {
 }
 
 /** Returns the quality of the most specific matching range, 0 if none matches. */
-function qualityOf(type: string, ranges: readonly Range[]): number {
+function computeQuality(type: string, ranges: readonly Range[]): number {
   const [kind] = type.split('/');
   for (const name of [type, `${kind}/*`, '*/*']) {
     const matches = ranges.filter((range) => range.type === name);

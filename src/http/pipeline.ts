@@ -1,6 +1,6 @@
 import { callOnce } from '#base/once.js';
-import { queryOf, startsJobs } from '#contract/common-query.js';
-import { formatsOf, listMediaTypes } from '#contract/media-formats.js';
+import { defineQuery, startsJobs } from '#contract/common-query.js';
+import { getFormats, listMediaTypes } from '#contract/media-formats.js';
 import { isReading, type Body, type Route, type Scope } from '#contract/route.js';
 import type { JobPriority } from '#domain/jobs/priority.js';
 import { checkFinite } from '#domain/schema/finite.js';
@@ -73,10 +73,10 @@ export function createOperation(
   { withinStore, dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
-  const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => queryOf(route));
+  const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => defineQuery(route));
   const isCalledBack = startsJobs(route);
   const offered = listMediaTypes(route);
-  const formats = callOnce(() => formatsOf(route));
+  const formats = callOnce(() => getFormats(route));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   /** Returns true if the client may still call the route and has the same documents: sharing may have ended. */
@@ -272,7 +272,7 @@ class ParsedRequest implements RouteRequest<Route> {
     return () => ({
       author: principal.name ?? LOCAL_AUTHOR,
       keyId: principal.keyId,
-      note: noteOf(header('x-change-note')),
+      note: findNote(header('x-change-note')),
       requestId,
     });
   }
@@ -288,7 +288,7 @@ class ParsedRequest implements RouteRequest<Route> {
     return {
       owner: this.principal.keyId,
       author: this.principal.name,
-      note: noteOf(this.header('x-change-note')),
+      note: findNote(this.header('x-change-note')),
       requestId,
       traceId,
       ...(traceParent !== null && { traceParent }),
@@ -324,7 +324,7 @@ function parseBody(declared: Body | undefined, json: ParsedJson | undefined): un
 }
 
 /** Returns the note of a write, decoded as UTF-8 if possible. @throws Refusal VALIDATION_FAILED */
-function noteOf(header: string | undefined): string | null {
+function findNote(header: string | undefined): string | null {
   if (header === undefined || header === '') return null;
   const note = decodeUtf8(header);
   const length = [...note].length;

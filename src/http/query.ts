@@ -19,7 +19,9 @@ const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
  */
 export function createQueryReader(schemaOf: () => z.ZodObject | undefined): QueryReader {
   const schema = callOnce((): z.ZodObject => schemaOf() ?? z.strictObject({}));
-  const kindsOf = callOnce(() => new Map(Object.entries(schema().shape).map(([name, field]) => [name, kindOf(field)])));
+  const kindsOf = callOnce(
+    () => new Map(Object.entries(schema().shape).map(([name, field]) => [name, getKind(field)])),
+  );
   const emptyOf = callOnce(() => schema().safeParse({}));
   return (search) => {
     if (search === '' && emptyOf().success) return emptyOf().data!;
@@ -41,14 +43,14 @@ export function createQueryReader(schemaOf: () => z.ZodObject | undefined): Quer
 }
 
 /** Returns the type of a parameter without its optional, nullable and default wrappers. */
-function kindOf(field: z.core.$ZodType): Kind {
+function getKind(field: z.core.$ZodType): Kind {
   if (
     field instanceof z.ZodOptional ||
     field instanceof z.ZodNullable ||
     field instanceof z.ZodDefault ||
     field instanceof z.ZodPrefault
   ) {
-    return kindOf(field.unwrap());
+    return getKind(field.unwrap());
   }
   if (field instanceof z.ZodArray) return 'list';
   if (field instanceof z.ZodNumber) return 'number';

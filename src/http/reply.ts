@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { ERRORS, Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
-import { JSON_TYPE, type AnswerHeaders } from './answer-headers.js';
+import { JSON_TYPE, type ResponseHeaders } from './answer-headers.js';
 import type { Reply } from './handler.js';
 
 /** Seconds until a client may retry, for error codes with status 503 or 429 and for other temporary conditions. */
@@ -18,25 +18,25 @@ export interface ReplyContext {
   /** Success status that the route declares. */
   readonly status: number;
   /** Receives the further headers of this response; no other response shares the object. */
-  readonly headers: AnswerHeaders;
+  readonly headers: ResponseHeaders;
   /** `If-None-Match` of the request. */
   readonly ifNoneMatch: string | undefined;
 }
 
 /** Parts of a response. */
-export interface Answer {
+export interface ResponseParts {
   readonly status: number;
-  readonly headers: AnswerHeaders;
-  readonly body: AnswerBody;
+  readonly headers: ResponseHeaders;
+  readonly body: ResponseBody;
 }
 
-type AnswerBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+type ResponseBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
 
-export const toResponse = ({ status, headers, body }: Answer): Response =>
+export const toResponse = ({ status, headers, body }: ResponseParts): Response =>
   new Response(body, { status, headers: headers.byName() });
 
 /** Builds the response of a reply: 304 if the client has its etag, no body for HEAD. */
-export function createSuccessAnswer(reply: Reply, context: ReplyContext): Answer {
+export function createSuccessAnswer(reply: Reply, context: ReplyContext): ResponseParts {
   const { headers } = context;
   const isRead = context.method === 'GET' || context.method === 'HEAD';
   const status = reply.status ?? context.status;
@@ -57,7 +57,7 @@ export function createSuccessAnswer(reply: Reply, context: ReplyContext): Answer
   return { status, headers, body: null };
 }
 
-function createBody(reply: Reply): { readonly body: AnswerBody; readonly length: number | undefined } {
+function createBody(reply: Reply): { readonly body: ResponseBody; readonly length: number | undefined } {
   if (reply.stream !== undefined) return { body: reply.stream, length: reply.length };
   if (reply.bytes !== undefined) return { body: reply.bytes, length: reply.bytes.byteLength };
   const text = reply.text ?? (reply.json === undefined ? undefined : JSON.stringify(reply.json));
@@ -78,8 +78,8 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 }
 
 /** Builds the response of a refusal: the ErrorEnvelope with the status of its code. */
-export function createErrorAnswer(refusal: Refusal, method: string, headers: AnswerHeaders): Answer {
-  const status = statusOf(refusal);
+export function createErrorAnswer(refusal: Refusal, method: string, headers: ResponseHeaders): ResponseParts {
+  const status = getStatus(refusal);
   const passes = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
   const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? passes;
   if (retrySeconds !== undefined) headers.set('Retry-After', String(retrySeconds));
@@ -92,7 +92,7 @@ export function createErrorAnswer(refusal: Refusal, method: string, headers: Ans
 }
 
 /** Returns the status of a refusal. The application has already converted codes without a status to INTERNAL. */
-function statusOf(refusal: Refusal): number {
+function getStatus(refusal: Refusal): number {
   return ERRORS[refusal.code].status ?? 500;
 }
 
@@ -101,9 +101,9 @@ export function formatError(error: ErrorDetail): string {
 }
 
 /** Formats a whole HTTP/1.1 response as text, for a socket whose request the parser refused. */
-export function formatRawErrorResponse(refusal: Refusal, headers: AnswerHeaders): string {
+export function formatRawErrorResponse(refusal: Refusal, headers: ResponseHeaders): string {
   const text = formatError(refusal.toDetail());
-  const status = statusOf(refusal);
+  const status = getStatus(refusal);
   headers.set('Connection', 'close');
   headers.describe(JSON_TYPE, Buffer.byteLength(text));
   const lines = Object.entries(headers.byName()).map(([name, value]) => `${name}: ${value}`);

@@ -4,9 +4,9 @@ import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { App } from './app.js';
-import { compressAnswer } from './compress-answer.js';
-import { createErrorAnswer, toResponse, type Answer } from './reply.js';
-import { sendAnswer } from './send-answer.js';
+import { compressResponse } from './compress-answer.js';
+import { createErrorAnswer, toResponse, type ResponseParts } from './reply.js';
+import { sendResponse } from './send-answer.js';
 
 /** Creates a listener that answers `node:http` requests through the `Request` adapter. */
 export const createRequestListener = (app: App): ReturnType<typeof getRequestListener> =>
@@ -33,8 +33,11 @@ interface Exchange {
 }
 
 /** Sends a response without the `Request` adapter. */
-async function sendDirectly(answered: Answer | Promise<Answer>, { incoming, outgoing }: Exchange): Promise<Response> {
+async function sendDirectly(
+  answered: ResponseParts | Promise<ResponseParts>,
+  { incoming, outgoing }: Exchange,
+): Promise<Response> {
   const answer = await answered;
-  await sendAnswer((await compressAnswer(answer, incoming.headers)) ?? answer, outgoing);
+  await sendResponse((await compressResponse(answer, incoming.headers)) ?? answer, outgoing);
   return RESPONSE_ALREADY_SENT;
 }

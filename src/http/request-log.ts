@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
-import { endRequest, spanOf, type Call } from './call.js';
-import type { Answer } from './reply.js';
+import { endRequest, getSpan, type RequestCall } from './call.js';
+import type { ResponseParts } from './reply.js';
 
 /** Data about an answered request, for the log and the metrics. */
-export interface AnsweredRequest {
+export interface CompletedRequest {
   /** Undefined if no route was found. */
   readonly operation: string | undefined;
   readonly method: string;
@@ -17,12 +17,12 @@ export interface AnsweredRequest {
 /** Log lines and observations of requests. */
 export interface RequestLog {
   /** Writes one log line and one observation for a response, and returns the response. */
-  record(call: Call, answered: Answer): Answer;
+  record(call: RequestCall, answered: ResponseParts): ResponseParts;
   /**
    * Converts a failure to a refusal: defects, and codes that no route declares because only jobs use them, become
    * INTERNAL.
    */
-  refusalOf(call: Call, failure: unknown): Refusal;
+  refusalOf(call: RequestCall, failure: unknown): Refusal;
 }
 
 const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
@@ -32,13 +32,13 @@ const listLoggedLevels = (log: Logger) =>
     boolean
   >; // the entries cover each of the levels
 
-export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest) => void): RequestLog {
+export function createRequestLog(log: Logger, observe?: (answer: CompletedRequest) => void): RequestLog {
   // The error's fields are not in `redact`; keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
   const isLogged = listLoggedLevels(log);
-  return { record, refusalOf };
+  return { record, refusalOf: createRefusal };
 
-  function record(call: Call, answered: Answer): Answer {
+  function record(call: RequestCall, answered: ResponseParts): ResponseParts {
     const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;
     const { status } = answered;
     endRequest(call, status);
@@ -49,7 +49,7 @@ export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest
       requestLog[level](
         {
           request_id: requestId,
-          ...spanOf(trace),
+          ...getSpan(trace),
           method,
           path,
           operation: operation?.id,
@@ -64,17 +64,18 @@ export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest
     return answered;
   }
 
-  function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
+  function createRefusal({ request, requestId, trace }: RequestCall, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
       const { code, cause } = failure;
       // An outage affects every request, so one line without a stack is enough.
       const err = code === 'STORE_UNAVAILABLE' ? String(cause) : cause;
-      if (cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code, err }, 'refusal with a cause');
+      if (cause !== undefined)
+        log.warn({ request_id: requestId, ...getSpan(trace), code, err }, 'refusal with a cause');
       return failure;
     }
     if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client disconnected before the response.');
     log.error(
-      { request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure },
+      { request_id: requestId, ...getSpan(trace), method: request.method, url: request.url, err: failure },
       'defect',
     );
     return new Refusal('INTERNAL', 'The service failed to process this request.', { request_id: requestId });

@@ -5,7 +5,7 @@ import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { refusePrefixes, outside } from '#services/operations/access.js';
 
 /** Parameters whose documents the guarded store checks, because their ids are random or come from a job. */
-const LOOKED_UP: ReadonlySet<string> = new Set([
+const RESOLVED_PARAMETERS: ReadonlySet<string> = new Set([
   'run_id',
   'render_id',
   'job_id',
@@ -19,7 +19,7 @@ const LOOKED_UP: ReadonlySet<string> = new Set([
 ]);
 
 /** Parameters that name no document: data and documentation are shared. */
-const SHARED: ReadonlySet<string> = new Set([
+const SHARED_OPERATIONS: ReadonlySet<string> = new Set([
   'identifier',
   'date',
   'table',
@@ -35,7 +35,7 @@ const SHARED: ReadonlySet<string> = new Set([
  * guarded store limits to the client's access. Other operations, including new ones, are refused to clients with
  * prefixes.
  */
-const OPEN: ReadonlySet<string> = new Set(
+const UNRESTRICTED: ReadonlySet<string> = new Set(
   `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
   listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
@@ -54,8 +54,14 @@ const OPEN: ReadonlySet<string> = new Set(
 /** Returns true if a client with prefixes may call an operation at all. */
 export function knowsPrefixes(id: string, { path }: Route): boolean {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-  if (names.some((name) => !(name in NAMED_DOCUMENTS) && !LOOKED_UP.has(name) && !SHARED.has(name))) return false;
-  return OPEN.has(id) || names.some((name) => name in NAMED_DOCUMENTS || LOOKED_UP.has(name) || SHARED.has(name));
+  if (
+    names.some((name) => !(name in NAMED_DOCUMENTS) && !RESOLVED_PARAMETERS.has(name) && !SHARED_OPERATIONS.has(name))
+  )
+    return false;
+  return (
+    UNRESTRICTED.has(id) ||
+    names.some((name) => name in NAMED_DOCUMENTS || RESOLVED_PARAMETERS.has(name) || SHARED_OPERATIONS.has(name))
+  );
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Answer } from './reply.js';
+import type { ResponseParts } from './reply.js';
 import { sendStream } from './send-stream.js';
 
 /**
@@ -12,7 +12,7 @@ export const KEEP_ALIVE_MS = 20_000;
  * Sends a response; aborts the connection if it cannot be sent. Resolves when a stream has ended; a complete
  * body is in the socket at the return.
  */
-export function sendAnswer(answer: Answer, outgoing: ServerResponse): Promise<void> | undefined {
+export function sendResponse(answer: ResponseParts, outgoing: ServerResponse): Promise<void> | undefined {
   const { status, headers, body } = answer;
   if (body instanceof ReadableStream) return sendStream({ status, headers: headers.byName(), stream: body }, outgoing);
   try {

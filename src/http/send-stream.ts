@@ -6,7 +6,7 @@ import type { Headers } from './answer-headers.js';
 const BUFFER_BYTES = 256 * 1024;
 
 /** Response with a streamed body. */
-export interface StreamedAnswer {
+export interface StreamedResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly stream: ReadableStream<Uint8Array>;
@@ -16,8 +16,11 @@ export interface StreamedAnswer {
  * Sends a stream. A byte stream uses one buffer, which is refilled after the operating system has accepted all of it:
  * separate chunks would accumulate up to the 32 MiB of buffers at which V8 collects garbage.
  */
-export async function sendStream({ status, headers, stream }: StreamedAnswer, outgoing: ServerResponse): Promise<void> {
-  const { next, cancel, isOfBytes } = readerOf(stream);
+export async function sendStream(
+  { status, headers, stream }: StreamedResponse,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const { next, cancel, isOfBytes } = createReader(stream);
   const closed = once(outgoing, 'close')
     .then(cancel)
     .catch(() => undefined); // the next read reports the failure
@@ -45,7 +48,7 @@ interface StreamReader {
   cancel(): Promise<void>;
 }
 
-function readerOf(stream: ReadableStream<Uint8Array>): StreamReader {
+function createReader(stream: ReadableStream<Uint8Array>): StreamReader {
   const byteReader = openByobReader(stream);
   if (byteReader === undefined) {
     const reader = stream.getReader();

@@ -75,7 +75,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
     socket[REQUESTS] = count;
     // Node's maxRequestsPerSocket leaves the socket open and answers later requests on it with an empty 503.
     if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
-    if (hasTwoHosts(incoming)) return refuse(app, faultOf('HOSTS'), socket);
+    if (hasTwoHosts(incoming)) return refuse(app, createFault('HOSTS'), socket);
     answerAny(incoming, outgoing);
   };
   const secure = secrets && createSecureServer({ ...settings, ...secrets }, onRequest);
@@ -86,7 +86,7 @@ export async function listen(options: ServerOptions): Promise<Server> {
   limitConnections(server, isTrustedProxy);
   server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuse(app, failure, socket as Socket));
   server.on('checkExpectation', (_incoming, outgoing: ServerResponse) => {
-    refuse(app, faultOf('EXPECTATION'), outgoing.socket);
+    refuse(app, createFault('EXPECTATION'), outgoing.socket);
   });
 
   await new Promise<void>((resolve, reject) => {
@@ -142,7 +142,8 @@ function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
   return hosts > 1;
 }
 
-const faultOf = (code: keyof typeof PARSER_FAULTS): NodeJS.ErrnoException => Object.assign(new Error(code), { code });
+const createFault = (code: keyof typeof PARSER_FAULTS): NodeJS.ErrnoException =>
+  Object.assign(new Error(code), { code });
 
 const PARSER_FAULTS = {
   HPE_HEADER_OVERFLOW: 'The headers are longer than the service accepts.',

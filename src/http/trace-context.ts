@@ -14,7 +14,7 @@ export interface TraceContext {
 
 /** Version, trace, parent, flags; later versions may append fields after another dash. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-const NONE = /^0+$/;
+const ALL_ZEROS = /^0+$/;
 
 /**
  * Derives the context of a request from its header `traceparent`, with a new span of this service. Ignores an
@@ -28,8 +28,8 @@ export function traceContextOf(header: string | null, newSpanId: () => string = 
     version !== '' &&
     version !== 'ff' &&
     !(version === '00' && rest !== undefined) &&
-    !NONE.test(traceId) &&
-    !NONE.test(parentId);
+    !ALL_ZEROS.test(traceId) &&
+    !ALL_ZEROS.test(parentId);
   return isValid ? { traceId, parentId, spanId: newSpanId(), flags } : null;
 }
 
@@ -44,6 +44,6 @@ export function formatTraceResponse({ traceId, spanId, flags }: TraceContext): s
 function createSpanId(): string {
   for (;;) {
     const id = randomBytes(8).toString('hex');
-    if (!NONE.test(id)) return id;
+    if (!ALL_ZEROS.test(id)) return id;
   }
 }

@@ -7,7 +7,7 @@ import type { ComputePool, TaskProgress, TaskRun } from './compute-pool.js';
 import type { Attempt, Completion, JobKind } from './job-kind.js';
 import type { OfferedParts } from './offered-parts.js';
 import { runParts } from './parts.js';
-import type { KeptParts } from './kept-parts.js';
+import type { RetainedParts } from './kept-parts.js';
 import type { Lease } from './queue.js';
 
 /** One run of a job's work. */
@@ -36,7 +36,7 @@ export interface AttemptOrder {
   /** Parts to compute for a job that runs on another node. Default: the whole job. */
   readonly parts?: readonly number[] | undefined;
   /** Storage for outputs of the job's parts across attempts. Default: none. */
-  readonly kept?: KeptParts | undefined;
+  readonly kept?: RetainedParts | undefined;
   /** Called when the work reports that it computes no more. */
   readonly onComputed: () => void;
 }

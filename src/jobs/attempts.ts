@@ -2,7 +2,7 @@ import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { AttemptEnd, JobAttempt, JobState } from './status.js';
 
 /** Members of a job's life that concern its attempts. */
-interface AttemptLife {
+interface JobAttempts {
   readonly status: JobState;
   readonly attempt: number;
   readonly node: string | null;
@@ -24,36 +24,36 @@ interface EarlyEnd {
 const EARLIER_MAX = 10;
 
 /** Appends the current attempt to the earlier ones, once it has ended early. */
-export function addEnded(life: AttemptLife, { end, reason, at }: EarlyEnd): readonly JobAttempt[] {
-  const current = currentOf(life);
+export function addEnded(life: JobAttempts, { end, reason, at }: EarlyEnd): readonly JobAttempt[] {
+  const current = findCurrentAttempt(life);
   if (current === undefined) return life.earlier;
   return [...life.earlier, { ...current, ended_at: at, end, reason }].slice(-EARLIER_MAX);
 }
 
 /** Lists the attempts in order, the current one last. */
-export function listAttempts(life: AttemptLife): readonly JobAttempt[] {
-  const current = currentOf(life);
+export function listAttempts(life: JobAttempts): readonly JobAttempt[] {
+  const current = findCurrentAttempt(life);
   return current === undefined ? life.earlier : [...life.earlier, current];
 }
 
 /** Returns the running or last attempt; undefined if the job waits, or ended while it waited. */
-function currentOf(life: AttemptLife): JobAttempt | undefined {
+function findCurrentAttempt(life: JobAttempts): JobAttempt | undefined {
   const { attempt, node, started_at, finished_at, heartbeat_at } = life;
   if (started_at === null) return undefined;
   return { attempt, node, started_at, heartbeat_at, ended_at: finished_at, ...endOf(life) };
 }
 
-function endOf({ status, error }: AttemptLife): Pick<JobAttempt, 'end' | 'reason'> {
+function endOf({ status, error }: JobAttempts): Pick<JobAttempt, 'end' | 'reason'> {
   if (status === 'pending' || status === 'running') return { end: null, reason: null };
   if (status !== 'failed') return { end: status, reason: null };
   const { cause, end = 'crashed' } = (error?.detail ?? {}) as {
     readonly cause?: unknown;
     readonly end?: EarlyEnd['end'];
   };
-  return typeof cause === 'string' && EARLY_CODES.has(error?.code)
+  return typeof cause === 'string' && EARLY_END_CODES.has(error?.code)
     ? { end, reason: cause }
     : { end: 'failed', reason: error?.message ?? null };
 }
 
 /** Error codes of jobs whose last attempt ended early; records of earlier versions do not contain the reason. */
-const EARLY_CODES: ReadonlySet<string | undefined> = new Set(['WORKER_CRASHED', 'JOB_INTERRUPTED', 'JOB_TIMEOUT']);
+const EARLY_END_CODES: ReadonlySet<string | undefined> = new Set(['WORKER_CRASHED', 'JOB_INTERRUPTED', 'JOB_TIMEOUT']);

@@ -1,9 +1,9 @@
 import type { JobIdentity } from './job-record.js';
-import type { Life, LifeEvent } from './life-cycle.js';
+import type { JobLife, LifeEvent } from './life-cycle.js';
 import type { EndedJob, Ending } from './queue.js';
 
 /** Returns the event that ends an attempt. @param at time in the wire format */
-export function eventOf(ending: Ending, attempt: number, at: string): LifeEvent {
+export function createEvent(ending: Ending, attempt: number, at: string): LifeEvent {
   switch (ending.type) {
     case 'succeed': {
       const { result, message } = ending;
@@ -24,17 +24,17 @@ export function endJob({
   life: { status, started_at, finished_at },
 }: {
   readonly identity: JobIdentity;
-  readonly life: Life;
+  readonly life: JobLife;
 }): EndedJob | undefined {
   if (status === 'pending' || status === 'running' || finished_at === null) return undefined;
   const { job_id: jobId, owner, kind, created_at } = identity;
-  const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
+  const computeSeconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
   return {
     jobId,
     owner,
     kind,
     outcome: status,
-    seconds: started_at === null ? null : seconds(started_at, finished_at),
-    waitSeconds: started_at === null ? null : seconds(created_at, started_at),
+    seconds: started_at === null ? null : computeSeconds(started_at, finished_at),
+    waitSeconds: started_at === null ? null : computeSeconds(created_at, started_at),
   };
 }

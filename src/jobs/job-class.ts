@@ -12,7 +12,7 @@ export const JOB_CLASSES: readonly JobClass[] = ['heavy', 'huge', 'light'];
 /** Expected memory in bytes above which a heavy job is huge: nearly all that a machine of 4 GiB has for its jobs. */
 export const HUGE_BYTES = 2 * 2 ** 30;
 
-export function jobClassOf(job: { readonly kind: JobKindName; readonly estimated_bytes: number }): JobClass {
+export function getJobClass(job: { readonly kind: JobKindName; readonly estimated_bytes: number }): JobClass {
   const { lane } = JOB_KIND_CATALOGUE[job.kind];
   return lane === 'heavy' && job.estimated_bytes > HUGE_BYTES ? 'huge' : lane;
 }

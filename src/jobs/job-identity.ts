@@ -2,7 +2,7 @@ import type { JobIdentity } from './job-record.js';
 import type { NewJob } from './queue.js';
 
 /** Creates the constant part of a new job. */
-export function identityOf(
+export function createIdentity(
   { jobId, kind, inputHash, estimatedBytes, origin }: Omit<NewJob, 'request' | 'payload' | 'message'>,
   submitted: Pick<JobIdentity, 'created_at' | 'sequence'>,
 ): JobIdentity {

@@ -1,6 +1,6 @@
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import type { DocumentReader, UnreadableCause } from '#store/port.js';
-import { causeOf } from '#store/read-stored.js';
+import { findCause } from '#store/read-stored.js';
 import { readJobRecord, type JobRecord } from './job-record.js';
 import type { JobListing } from './queue.js';
 import type { JobStatus } from './status.js';
@@ -49,7 +49,7 @@ export async function readLostJobs(
     async causes(kinds = JOB_KINDS) {
       const causes: UnreadableCause[] = [];
       for (const jobId of lost) {
-        const cause = causeOf(await store.get('job', jobId), readJobRecord);
+        const cause = findCause(await store.get('job', jobId), readJobRecord);
         if (cause === undefined) lost.delete(jobId);
         else if (kinds.some((kind) => jobId.startsWith(`${kind}:`))) causes.push(cause);
       }

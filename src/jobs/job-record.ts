@@ -2,7 +2,7 @@ import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-documen
 import type { BodyReader, DocumentReader } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { listAttempts } from './attempts.js';
-import { isTerminal, type Life } from './life-cycle.js';
+import { isTerminal, type JobLife } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_PRIORITIES, type JobPriority } from '#domain/jobs/priority.js';
 import { JOB_STATES, type JobCallback, type JobStatus } from './status.js';
@@ -38,7 +38,7 @@ export function selectLogFields({ job_id, request_id, trace_id }: JobIdentity): 
 }
 
 /** Returns the author of the documents that a job writes: the key that submitted the job. */
-export function authorOf({
+export function createAuthorship({
   owner,
   author,
   note,
@@ -53,7 +53,7 @@ export function authorOf({
 }
 
 /** Stored job: identity, life and request. The payload is a separate document that is deleted at the end. */
-export interface JobRecord extends JobIdentity, Life, StoredSubmission {}
+export interface JobRecord extends JobIdentity, JobLife, StoredSubmission {}
 
 /** Members that are read from disk with every status. */
 export interface StoredSubmission {
@@ -62,7 +62,7 @@ export interface StoredSubmission {
   readonly callbacks: readonly JobCallback[];
 }
 
-export function toStatus(identity: JobIdentity, life: Life, { request, callbacks }: StoredSubmission): JobStatus {
+export function toStatus(identity: JobIdentity, life: JobLife, { request, callbacks }: StoredSubmission): JobStatus {
   return {
     job_id: identity.job_id,
     kind: identity.kind,
@@ -87,7 +87,7 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
 }
 
 /** Splits a record into its two halves, without the request body. */
-export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: Life } {
+export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: JobLife } {
   const { job_id, kind, created_at, input_hash, sequence, estimated_bytes } = record;
   const { owner, author, note, request_id, trace_id, trace_parent, priority } = record;
   const { status, attempt, crashes, losses, releases, not_before, progress, message, error, result } = record;

@@ -15,7 +15,7 @@ export interface StoredInput {
 }
 
 /** Outputs of parts that survive an attempt: the next attempt resumes from them on any node. */
-export interface KeptParts {
+export interface RetainedParts {
   /** Outputs of earlier attempts by a program of this version. */
   readonly earlier: readonly WrittenParts[];
   /** Replaces the stored outputs. @returns false, without storing, if the attempt is no longer current */
@@ -23,7 +23,7 @@ export interface KeptParts {
 }
 
 export interface PartsKeeper {
-  of(attempt: AttemptKey, input: StoredInput): KeptParts;
+  of(attempt: AttemptKey, input: StoredInput): RetainedParts;
 }
 
 export interface PartsKeeperDependencies {

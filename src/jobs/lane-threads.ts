@@ -8,14 +8,14 @@ const NICE: Record<Lane, number> = { heavy: 19, light: 5 };
 /** Idle time after which a thread ends; threads stay warm between the requests of a person. */
 const IDLE_MS = 300_000;
 /** Maximum number of kept lanes with equal options: those of a service that was restarted a few times. */
-const KEPT_MAX = 3;
+const KEPT_LANES_MAX = 3;
 /**
  * Growth of a heap, in percent of its live data, before V8 marks it, up to the limit of the thread. By default V8
  * marks the heap of a warm thread (25 MB alive, 12 MB of garbage per backtest) once per job.
  */
 const HEAP_ROOM_PERCENT = 300;
-const ENTRY = new URL('../../workers/main.js', import.meta.url);
-const REQUIRED = new URL('./thread-entry.cjs', import.meta.url);
+const TASK_ENTRY = new URL('../../workers/main.js', import.meta.url);
+const THREAD_ENTRY = new URL('./thread-entry.cjs', import.meta.url);
 
 export interface LaneThreadsOptions {
   readonly lane: Lane;
@@ -42,12 +42,12 @@ export interface LaneThreads {
 type Threads = Pick<LaneThreads, 'piscina' | 'running' | 'preferred'>;
 
 /** Lanes by their options: lanes that wait for the next pool, and lanes of pools that closed since. */
-interface KeptLanes {
+interface ReusableLanes {
   readonly handedOn: Map<string, Threads[]>;
   readonly left: Map<string, Threads[]>;
 }
 
-let kept: KeptLanes | undefined;
+let keptLanes: ReusableLanes | undefined;
 
 /**
  * Keeps the idle threads of closing pools, with their loaded and compiled code; the next call passes them to pools with
@@ -55,9 +55,12 @@ let kept: KeptLanes | undefined;
  * receives the threads of another.
  */
 export function keepThreads(): void {
-  const { handedOn, left } = kept ?? { handedOn: new Map<string, Threads[]>(), left: new Map<string, Threads[]>() };
+  const { handedOn, left } = keptLanes ?? {
+    handedOn: new Map<string, Threads[]>(),
+    left: new Map<string, Threads[]>(),
+  };
   for (const [key, threads] of left) handedOn.set(key, [...(handedOn.get(key) ?? []), ...threads]);
-  kept = { handedOn, left: new Map() };
+  keptLanes = { handedOn, left: new Map() };
 }
 
 /** Starts the threads of a lane, or reuses kept ones. */
@@ -65,17 +68,18 @@ export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
   const { lane, threads, numerics, heapMegabytes, entry, onFault } = options;
   const key = JSON.stringify([lane, threads, numerics, heapMegabytes]);
   const { piscina, running, preferred } =
-    (entry === undefined ? kept?.handedOn.get(key)?.pop() : undefined) ?? start(options);
+    (entry === undefined ? keptLanes?.handedOn.get(key)?.pop() : undefined) ?? start(options);
   piscina.removeAllListeners('error').on('error', onFault);
   return {
     piscina,
     running,
     preferred,
     async close() {
-      const left = kept?.left.get(key) ?? [];
-      const waiting = left.length + (kept?.handedOn.get(key)?.length ?? 0);
-      if (kept === undefined || entry !== undefined || running[0] !== 0 || waiting >= KEPT_MAX) await piscina.destroy();
-      else kept.left.set(key, [...left, { piscina, running, preferred }]);
+      const left = keptLanes?.left.get(key) ?? [];
+      const waiting = left.length + (keptLanes?.handedOn.get(key)?.length ?? 0);
+      if (keptLanes === undefined || entry !== undefined || running[0] !== 0 || waiting >= KEPT_LANES_MAX)
+        await piscina.destroy();
+      else keptLanes.left.set(key, [...left, { piscina, running, preferred }]);
     },
   };
 }
@@ -86,14 +90,14 @@ function start(options: LaneThreadsOptions): Threads {
   const preferred = { thread: 0 };
   setFlagsFromString(`--heap-growing-percent=${HEAP_ROOM_PERCENT}`); // V8 has this flag only per process, not per thread.
   const piscina = new Piscina<TaskMessage, TaskOutcome>({
-    filename: REQUIRED.href,
+    filename: THREAD_ENTRY.href,
     minThreads: startsAhead ? 1 : 0,
     maxThreads: threads,
     concurrentTasksPerWorker: 1, // Ending a thread must end only one task.
     idleTimeout: IDLE_MS,
     niceIncrement: NICE[lane],
     workerData: {
-      entry: (entry ?? ENTRY).href,
+      entry: (entry ?? TASK_ENTRY).href,
       numerics,
       threads: lane === 'heavy' ? threads : 1,
       running,

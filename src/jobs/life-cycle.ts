@@ -14,7 +14,7 @@ import type { JobAttempt, JobState } from './status.js';
  *     running -> pending (the attempt crashed, was lost or released; attempt + 1)
  * An event of an attempt carries its number: events of an abandoned attempt change nothing (fencing).
  */
-export interface Life {
+export interface JobLife {
   readonly status: JobState;
   /** Number of the running or next attempt; 1 for the first. */
   readonly attempt: number;
@@ -56,7 +56,7 @@ export type JobResult =
 /** A result that the status does not contain. */
 export type StoredResult = Exclude<JobResult, { readonly value: unknown }>;
 
-export function findStoredResult({ result }: Pick<Life, 'result'>): StoredResult | null {
+export function findStoredResult({ result }: Pick<JobLife, 'result'>): StoredResult | null {
   return result === null || 'value' in result ? null : result;
 }
 
@@ -94,7 +94,7 @@ export interface LifeLimits {
   readonly chance: number;
 }
 
-export function createLife(message = 'Waiting for a worker.'): Life {
+export function createLife(message = 'Waiting for a worker.'): JobLife {
   return {
     status: 'pending',
     attempt: 1,
@@ -119,7 +119,7 @@ export function isTerminal(status: JobState): boolean {
 }
 
 /** Returns the life after an event, or the reason why the event is impossible. */
-export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life | ImpossibleReason {
+export function advance(life: JobLife, event: LifeEvent, limits: LifeLimits): JobLife | ImpossibleReason {
   if (isTerminal(life.status)) return 'already-terminal';
   switch (event.type) {
     case 'start':
@@ -144,7 +144,7 @@ export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life 
 }
 
 /** Starts a waiting life. */
-export function startLife<L extends Life>(
+export function startLife<L extends JobLife>(
   life: L,
   { at, node = null }: { readonly at: string; readonly node?: string | null },
 ): L {
@@ -152,14 +152,14 @@ export function startLife<L extends Life>(
   return { ...life, status: 'running', message: 'Started.', ...startTimes, node };
 }
 
-type EarlyEndType = keyof typeof EARLY_ENDS;
+type EarlyEndType = keyof typeof EARLY_END_TYPES;
 type EarlyEvent = Extract<LifeEvent, { type: EarlyEndType }>;
 type RunningEvent = Extract<LifeEvent, { type: 'progress' | 'beat' | 'succeed' }> | EarlyEvent;
 
 /**
  * Ends of an attempt after which the job waits again: their counter, their name, and the error after too many of them.
  */
-const EARLY_ENDS = {
+const EARLY_END_TYPES = {
   crash: { counter: 'crashes', end: 'crashed', code: 'WORKER_CRASHED', many: 'The job crashed its thread' },
   lose: {
     counter: 'losses',
@@ -170,7 +170,7 @@ const EARLY_ENDS = {
   release: { counter: 'releases', end: 'released', code: 'JOB_INTERRUPTED', many: 'The job was returned to the queue' },
 } as const;
 
-function advanceRunning(life: Life, event: RunningEvent, limits: LifeLimits): Life {
+function advanceRunning(life: JobLife, event: RunningEvent, limits: LifeLimits): JobLife {
   switch (event.type) {
     case 'progress': {
       const progress = Math.max(life.progress, Math.min(event.fraction, 1));
@@ -197,8 +197,8 @@ function advanceRunning(life: Life, event: RunningEvent, limits: LifeLimits): Li
 /**
  * Ends an attempt early: the job waits again, unless attempts have ended early too often or it is too late for a retry.
  */
-function endEarly(life: Life, { type, cause, at }: EarlyEvent, { retry, submittedAt, chance }: LifeLimits): Life {
-  const { counter, end, code, many } = EARLY_ENDS[type];
+function endEarly(life: JobLife, { type, cause, at }: EarlyEvent, { retry, submittedAt, chance }: LifeLimits): JobLife {
+  const { counter, end, code, many } = EARLY_END_TYPES[type];
   const count = life[counter] + 1;
   const withCount = { ...life, [counter]: count };
   const { crashes, losses, releases } = withCount;
@@ -220,7 +220,7 @@ function endEarly(life: Life, { type, cause, at }: EarlyEvent, { retry, submitte
   return { ...withCount, status: 'failed', message, error, finished_at: at };
 }
 
-function requeue(life: Life, message: string): Life {
+function requeue(life: JobLife, message: string): JobLife {
   return {
     ...life,
     status: 'pending',
@@ -234,10 +234,10 @@ function requeue(life: Life, message: string): Life {
 }
 
 /** Returns the delay from an event until a waiting job may start; 0 if it may start at once. */
-export const delayMsOf = ({ not_before }: Pick<Life, 'not_before'>, event: LifeEvent): number =>
+export const computeDelayMs = ({ not_before }: Pick<JobLife, 'not_before'>, event: LifeEvent): number =>
   not_before === null || !('at' in event) ? 0 : Math.max(0, Date.parse(not_before) - Date.parse(event.at));
 
 /** Returns the life of a failed job for a retry: its counters start over, its earlier attempts stay. */
-export function renewLife(life: Life, earlier: readonly JobAttempt[]): Life {
+export function renewLife(life: JobLife, earlier: readonly JobAttempt[]): JobLife {
   return { ...createLife(), attempt: life.attempt + 1, earlier };
 }

@@ -15,7 +15,8 @@ export interface WrittenParts extends PartOutput {
 }
 
 /** Returns the names of all artifacts of an output. */
-export const namesOf = ({ artifact, files = [] }: PartOutput): string[] => [artifact, ...files].map(({ name }) => name);
+export const listNames = ({ artifact, files = [] }: PartOutput): string[] =>
+  [artifact, ...files].map(({ name }) => name);
 
 /**
  * Parts of running jobs that are offered to other nodes. The node of the job decides: it computes a part itself if the

@@ -3,8 +3,8 @@ import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import type { AttemptKey } from './attempt-key.js';
 import type { Clock } from './clock.js';
 import { TaskStopped } from './compute-pool.js';
-import type { KeptParts } from './kept-parts.js';
-import { namesOf, type OfferedParts, type PartOutput, type WrittenParts } from './offered-parts.js';
+import type { RetainedParts } from './kept-parts.js';
+import { listNames, type OfferedParts, type PartOutput, type WrittenParts } from './offered-parts.js';
 
 /**
  * Work of a job in parts. Any node may compute a part, and several nodes may compute the same part. The only effect of
@@ -23,7 +23,7 @@ export interface Parts {
 export interface PartsContext {
   readonly offered: OfferedParts | undefined;
   /** Storage of outputs across attempts. */
-  readonly kept: KeptParts | undefined;
+  readonly kept: RetainedParts | undefined;
   readonly lease: AttemptKey;
   readonly artifacts: Pick<ArtifactStore, 'damaged' | 'settle'>;
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
@@ -41,11 +41,11 @@ const LOOK_MS = 50;
 const LOOK_MS_MAX = 1000;
 const LOOK_MS_PER_PART = 0.25;
 /** Delay before another attempt to reach the database. */
-const AGAIN_MS = 500;
+const RETRY_DELAY_MS = 500;
 /** Interval at which outputs are kept: the maximum loss after a crash, in addition to the running parts. */
-const KEEP_MS = 2000;
+const SAVE_INTERVAL_MS = 2000;
 /** Minimum time between two writes of kept outputs, as a multiple of the duration of the last write. */
-const KEEP_PATIENCE = 20;
+const SAVE_TRIES_MAX = 20;
 
 /** @returns the outputs of all parts, whichever node computed them: each part is in at least one output */
 export async function runParts(parts: Parts, context: PartsContext): Promise<readonly WrittenParts[]> {
@@ -83,7 +83,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
   let elsewhere = 0;
   let isStopped = false;
   let keptCount = 0;
-  let keepAtMs = clock.monotonicMs() + KEEP_MS;
+  let keepAtMs = clock.monotonicMs() + SAVE_INTERVAL_MS;
   let keeping: Promise<void> | undefined;
 
   function add(written: WrittenParts): void {
@@ -95,7 +95,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
    * Adds outputs of other nodes; this node may have computed some of the parts meanwhile, with bit-identical results.
    */
   function addElsewhere(written: WrittenParts): void {
-    onTaken(namesOf(written));
+    onTaken(listNames(written));
     elsewhere += written.parts.filter((part) => missing.has(part)).length;
     add(written);
     onElsewhere((share * elsewhere) / count);
@@ -107,10 +107,10 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     const refs = earlier.flatMap(({ artifact, files = [] }) => [artifact, ...files]);
     const gone = await artifacts.damaged(refs.map((ref) => ({ ref, madeAt: 0 })));
     for (const written of earlier) {
-      if (!namesOf(written).some((name) => gone.has(name))) addElsewhere(written);
+      if (!listNames(written).some((name) => gone.has(name))) addElsewhere(written);
     }
     keptCount = outputs.length;
-    onKept(outputs.flatMap(namesOf));
+    onKept(outputs.flatMap(listNames));
   }
 
   /** Saves completed outputs at intervals. A failed write loses nothing: a later attempt computes these outputs again. */
@@ -119,7 +119,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     if (kept === undefined || keeping !== undefined || !isDue || isStopped || signal.aborted) return;
     const startedMs = clock.monotonicMs();
     const parts = [...outputs];
-    const names = parts.slice(keptCount).flatMap(namesOf);
+    const names = parts.slice(keptCount).flatMap(listNames);
     onKept(names); // Reported before the write: once a document names the artifacts, only the store removes them.
     keeping = artifacts
       .settle()
@@ -129,7 +129,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
       .finally(() => {
         keeping = undefined;
         const nowMs = clock.monotonicMs();
-        keepAtMs = nowMs + Math.max(KEEP_MS, KEEP_PATIENCE * (nowMs - startedMs));
+        keepAtMs = nowMs + Math.max(SAVE_INTERVAL_MS, SAVE_TRIES_MAX * (nowMs - startedMs));
       });
   }
 
@@ -180,7 +180,7 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
       } catch (thrown) {
         if (!isUnavailable(thrown)) throw thrown;
       }
-      await pause(AGAIN_MS);
+      await pause(RETRY_DELAY_MS);
     }
     return undefined;
   }

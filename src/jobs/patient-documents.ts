@@ -10,7 +10,7 @@ export interface PatientDocumentsOptions {
 }
 
 /** Delay before another attempt to read the database. */
-const AGAIN_MS = 500;
+const RETRY_DELAY_MS = 500;
 
 /**
  * Wraps documents for long-running work: a read waits while the database is unavailable, so that computed results are
@@ -24,7 +24,7 @@ export function createPatientDocuments({ documents, clock, isOver }: PatientDocu
       } catch (thrown) {
         if (!isUnavailable(thrown) || isOver()) throw thrown;
       }
-      await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
+      await new Promise<void>((resolve) => void clock.after(RETRY_DELAY_MS, resolve));
     }
   }
 

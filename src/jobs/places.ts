@@ -24,7 +24,7 @@ export interface JobSlot {
   giveBack(): void;
 }
 
-const NOBODY: ReadonlySet<string> = new Set();
+const NO_OWNERS: ReadonlySet<string> = new Set();
 
 /** @param onFree called when a slot may have become free */
 export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void): JobSlots {
@@ -67,7 +67,7 @@ export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: Nod
   return {
     isFree: (lane) => held[lane] < runningMax[lane],
     fullOwners(lane) {
-      if (lane === 'light' || heldBy.size === 0) return NOBODY;
+      if (lane === 'light' || heldBy.size === 0) return NO_OWNERS;
       return new Set([...heldBy].flatMap(([owner, count]) => (count >= ownerRunningMax ? [owner] : [])));
     },
     take(job, lane) {

@@ -198,16 +198,16 @@ async function perform(state: LaneState, errand: QueuedTask): Promise<void> {
     if (errand.span !== undefined && outcome.timing !== undefined)
       reportTiming(`thread ${task}`, errand.span.context, outcome.timing, { 'thread.id': readThread(cells) });
     if (outcome.kind === 'output') errand.resolve(outcome.output as never); // the entry function ran the task with this name
-    else errand.reject(reasonOf(outcome));
+    else errand.reject(createError(outcome));
   } catch (thrown) {
     const loss = convertLoss(thrown);
-    const cause = causeOf(loss);
+    const cause = findCause(loss);
     if (cause !== undefined) state.onThreadLost(cause);
     errand.reject(loss);
   }
 }
 
-function reasonOf(outcome: Exclude<TaskOutcome, { kind: 'output' }>): Error {
+function createError(outcome: Exclude<TaskOutcome, { kind: 'output' }>): Error {
   switch (outcome.kind) {
     case 'refused':
       return new Refusal(outcome.error.code, outcome.error.message, outcome.error.detail);
@@ -236,7 +236,7 @@ function convertLoss(thrown: unknown): Error {
 }
 
 /** Returns the cause of a lost thread; undefined if it is still alive. */
-function causeOf(loss: Error): ThreadLoss | undefined {
+function findCause(loss: Error): ThreadLoss | undefined {
   if (loss instanceof WorkerLost) return 'crashed';
   if (loss instanceof TaskStopped) return 'cancelled';
   return loss instanceof Refusal ? 'out_of_memory' : undefined;

@@ -73,7 +73,7 @@ export interface JobQueue extends JobReader {
 /** Reader of job statuses. */
 export interface JobReader {
   /** Returns a job; undefined if it does not exist. @throws Refusal DOCUMENT_UNREADABLE */
-  find(jobId: string): Promise<FoundJob | undefined>;
+  find(jobId: string): Promise<LocatedJob | undefined>;
   /** Lists jobs, newest first, without results; counts unreadable jobs. */
   list(query: JobQuery): Promise<JobListing>;
   /** Lists the stored jobs of a kind, oldest first. @cost one pass over all jobs */
@@ -195,7 +195,7 @@ export interface JobQuery {
 }
 
 /** Job with the location of its result. */
-export interface FoundJob {
+export interface LocatedJob {
   /** `result` is null if the result is an artifact or a reference. */
   readonly status: JobStatus;
   /** Result of a succeeded job that its status does not contain; null for other jobs. */

@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { FoundDocument } from '#store/port.js';
+import type { DocumentLookup } from '#store/port.js';
 import { listAttempts } from './attempts.js';
 import { createCallback } from './callbacks.js';
 import { splitRecord, type JobIdentity, type JobRecord } from './job-record.js';
@@ -25,7 +25,7 @@ export function renewRecord(failed: JobRecord, submitted: Pick<JobIdentity, 'cre
  * Returns the input that a failed job keeps. @throws Refusal DOCUMENT_UNREADABLE for a job of an earlier version, which
  * kept no input
  */
-export function requireInput(stored: FoundDocument, jobId: string): StoredInput {
+export function requireInput(stored: DocumentLookup, jobId: string): StoredInput {
   if (stored === undefined || 'unreadable' in stored)
     throw new Refusal('DOCUMENT_UNREADABLE', `The input of ${jobId} is no longer stored: submit the job again.`, {
       job_id: jobId,

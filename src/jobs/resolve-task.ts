@@ -5,11 +5,11 @@ import type { ArtifactDestination } from '#store/port.js';
 import { createCheckedFiles } from './checked-files.js';
 import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput, WarmUpInput } from './tasks.js';
-import type { CheckedFiles, HashedFile, KnownFiles } from './tasks/files.js';
+import type { CheckedFiles, HashedFile, EarlierContentFiles } from './tasks/files.js';
 import type {
   ArtifactReference,
   HashedReference,
-  KnownReferences,
+  EarlierContentReferences,
   ModelReference,
   ModelReferences,
   OrderOf,
@@ -52,7 +52,7 @@ type Resolvers = {
 };
 
 /** Maximum number of files of one task that are fetched at once. */
-const FETCHED_AT_ONCE = 16;
+const FETCH_CONCURRENCY = 16;
 
 const RESOLVERS: Resolvers & {
   readonly 'warm-up': (order: object, resources: TaskResources) => Promise<Partial<WarmUpInput>>;
@@ -82,7 +82,7 @@ const NAMED_FIELDS: Readonly<Record<string, (value: object, resources: TaskResou
   universe: (value, resources) => resolveRiskUniverse(value as RiskUniverseOrder | RiskUniverse, resources),
   files: (value, resources) => (areReferences(value) ? fetchPartFiles(value, resources) : value),
   models: (value, resources) => fetchModelFiles(value as ModelReferences | ModelFiles, resources),
-  known: (value, resources) => fetchKnownFiles(value as KnownReferences | KnownFiles, resources),
+  known: (value, resources) => fetchKnownFiles(value as EarlierContentReferences | EarlierContentFiles, resources),
 };
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
@@ -106,11 +106,11 @@ async function fetchPartFiles<F extends ArtifactReference>(
   { file }: Pick<TaskResources, 'file'>,
 ): Promise<(Omit<F, 'artifact'> & { readonly path: string })[]> {
   const located: (Omit<F, 'artifact'> & { readonly path: string })[] = [];
-  for (let from = 0; from < files.length; from += FETCHED_AT_ONCE)
+  for (let from = 0; from < files.length; from += FETCH_CONCURRENCY)
     located.push(
       ...(await Promise.all(
         files
-          .slice(from, from + FETCHED_AT_ONCE)
+          .slice(from, from + FETCH_CONCURRENCY)
           .map(async ({ artifact, ...output }) => ({ ...output, path: await file({ artifact }) })),
       )),
     );
@@ -137,7 +137,10 @@ async function fetchModelFile(
   };
 }
 
-async function fetchKnownFiles(known: KnownReferences | KnownFiles, { file }: TaskResources): Promise<KnownFiles> {
+async function fetchKnownFiles(
+  known: EarlierContentReferences | EarlierContentFiles,
+  { file }: TaskResources,
+): Promise<EarlierContentFiles> {
   const files = known.earlier.map(async (content) => {
     if (!('artifact' in content)) return content;
     const { artifact, ...rest } = content;

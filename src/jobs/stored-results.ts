@@ -6,7 +6,7 @@ import type { JobRecord } from './job-record.js';
  * Lists the documents of the results of an ended job, at most 10,000. They are deleted with the job, or when a new job
  * with the same id replaces it.
  */
-export const resultsOf = (record: JobRecord): readonly { readonly kind: DocumentKind; readonly id: string }[] =>
+export const listResults = (record: JobRecord): readonly { readonly kind: DocumentKind; readonly id: string }[] =>
   listResultIds(record).map((id) => ({ kind: 'optimisation-run', id }));
 
 function listResultIds({ job_id, kind, status, request }: JobRecord): readonly string[] {

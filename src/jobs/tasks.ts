@@ -5,7 +5,7 @@ import type { ExportRiskModelInput, ImportRiskModelInput, ImportRiskModelOutput 
 import type { MarketAudit } from '#market/audit/audit-market.js';
 import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
 import type {
-  AnswerBytes,
+  ResponseBytes,
   CheckedFiles,
   HashedBytes,
   SharedHashes,
@@ -115,7 +115,7 @@ export interface Tasks {
   /** Computes a view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: HashedBytes };
   /** Writes the record of a stored run, a BacktestResultSummary, or its result, a BacktestRunResult, as JSON. */
-  'run-text': { input: RunTextInput; output: AnswerBytes };
+  'run-text': { input: RunTextInput; output: ResponseBytes };
   /** Writes the record or result of a stored run as a file. */
   'write-run-text': { input: RunTextInput & { readonly path: string }; output: WrittenFile };
   /** Writes a part of an export of a stored run. */
@@ -125,7 +125,7 @@ export interface Tasks {
   /** Collects the inputs of a published run and recomputes its closes from them. */
   'publication-bundle': { input: PublicationBundleInput; output: PublicationBundleOutput };
   /** Computes the composition of an index on a day: a PreviewResponse as JSON. */
-  preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
+  preview: { input: IndexQuestion & { readonly asOf: string | null }; output: ResponseBytes };
   /** Reads a plug-in without calling it. */
   'check-plugin': { input: PluginQuestion; output: CheckedPlugin };
   /** Evaluates an expression for a few securities. Default: on the store's last day. */
@@ -133,24 +133,24 @@ export interface Tasks {
   /** Computes the level of an index that is not stored, on a few of its sessions. */
   'sketch-level': { input: LevelSketchQuestion; output: LevelSketch };
   /** Computes the weights of an optimisation: a PreviewResponse as JSON. */
-  'preview-optimisation': { input: OptimisationQuestion; output: AnswerBytes };
+  'preview-optimisation': { input: OptimisationQuestion; output: ResponseBytes };
   /** Explains one weight: an IndexExplanation as JSON. Default: on the store's last day. */
   explain: {
     input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null };
-    output: AnswerBytes;
+    output: ResponseBytes;
   };
   /** Compares a changed definition with the stored one: a WhatIfResponse as JSON. Default: on the store's last day. */
-  whatIf: { input: WhatIfQuestion; output: AnswerBytes };
+  whatIf: { input: WhatIfQuestion; output: ResponseBytes };
   /** Computes the trades that align accounts with an index: a RebalancePack as JSON. */
-  rebalancePack: { input: RebalancePackQuestion; output: AnswerBytes };
+  rebalancePack: { input: RebalancePackQuestion; output: ResponseBytes };
   /** Renders a report as a PDF. */
   render: { order: RenderOrder; input: RenderInput; output: RenderOutput };
   /** Writes the prices of one security as response bytes. */
-  prices: { input: PricesInput; output: AnswerBytes };
+  prices: { input: PricesInput; output: ResponseBytes };
   /** Writes a table of a market as a Parquet file. */
   'market-table': { input: MarketTableInput; output: { readonly bytes: number } };
   /** Counts the securities with a price through time: a CoverageHistoryResponse as JSON. */
-  coverage: { input: { readonly market: MarketHandle }; output: AnswerBytes };
+  coverage: { input: { readonly market: MarketHandle }; output: ResponseBytes };
   /** Builds the next version of a store from the stored version and its source. */
   'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
   /** Compares the levels of two stored runs. */
@@ -169,7 +169,7 @@ export interface Tasks {
   /** Restores an earlier content of a data store. */
   'earlier-market': { input: EarlierMarketInput; output: { readonly handle: MarketHandle } };
   /** Lists values that differ between two contents of a data store: a DataDifference as JSON. */
-  'data-difference': { input: DataDifferenceInput; output: AnswerBytes };
+  'data-difference': { input: DataDifferenceInput; output: ResponseBytes };
   /** Finds the data warnings of a market. */
   'audit-market': { input: { readonly market: MarketHandle }; output: MarketAudit };
   /** Applies repairs to a market and writes it as a new store. */
@@ -197,9 +197,9 @@ export interface Tasks {
   /** Parses an external risk model to numbers to store, or findings. */
   'import-risk-model': { input: ImportRiskModelInput; output: ImportRiskModelOutput };
   /** Writes a stored model of one date as a member of an import. */
-  'export-risk-model': { input: ExportRiskModelInput; output: AnswerBytes };
+  'export-risk-model': { input: ExportRiskModelInput; output: ResponseBytes };
   /** Writes a part of a stored model's JSON. */
-  'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: AnswerBytes };
+  'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: ResponseBytes };
   /** Computes hashes for a reconciliation: the hashes of files that no thread has claimed yet. */
   'hash-files': { input: SharedHashes; output: null };
   /** Warms up a thread: loads the code of tasks, and opens a market and a run if they are given. */
@@ -209,7 +209,7 @@ export interface Tasks {
   /** Writes a stored model as an Arrow stream. */
   'risk-model-arrow': {
     input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> };
-    output: AnswerBytes;
+    output: ResponseBytes;
   };
 }
 

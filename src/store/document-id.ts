@@ -22,7 +22,7 @@ export const formatNumberedId = (owner: string, number: number): string =>
   `${owner}/${String(number).padStart(DIGITS, '0')}`;
 
 /** Returns the number in a key of `formatNumberedId`. */
-export const numberOf = (id: string): number => Number(id.slice(id.lastIndexOf('/') + 1));
+export const parseNumber = (id: string): number => Number(id.slice(id.lastIndexOf('/') + 1));
 
 /** Returns the range of the keys of `formatNumberedId` of one owner. */
 export const createNumberedRange = (owner: string): { readonly from: string; readonly until: string } => ({
@@ -31,4 +31,4 @@ export const createNumberedRange = (owner: string): { readonly from: string; rea
 });
 
 /** Returns the owner in a key of `formatNumberedId`. */
-export const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf('/'));
+export const getOwner = (id: string): string => id.slice(0, id.lastIndexOf('/'));

@@ -146,9 +146,9 @@ export async function openStore({
 
   const collector = place === undefined ? undefined : startCollector(documents, artifacts, trashMs);
 
-  const versioned = createVersionedStore(documents, timeOf(shared), versionLimits);
+  const versioned = createVersionedStore(documents, createClock(shared), versionLimits);
   return {
-    now: timeOf(shared),
+    now: createClock(shared),
     documents: isReadOnly ? readOnlyDocuments(versioned) : versioned,
     artifacts,
     freeSpace,
@@ -226,7 +226,7 @@ async function openArtifactStore(
   place: ArtifactLocation,
   { isReadOnly, identity, volume, onClaim, onPlace, onPlaceWarning, onPlaceLost }: StoreInput,
 ): Promise<SharedStore> {
-  const storeId = isReadOnly ? await readNamedStore(documents, place) : await claimStore(documents, place, onClaim);
+  const storeId = isReadOnly ? await readStoreByName(documents, place) : await claimStore(documents, place, onClaim);
   const artifacts = await openSharedArtifacts(place, storeId, volume);
   const watch = await watchStore(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
   try {
@@ -250,7 +250,7 @@ async function openArtifactStore(
  * Returns the store id that the database recorded. @throws StartRefusal 75, 78 like `assertStore`, and if the database
  * has no artifact store
  */
-async function readNamedStore(documents: DocumentEngine, place: ArtifactLocation): Promise<string> {
+async function readStoreByName(documents: DocumentEngine, place: ArtifactLocation): Promise<string> {
   const storeId = await assertStore(documents, place);
   if (storeId !== undefined) return storeId;
   throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no results storage yet: there is nothing to read.');
@@ -266,7 +266,7 @@ const addVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits 
   ...shared,
   jobTransaction: (change, options) =>
     shared.jobTransaction(
-      (tx) => change(createVersionedTransaction(tx, { now: timeOf(shared), options, versionsKept })),
+      (tx) => change(createVersionedTransaction(tx, { now: createClock(shared), options, versionsKept })),
       options,
     ),
 });
@@ -300,13 +300,13 @@ async function openShared(options: DatabaseEngineOptions): Promise<DatabaseDocum
   return openDatabaseDocuments(options);
 }
 
-const isThere = (path: string): Promise<boolean> =>
+const doesFolderExist = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,
     () => false,
   );
 
-const timeOf = (shared: DatabaseDocuments | undefined): (() => number) => shared?.clock.now ?? Date.now;
+const createClock = (shared: DatabaseDocuments | undefined): (() => number) => shared?.clock.now ?? Date.now;
 
 const assertDocuments = (home: Home, database: DatabaseTarget | undefined): Promise<void> =>
   database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home);
@@ -316,7 +316,7 @@ const assertDocuments = (home: Home, database: DatabaseTarget | undefined): Prom
  * would be deleted as orphaned.
  */
 async function assertNoDocuments(home: Home): Promise<void> {
-  if (!(await isThere(join(home.documents, 'data.mdb')))) return;
+  if (!(await doesFolderExist(join(home.documents, 'data.mdb')))) return;
   throw new StartRefusal(
     EXIT_CONFIGURATION,
     `The home ${home.path} contains its own documents; use another home with the database.`,
@@ -328,7 +328,7 @@ async function assertNoDocuments(home: Home): Promise<void> {
  * deleted as orphaned.
  */
 async function assertDocumentsWhereArtifactsAre(home: HomeFolders): Promise<void> {
-  if (await isThere(join(home.documents, 'data.mdb'))) return;
+  if (await doesFolderExist(join(home.documents, 'data.mdb'))) return;
   const orphans = (await readdir(home.artifacts).catch(() => [])).length;
   if (orphans === 0) return;
   throw new StartRefusal(

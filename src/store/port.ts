@@ -40,14 +40,14 @@ export interface Listing<T> {
 export type BodyReader<T> = (body: unknown, id: string) => T | undefined;
 
 /** Current document, the reason why it is unreadable, or undefined if it does not exist. */
-export type FoundDocument = StoredDocument | UnreadableDocument | undefined;
+export type DocumentLookup = StoredDocument | UnreadableDocument | undefined;
 
 /**
  * Reads of documents, inside and outside a transaction. No document has an invalid id (`isDocumentId`), and a write to
  * one is a bug.
  */
 export interface DocumentReader {
-  get(kind: DocumentKind, id: string): Promise<FoundDocument>;
+  get(kind: DocumentKind, id: string): Promise<DocumentLookup>;
   /** Lists the ids of a kind in code-point order, readable or not. */
   ids(kind: DocumentKind): Promise<readonly string[]>;
   /**

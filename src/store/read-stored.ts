@@ -17,7 +17,7 @@ export function parseStored<T>(
 }
 
 /** Returns the reason why a stored document is unreadable; undefined for a readable or absent one. */
-export function causeOf(found: ParsedDocument, read: BodyReader<unknown>): UnreadableCause | undefined {
+export function findCause(found: ParsedDocument, read: BodyReader<unknown>): UnreadableCause | undefined {
   if (found === undefined) return undefined;
   if ('unreadable' in found) return found.unreadable;
   return read(found.body, found.id) === undefined ? 'invalid' : undefined;

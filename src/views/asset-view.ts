@@ -24,7 +24,7 @@ export function createAssetView(columns: RunColumns, identifier: string): AssetV
     values: computeUnitValue(columns, name, price).filter((_, t) => price[t] === price[t]),
   };
   const relative = computeRelativeMetrics(own, { days, values: columns.f64('level') });
-  const history = (block: 'targets' | 'raw') => {
+  const readHistory = (block: 'targets' | 'raw') => {
     const weights = columns.f64(block);
     const targets = block === 'targets' ? weights : columns.f64('targets');
     return Object.fromEntries(
@@ -35,7 +35,7 @@ export function createAssetView(columns: RunColumns, identifier: string): AssetV
       ),
     );
   };
-  const weightHistory = history('targets');
+  const weightHistory = readHistory('targets');
   return {
     index_id: run_id,
     identifier,
@@ -49,7 +49,7 @@ export function createAssetView(columns: RunColumns, identifier: string): AssetV
     rebalances_held: Object.keys(weightHistory).length,
     price: { index: Array.from(own.days, formatDay), data: priced.map((t) => price[t]!), name: identifier },
     weight_history: weightHistory,
-    raw_weight_history: history('raw'),
+    raw_weight_history: readHistory('raw'),
   };
 }
 
@@ -100,9 +100,10 @@ function computePositionGrowth(
   const H = columns.header.names.length;
   const event = columns.i32('eventAt').indexOf(at);
   const [block, row] = event < 0 ? (['weights', at] as const) : (['before', event] as const);
-  const weightIn = (of: 'weights' | 'before', r: number): number => columns.f64(of, r * H + name, r * H + name + 1)[0]!;
+  const getWeight = (of: 'weights' | 'before', r: number): number =>
+    columns.f64(of, r * H + name, r * H + name + 1)[0]!;
   return (
-    (weightIn(block, row) * columns.f64(columns.has('drift') ? 'drift' : 'gross', at, at + 1)[0]!) /
-    weightIn('weights', at - 1)
+    (getWeight(block, row) * columns.f64(columns.has('drift') ? 'drift' : 'gross', at, at + 1)[0]!) /
+    getWeight('weights', at - 1)
   );
 }

@@ -5,17 +5,17 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { readWindow, limitWindow, type AskedWindow, type RunWindow } from './run-window.js';
+import { readWindow, createWindowSpan, type RequestedWindow, type RunWindow } from './run-window.js';
 
 /**
  * Computes the attribution of a window of a stored run.
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
  * @cost reads [n x H] weights
  */
-export function createAttributionView(columns: RunColumns, { start, end }: AskedWindow): AttributionView {
+export function createAttributionView(columns: RunColumns, { start, end }: RequestedWindow): AttributionView {
   const { header } = columns;
   const days = columns.i32('days');
-  const { from, to } = limitWindow(days, { start, end });
+  const { from, to } = createWindowSpan(days, { start, end });
   const periods = to - from;
   const window = readWindow(columns, { from, to });
   const { names } = header;

@@ -31,23 +31,23 @@ export interface ClosesView {
  * Returns the closes of the index of a run.
  * @cost 0.3 us per security held at a close, for the hash of its weights
  */
-export function closesView(columns: RunColumns): ClosesView {
+export function createClosesView(columns: RunColumns): ClosesView {
   const days = columns.i32('days');
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  const valuesIn = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+  const readValues = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
-  const levels = (variant: ReturnVariant): (number | null)[] => {
+  const readLevels = (variant: ReturnVariant): (number | null)[] => {
     const { level } = VARIANT_BLOCKS[variant];
     return columns.has(level)
-      ? toFiniteNumbers(roundValues(columns, { of: 'level', days }, valuesIn(level)))
+      ? toFiniteNumbers(roundValues(columns, { of: 'level', days }, readValues(level)))
       : Array.from(days, () => null);
   };
   return {
     dates: [...days].map(formatDay),
-    price: levels('price'),
-    total: levels('total'),
-    net: levels('net'),
-    divisor: toFiniteNumbers(valuesIn(VARIANT_BLOCKS[columns.header.variant].divisor)),
+    price: readLevels('price'),
+    total: readLevels('total'),
+    net: readLevels('net'),
+    divisor: toFiniteNumbers(readValues(VARIANT_BLOCKS[columns.header.variant].divisor)),
     ...computeCompositions(columns, days),
   };
 }

@@ -24,7 +24,7 @@ import {
   createWrittenMember,
 } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
-import { formatWindow, type AskedWindow } from './run-window.js';
+import { formatWindow, type RequestedWindow } from './run-window.js';
 import { encodeDays, writeSeriesBody } from './series-json.js';
 
 /** Levels of several runs, followed by that of a benchmark, on their common dates. */
@@ -60,7 +60,7 @@ export interface ComparedLevels {
  */
 export function compareRuns(
   runs: readonly RunColumns[],
-  { names, ...window }: AskedWindow & { readonly names: readonly string[] },
+  { names, ...window }: RequestedWindow & { readonly names: readonly string[] },
   benchmark: ComparedLevels | null,
 ): RunComparison {
   const series: ComparedLevels[] = runs.map((columns, k) => ({
@@ -118,12 +118,12 @@ function describeCutWindow(
   benchmark: ComparedLevels,
   { ofRuns, days }: { readonly ofRuns: Int32Array; readonly days: Int32Array },
 ): Finding {
-  const span = (some: Int32Array) => `${formatDay(some[0]!)} to ${formatDay(some.at(-1)!)}`;
+  const describeSpan = (some: Int32Array) => `${formatDay(some[0]!)} to ${formatDay(some.at(-1)!)}`;
   return {
     severity: 'warning',
     code: 'WINDOW_CUT',
     path: 'benchmark',
-    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window. The comparison covers ${span(days)}; without the benchmark it would cover ${span(ofRuns)}.`,
+    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window. The comparison covers ${describeSpan(days)}; without the benchmark it would cover ${describeSpan(ofRuns)}.`,
   };
 }
 
@@ -132,7 +132,7 @@ function formatSpan({ id, days }: ComparedLevels): string {
   return `${id} is from ${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)}`;
 }
 
-function cutWindow(days: Int32Array, { start, end }: AskedWindow): Int32Array {
+function cutWindow(days: Int32Array, { start, end }: RequestedWindow): Int32Array {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1;
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));
@@ -142,7 +142,7 @@ function cutWindow(days: Int32Array, { start, end }: AskedWindow): Int32Array {
  * Returns the correlation of the returns of each pair; null if one of them is constant.
  * @cost O(pairs x dates)
  */
-function correlationsOf(entries: RunComparison['entries']): (number | null)[][] {
+function computeCorrelations(entries: RunComparison['entries']): (number | null)[][] {
   const scaled = entries.map(({ level }) => {
     const returns = computeReturns(level);
     const middle = computeMean(returns);
@@ -214,14 +214,14 @@ export interface RunNotes {
   readonly findings: readonly Finding[];
 }
 
-interface EntrySource {
+interface ComparedEntry {
   readonly entry: RunComparison['entries'][number];
   readonly state: ComparedState;
   readonly dates: Uint8Array;
   readonly metrics: BacktestMetrics;
 }
 
-const ENTRY = createJsonObject<CompareEntry, EntrySource>({
+const ENTRY = createJsonObject<CompareEntry, ComparedEntry>({
   run_id: createValueMember(({ state }) => state.run_id),
   index_version: createValueMember(({ state }) => state.index_version),
   stale: createValueMember(({ state: { stale } }) => stale && { ...stale, reasons: [...stale.reasons] }),
@@ -259,7 +259,7 @@ const COMPARISON = createJsonObject<
     });
     json.raw(']');
   }),
-  correlations: createValueMember(({ entries }) => correlationsOf(entries)),
+  correlations: createValueMember(({ entries }) => computeCorrelations(entries)),
   findings: createWrittenMember((json, { findings, notes }) => json.value([...notes, ...findings])),
   observations: createNumberMember(({ days }) => days.length),
   start: createTextMember(({ days }) => formatDay(days[0]!)),

@@ -6,17 +6,17 @@ import { formatDay, type Day } from '#domain/time/days.js';
 export function toConstituentChange(change: ConstituentChange | null): IndexExplanation['entered'] {
   if (change === null) return null;
   const { date, event, exDay, related, ratio, weight, price, currency, lastBar, orderedOn } = change;
-  const dayOrNull = (day: Day | null): string | null => (day === null ? null : formatDay(day));
+  const toDayOrNull = (day: Day | null): string | null => (day === null ? null : formatDay(day));
   return {
     date: formatDay(date),
     event,
-    ex_date: dayOrNull(exDay),
+    ex_date: toDayOrNull(exDay),
     related,
     ratio,
     weight,
     price,
     currency,
-    last_bar: dayOrNull(lastBar),
-    ordered_on: dayOrNull(orderedOn),
+    last_bar: toDayOrNull(lastBar),
+    ordered_on: toDayOrNull(orderedOn),
   };
 }

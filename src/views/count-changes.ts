@@ -1,11 +1,14 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { KEPT_WIDTH, SHARE_CHANGE_WIDTH } from '#domain/backtest/run-file/share-changes.js';
+import { SHARE_FRACTION_WIDTH, SHARE_CHANGE_WIDTH } from '#domain/backtest/run-file/share-changes.js';
 
 /** Returns the fraction of its weight that a security kept after a change of share counts, by position of the date. */
-export function listKeptWeights(columns: RunColumns): ReadonlyMap<number, number> {
+export function listUnchangedWeights(columns: RunColumns): ReadonlyMap<number, number> {
   const rows = columns.has('keptShares') ? columns.f64('keptShares') : new Float64Array(0);
   return new Map(
-    Array.from({ length: rows.length / KEPT_WIDTH }, (_, i) => [rows[KEPT_WIDTH * i]!, rows[KEPT_WIDTH * i + 1]!]),
+    Array.from({ length: rows.length / SHARE_FRACTION_WIDTH }, (_, i) => [
+      rows[SHARE_FRACTION_WIDTH * i]!,
+      rows[SHARE_FRACTION_WIDTH * i + 1]!,
+    ]),
   );
 }
 

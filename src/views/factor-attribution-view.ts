@@ -11,7 +11,7 @@ import {
 } from '#domain/risk/factors/factor-attribution.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { WithFindings } from './preview.js';
-import { readWindow, limitWindow, type AskedWindow } from './run-window.js';
+import { readWindow, createWindowSpan, type RequestedWindow } from './run-window.js';
 
 /**
  * Returns the attribution of a window of a stored run to factors.
@@ -21,11 +21,11 @@ import { readWindow, limitWindow, type AskedWindow } from './run-window.js';
 export function createFactorAttributionView(
   run: RunColumns,
   market: Required<ReturnWindow>,
-  { start, end, model }: AskedWindow & { readonly model: AttributionModel },
+  { start, end, model }: RequestedWindow & { readonly model: AttributionModel },
 ): WithFindings<FactorAttributionView> {
   const { header } = run;
   const days = run.i32('days');
-  const { from, to } = limitWindow(days, { start, end });
+  const { from, to } = createWindowSpan(days, { start, end });
   const held = readWindow(run, { from, to }, { follow: false });
   const { sm } = market;
   const ends = days.subarray(from + 1, to + 1);

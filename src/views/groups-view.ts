@@ -13,10 +13,10 @@ import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { WithFindings } from './preview.js';
 import { findDifferingReturns } from './differing-returns.js';
-import { readWindow, limitWindow, type AskedWindow } from './run-window.js';
+import { readWindow, createWindowSpan, type RequestedWindow } from './run-window.js';
 
 export interface GroupsInput {
-  readonly window: AskedWindow;
+  readonly window: RequestedWindow;
   /** Reference column that defines the groups. */
   readonly by: string;
   /** Returns the group of a security as known on a day. */
@@ -34,13 +34,13 @@ const CASH = 'CASH';
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES if the benchmark lacks a session of the window
  * @cost reads [n x H] weights, twice with a benchmark
  */
-export function groupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
+export function createGroupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
   const { window: asked, by, benchmark } = input;
   const days = columns.i32('days');
-  const { from, to } = limitWindow(days, asked);
+  const { from, to } = createWindowSpan(days, asked);
   const periods = to - from;
   const ends = days.subarray(from + 1, to + 1);
-  const { groups, cash, ownAt, benchmarkAt } = placeInGroups(columns.header.names, days[to]!, input);
+  const { groups, cash, ownAt, benchmarkAt } = locateInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
   const own = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
@@ -93,7 +93,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): WithFinding
 
 const sumOf = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
 
-interface GroupPlaces {
+interface GroupPositions {
   /** Labels of the groups of both sides in ascending order, followed by the label of cash. */
   readonly groups: readonly string[];
   readonly cash: number;
@@ -102,15 +102,21 @@ interface GroupPlaces {
   readonly benchmarkAt: Int32Array;
 }
 
-function placeInGroups(names: readonly string[], day: Day, { groupOf, benchmark }: GroupsInput): GroupPlaces {
+function locateInGroups(names: readonly string[], day: Day, { groupOf, benchmark }: GroupsInput): GroupPositions {
   const own = names.map((name) => groupOf(name, day));
   const others = benchmark
     ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, day))
     : [];
   const labels = [...new Set([...own, ...others])].toSorted(compareText);
   const groups = labels.includes(CASH) ? labels : [...labels, CASH];
-  const placesOf = (of: readonly string[]): Int32Array => Int32Array.from(of, (group) => groups.indexOf(group));
-  return { groups, cash: groups.indexOf(CASH), ownAt: placesOf(own), benchmarkAt: placesOf(others) };
+  const findGroupPositions = (of: readonly string[]): Int32Array =>
+    Int32Array.from(of, (group) => groups.indexOf(group));
+  return {
+    groups,
+    cash: groups.indexOf(CASH),
+    ownAt: findGroupPositions(own),
+    benchmarkAt: findGroupPositions(others),
+  };
 }
 
 /** Returns the rows of the groups with holdings or contributions on either side. */
@@ -203,7 +209,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const before = new Map(events.map((event) => [event.at, event.before]));
   const parts = new Float64Array(H);
   const drift = readDrift(book);
-  const earnings = earningsOf(book);
+  const earnings = createEarnings(book);
   return (period) => {
     const at = first + period + 1;
     const held = weights.subarray((at - 1) * H, at * H);
@@ -217,7 +223,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
 }
 
 /** Returns a reader of the dividends and close adjustments of a book. */
-function earningsOf(book: Book): { addTo(parts: Float64Array, at: number): void } {
+function createEarnings(book: Book): { addTo(parts: Float64Array, at: number): void } {
   const transfers = listTransfers(book);
   if (transfers === undefined) return { addTo: () => {} };
   const { at: dated, slot, dividends, moved } = transfers;

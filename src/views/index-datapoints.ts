@@ -7,7 +7,7 @@ import { createIndexCrossSections } from '#domain/rules/decide.js';
  * Returns the datapoints of a market with the settings of an index, or of securities outside of an index if `terms` is
  * null.
  */
-export function datapointsOf(
+export function createDatapoints(
   market: SessionMarket,
   terms: { readonly treatment: TreatmentSpec; readonly currency: string } | null,
 ): CrossSections {

@@ -78,7 +78,7 @@ interface Window {
 }
 
 /** Memory of the last writer, which the next writer of the thread reuses. */
-let spare: Window | undefined;
+let spareWindow: Window | undefined;
 
 function createWindow(): Window {
   const text = createNumberText();
@@ -120,15 +120,15 @@ export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
     ...writer,
     bytes() {
       end();
-      return length * FULL_ENOUGH >= buffer.length ? buffer.subarray(0, length) : buffer.slice(0, length);
+      return length * FILL_RATIO_MIN >= buffer.length ? buffer.subarray(0, length) : buffer.slice(0, length);
     },
   };
 }
 
 export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
-  const window = spare ?? createWindow();
+  const window = spareWindow ?? createWindow();
   const { text, members } = window;
-  spare = undefined;
+  spareWindow = undefined;
   const encoder = new TextEncoder();
   text.begin((part) => sink.append(part));
 
@@ -165,7 +165,7 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
     end() {
       text.flush();
       members.release();
-      spare = window;
+      spareWindow = window;
     },
   };
 }
@@ -173,7 +173,7 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
 /** Factor by which a full buffer grows. */
 const GROWTH = 1.5;
 /** Maximum ratio of buffer size to contents at which the buffer is returned without a copy. */
-const FULL_ENOUGH = 1.5;
+const FILL_RATIO_MIN = 1.5;
 
 /**
  * Refuses numbers that are not finite. This separate pass is faster than JSON.stringify with a replacer function.

@@ -29,7 +29,7 @@ export interface IndexLevels {
  * Returns the levels of the index of a run.
  * @throws Refusal VARIANT_NOT_AVAILABLE if the prices of the run do not support the return variant
  */
-export function indexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
+export function createIndexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
   const days = columns.i32('indexDays');
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = Math.max(from, end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1);
@@ -47,7 +47,7 @@ export function indexLevels(columns: RunColumns, { variant, start, end }: Levels
 
 /** Returns the index levels, rounded to the decimals in the definition. */
 export function roundLevels(columns: RunColumns, query: LevelsQuery): IndexLevels {
-  const { days, levels, ...others } = indexLevels(columns, query);
+  const { days, levels, ...others } = createIndexLevels(columns, query);
   return { ...others, days, levels: roundValues(columns, { of: 'level', days }, levels) };
 }
 

@@ -69,7 +69,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
     return true;
   }
 
-  function writeOne(key: string, value: number): boolean {
+  function writeMember(key: string, value: number): boolean {
     if (!text.ascii(key)) text.bytes(ENCODER.encode(key));
     return text.number(value);
   }
@@ -77,7 +77,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
   return {
     write(keys, places, values) {
       if (places.length === 0) return true;
-      if (!writeOne(keys[places[0]!]!.slice(1), values[0]!)) return false;
+      if (!writeMember(keys[places[0]!]!.slice(1), values[0]!)) return false;
       for (let from = 1; from < places.length; from += CHUNK_ROWS) {
         const to = Math.min(places.length, from + CHUNK_ROWS);
         if (keys !== known || drops !== table.drops) begin(keys);
@@ -85,7 +85,7 @@ export function createNumberMembers(text: NumberText): NumberMembers {
         if (fillKeys(places, from, to) || (begin(keys), fillKeys(places, from, to))) {
           if (!fillValues(values, from, to) || !table.write(KINDS, marks, to - from)) return false;
         } else {
-          for (let k = from; k < to; k++) if (!writeOne(keys[places[k]!]!, values[k]!)) return false;
+          for (let k = from; k < to; k++) if (!writeMember(keys[places[k]!]!, values[k]!)) return false;
         }
       }
       return true;

@@ -13,7 +13,7 @@ import type { RowSide } from '#domain/optimisation/report.js';
 import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
 import { findCompositionDate } from '#domain/schedule/date-in-force.js';
-import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { listSettingsRead, type RiskMeasureModel } from '#domain/risk/measuring-model.js';
 
 /** A response with domain findings, which the API returns unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -23,7 +23,7 @@ export interface RunIdentity {
   readonly indexId: string;
   readonly constraintSetId: string;
   /** Stored risk model that measured the risk; null if the run estimated a model. */
-  readonly measuredBy: MeasuringModel | null;
+  readonly measuredBy: RiskMeasureModel | null;
   readonly asked: RiskModelChoice | null | undefined;
 }
 
@@ -40,7 +40,7 @@ export function toOptimisationResult(
     start: formatDay(run.start),
     end: formatDay(run.end),
     rebalance_date: formatDay(run.rebalanceDate),
-    risk_model: riskModelOf(run, risk),
+    risk_model: describeRiskModel(run, risk),
     converged: run.isConverged,
     heuristic: solution.isHeuristic,
     holdings: solution.weights.reduce((count, weight) => count + (weight > 0 ? 1 : 0), 0),
@@ -68,8 +68,8 @@ export function toOptimisationResult(
     solver_message: describeSolution(run),
     weights: run.rows.map((row) => ({ ...row })),
     binding: sides.filter(({ isBinding }) => isBinding).map(toBinding),
-    ...explanationOf(run),
-    frontier: frontierOf(run),
+    ...createExplanation(run),
+    frontier: describeFrontier(run),
     findings: run.findings,
   };
 }
@@ -83,7 +83,7 @@ export function toStudyFigures(result: Served<OptimisationRunResult>): StudyFigu
 }
 
 /** Returns the risk model with which the risk of a run was measured. */
-function riskModelOf(
+function describeRiskModel(
   { observed }: OptimisationRun,
   { measuredBy, asked }: Pick<RunIdentity, 'measuredBy' | 'asked'>,
 ): OptimisationRunResult['risk_model'] {
@@ -107,7 +107,11 @@ function riskModelOf(
  * Returns the values of held securities by identifier. The object has no prototype, because V8 then uses a hash table
  * at once, which is filled ten times as fast.
  */
-function listHeldValues(names: readonly string[], values: Float64Array, weights: Float64Array): Record<string, number> {
+function listHoldingValues(
+  names: readonly string[],
+  values: Float64Array,
+  weights: Float64Array,
+): Record<string, number> {
   const held = Object.create(null) as Record<string, number>;
   for (let i = 0; i < names.length; i++) if (weights[i] !== 0) held[names[i]!] = values[i]!;
   return held;
@@ -117,7 +121,7 @@ function listHeldValues(names: readonly string[], values: Float64Array, weights:
  * Converts the frontier to its form in the API: each point with its holdings, and the risk and return of the run and of
  * its index.
  */
-function frontierOf({
+function describeFrontier({
   frontier,
   ownFrontier,
   resampled,
@@ -126,7 +130,7 @@ function frontierOf({
 }: OptimisationRun): OptimisationRunResult['frontier'] {
   if (frontier === null) return null;
   const groupByName = (values: Float64Array, weights: Float64Array) =>
-    listHeldValues(problem.identifiers, values, weights);
+    listHoldingValues(problem.identifiers, values, weights);
   const nameWeights = ({ weights, ...point }: FrontierPortfolio) => ({
     ...point,
     weights: groupByName(weights, weights),
@@ -151,7 +155,7 @@ function frontierOf({
 }
 
 /** Converts the effects of the constraint rows on the objective to their form in the API. */
-function explanationOf({
+function createExplanation({
   sensitivities,
   rowCosts,
   nextNames,

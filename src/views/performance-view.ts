@@ -13,13 +13,13 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { indexLevels } from './levels-view.js';
-import { limitWindow, type AskedWindow } from './run-window.js';
+import { createIndexLevels } from './levels-view.js';
+import { createWindowSpan, type RequestedWindow } from './run-window.js';
 
 /** Maximum number of listed drawdowns, deepest first. */
 const DRAWDOWNS_MAX = 10;
 
-export interface PerformanceAsked extends AskedWindow {
+export interface PerformanceQuery extends RequestedWindow {
   readonly of: PerformanceView['of'];
   /** Return variant of the index; null for the variant of its definition. */
   readonly variant: ReturnVariant | null;
@@ -33,11 +33,11 @@ export interface PerformanceAsked extends AskedWindow {
  */
 export function createPerformanceView(
   columns: RunColumns,
-  { of, variant, ...window }: PerformanceAsked,
+  { of, variant, ...window }: PerformanceQuery,
 ): PerformanceView {
   const { header } = columns;
   const all = columns.i32('days');
-  const { from, to } = limitWindow(all, window);
+  const { from, to } = createWindowSpan(all, window);
   const days = all.subarray(from, to + 1);
   const dates = Array.from(days, formatDay);
   const isIndex = of === 'index';
@@ -45,7 +45,11 @@ export function createPerformanceView(
   const measured = isIndex ? readIndexOn(columns, days, variant) : columns.f64('level', from, to + 1);
   const level = rebase(measured, 100);
   const index = rebase(readIndexOn(columns, days), 100);
-  const series = (name: string, values: Float64Array): SeriesPayload => ({ index: dates, data: [...values], name });
+  const createSeries = (name: string, values: Float64Array): SeriesPayload => ({
+    index: dates,
+    data: [...values],
+    name,
+  });
   return {
     index_id: header.run_id,
     of,
@@ -55,12 +59,12 @@ export function createPerformanceView(
     start: dates[0]!,
     end: dates.at(-1)!,
     observations: dates.length,
-    level: series('level', level),
-    index_level: series('index_level', index),
+    level: createSeries('level', level),
+    index_level: createSeries('index_level', index),
     benchmark: header.benchmark?.id ?? null,
     benchmark_variant: header.benchmark?.variant ?? null,
     benchmark_level: readBenchmarkWithin(columns, days),
-    drawdown: series('drawdown', computeDrawdown(level)),
+    drawdown: createSeries('drawdown', computeDrawdown(level)),
     metrics: computeBacktestMetrics(level, isIndex ? null : index, periods),
     statistics: computeReturnStatistics(level, periods),
     benchmark_statistics: computeBenchmarkFigures(columns, { days, level: measured }),
@@ -102,7 +106,9 @@ export function createMetricsView(columns: RunColumns): RunMetrics {
 export function readIndexOn(columns: RunColumns, days: Int32Array, variant: ReturnVariant | null = null): Float64Array {
   const own = columns.i32('indexDays');
   const level =
-    variant === null ? columns.f64('indexLevel') : indexLevels(columns, { variant, start: null, end: null }).levels;
+    variant === null
+      ? columns.f64('indexLevel')
+      : createIndexLevels(columns, { variant, start: null, end: null }).levels;
   return Float64Array.from(days, (day) => level[findLastAtMost(own, day)]!);
 }
 

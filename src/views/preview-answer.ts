@@ -44,7 +44,7 @@ export function answerPreview(question: PreviewQuestion) {
   const day = parseValidDay(asked ?? documents[indexId]!.base_date); // `documents` contains the index itself
   const composer = composerUntil(day);
   const document = composer.document(indexId);
-  const answer = answerOf(question, composer, day);
+  const answer = createPreviewResponse(question, composer, day);
   const late = asked === null ? [] : checkAsOf(asked, market.dates);
   const assumptions = reportAssumptions({
     document,
@@ -60,7 +60,7 @@ export function answerPreview(question: PreviewQuestion) {
   return { ...answer, findings: sortFindings([...late, ...assumptions, ...foreseen, ...answer.findings]) };
 }
 
-function answerOf(
+function createPreviewResponse(
   { documents, indexId, asOf: asked, engine, composerUntil }: PreviewQuestion,
   composer: Composer,
   day: Day,

@@ -143,7 +143,7 @@ function findIncludedRows({ sm, decision }: ResolvedPreview): Asset[] {
  * weight come last.
  */
 function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
-  const row = (column: number, by: string | null, at: number): Asset => ({
+  const createRow = (column: number, by: string | null, at: number): Asset => ({
     identifier: sm.identifiers[column]!,
     included: false,
     weight: null,
@@ -155,11 +155,11 @@ function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   });
   const unweighted =
     decision.kind === 'decided'
-      ? Array.from(decision.unweighted, (column) => row(column, null, decision.waterfall.length))
+      ? Array.from(decision.unweighted, (column) => createRow(column, null, decision.waterfall.length))
       : [];
   return [
     ...decision.waterfall.flatMap(({ position, ruleId, excluded }) =>
-      Array.from(excluded, (column) => row(column, ruleId, position)),
+      Array.from(excluded, (column) => createRow(column, ruleId, position)),
     ),
     ...unweighted,
   ];

@@ -19,17 +19,17 @@ export function createWeightsReader(columns: RunColumns): (r: number) => Weights
   const { header } = columns;
   const H = header.names.length;
   const eventAt = columns.i32('eventAt');
-  const rowAt = (block: 'targets' | 'before' | 'weights', row: number) => columns.f64(block, row * H, (row + 1) * H);
+  const getRowAt = (block: 'targets' | 'before' | 'weights', row: number) => columns.f64(block, row * H, (row + 1) * H);
   return (r) => {
     const { at } = header.rebalances[r]!;
-    const target = rowAt('targets', r);
+    const target = getRowAt('targets', r);
     const event = findLastAtMost(eventAt, at);
     const isEvent = event >= 0 && eventAt[event] === at;
     return {
       target,
       capped: columns.u8('capped', r * H, (r + 1) * H),
-      before: at < 0 ? null : isEvent ? rowAt('before', event) : rowAt('weights', at),
-      after: at < 0 ? target : rowAt('weights', at),
+      before: at < 0 ? null : isEvent ? getRowAt('before', event) : getRowAt('weights', at),
+      after: at < 0 ? target : getRowAt('weights', at),
     };
   };
 }

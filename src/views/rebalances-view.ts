@@ -20,7 +20,7 @@ export function listRebalances(columns: RunColumns): RebalanceList {
   const around = createWeightsReader(columns);
   return {
     index_id: columns.header.run_id,
-    rebalances: columns.header.rebalances.map((_, r) => rowOf(columns, { r, around: around(r) }, decisions)),
+    rebalances: columns.header.rebalances.map((_, r) => createRow(columns, { r, around: around(r) }, decisions)),
   };
 }
 
@@ -38,14 +38,14 @@ export function createRebalanceView(columns: RunColumns, asked: string): Rebalan
     throw new Refusal('NO_DATA_AT_DATE', `${asked} is before the first rebalance, ${header.rebalances[0]!.date}.`);
   const decisions = readDecisions(columns);
   const around = { r, around: createWeightsReader(columns)(r) };
-  const row = rowOf(columns, around, decisions);
+  const row = createRow(columns, around, decisions);
   return {
     index_id: header.run_id,
     requested_date: asked,
     ...row,
     previous: header.rebalances[r - 1]?.date ?? null,
     next: header.rebalances[r + 1]?.date ?? null,
-    names: namesOf(columns, around, decisions),
+    names: listSecurities(columns, around, decisions),
     unfilled: (decisions?.unfilled ?? [])
       .filter(({ day }) => formatDay(day) === row.traded_on)
       .map(({ day, identifier, side, target, held, notional, reason, filledDay }) => ({
@@ -62,14 +62,14 @@ export function createRebalanceView(columns: RunColumns, asked: string): Rebalan
 }
 
 /** A rebalance by its position, with the weights before and after it. */
-interface PlacedRebalance {
+interface LocatedRebalance {
   readonly r: number;
   readonly around: WeightsAround;
 }
 
-function rowOf(
+function createRow(
   columns: RunColumns,
-  { r, around }: PlacedRebalance,
+  { r, around }: LocatedRebalance,
   decisions: RecordedDecisions | undefined,
 ): RebalanceRow {
   const stored = columns.header.rebalances[r]!;
@@ -84,7 +84,7 @@ function rowOf(
     review: isReviewed(cause) ? (snapshot?.reviews?.join(', ') ?? null) : null,
     phase: snapshot?.phase ?? null,
     schedule_dates: [date, ...Array.from(snapshot?.also ?? [], formatDay)],
-    stale_fills: fillsOf(snapshot, decisions?.identifiers ?? []),
+    stale_fills: listFills(snapshot, decisions?.identifiers ?? []),
     decision_date: decided === undefined ? null : formatDay(decided),
     traded_on: at < 0 ? null : formatDay(columns.i32('days', at, at + 1)[0]!),
     constituents,
@@ -99,7 +99,7 @@ function rowOf(
   };
 }
 
-function fillsOf(
+function listFills(
   snapshot: ReturnType<RecordedDecisions['snapshot']>,
   identifiers: readonly string[],
 ): RebalanceRow['stale_fills'] {
@@ -111,9 +111,9 @@ function fillsOf(
   }));
 }
 
-function namesOf(
+function listSecurities(
   columns: RunColumns,
-  { r, around: { target, capped, before, after } }: PlacedRebalance,
+  { r, around: { target, capped, before, after } }: LocatedRebalance,
   decisions: RecordedDecisions | undefined,
 ): RebalanceView['names'] {
   const { names, rebalances } = columns.header;

@@ -19,7 +19,7 @@ import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import { createFactorModelPayload } from './factor-model-view.js';
-import { datapointsOf } from './index-datapoints.js';
+import { createDatapoints } from './index-datapoints.js';
 
 /** Securities of an estimate, which also determine the sessions and currency of the returns. */
 export type EstimateUniverse =
@@ -41,7 +41,7 @@ export interface EstimateInput {
   readonly request: RiskModelRequest;
 }
 
-type OnStage = (stage: EstimateStage, covariance: Float64Array) => void;
+type EstimateProgress = (stage: EstimateStage, covariance: Float64Array) => void;
 
 /**
  * Reads the returns of an estimate. The estimate itself is computed within the scope of an engine.
@@ -55,7 +55,7 @@ export function prepareEstimate(input: EstimateInput) {
     /** Number of securities that can be estimated. */
     securities: returns.coverage.columns.length,
     /** Estimates the model with its full covariance matrix. */
-    whole: (engine: Engine, onStage: OnStage = () => {}) => {
+    whole: (engine: Engine, onStage: EstimateProgress = () => {}) => {
       const { covariance, ...estimate } = estimateOverRange(request, market, () =>
         estimateFrom(engine, returns, request, onStage),
       );
@@ -108,7 +108,7 @@ function describeEstimate(
 function readReturns({ market, calendars, universe, request }: EstimateInput): ReturnSource {
   const from = request.start === null ? null : parseValidDay(request.start);
   const to = request.end === null ? null : parseValidDay(request.end);
-  const terms = termsOf(universe, request.returns);
+  const terms = createTerms(universe, request.returns);
   if (universe.kind === 'names' && !isFactorEstimator(request.estimator)) {
     const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
     const columns = selectKnownColumns(universe.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
@@ -116,13 +116,18 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   }
   const sm =
     universe.kind === 'names'
-      ? createOwnDays(market, calendars, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
+      ? createSecurityDays(market, calendars, {
+          identifiers: universe.identifiers,
+          estimator: request.estimator,
+          from,
+          to,
+        })
       : openMarketOn({ market, calendars, code: universe.calendar });
   const asked = selectKnownColumns(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
   const window = {
     sm,
     growth: computeGrowth(sm, terms),
-    datapoints: datapointsOf(sm, universe.kind === 'names' ? null : universe),
+    datapoints: createDatapoints(sm, universe.kind === 'names' ? null : universe),
     from: from === null ? 0 : findFirstAtLeast(sm.sessions, from),
     to: to === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, to),
   };
@@ -147,7 +152,7 @@ const READS: Partial<Record<Estimator, 'reference' | 'datapoints'>> = {
   styles: 'datapoints',
 };
 
-interface OwnDays {
+interface SecurityDays {
   readonly identifiers: readonly string[];
   readonly estimator: Estimator;
   readonly from: Day | null;
@@ -155,10 +160,10 @@ interface OwnDays {
 }
 
 /** Returns the market of given securities on the days of the window on which at least one of them has a bar. */
-export function createOwnDays(
+export function createSecurityDays(
   market: MarketData,
   calendars: Calendars,
-  { identifiers, estimator, from, to }: OwnDays,
+  { identifiers, estimator, from, to }: SecurityDays,
 ): SessionMarket {
   const wanted = new Set(identifiers);
   const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
@@ -166,7 +171,7 @@ export function createOwnDays(
   return alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
 }
 
-function termsOf(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {
+function createTerms(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {
   return universe.kind === 'run'
     ? createGrowthTerms(universe.treatment, universe.currency, variant)
     : createPlainTerms(variant);

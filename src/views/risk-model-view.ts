@@ -69,9 +69,9 @@ export function writeExportedModel({ date, names, matrix, factors }: ExportedMod
   } else {
     const { factors: own, exposures, covariance, specific } = factors;
     const K = own.length;
-    const rowOf = (of: Float64Array) => (i: number) => of.subarray(i * K, (i + 1) * K);
-    writeFrame(json, { name: 'exposures', index: names, columns: own }, rowOf(exposures));
-    writeFrame(json, { name: 'factor_covariance', index: own, columns: own }, rowOf(covariance));
+    const createRowReader = (of: Float64Array) => (i: number) => of.subarray(i * K, (i + 1) * K);
+    writeFrame(json, { name: 'exposures', index: names, columns: own }, createRowReader(exposures));
+    writeFrame(json, { name: 'factor_covariance', index: own, columns: own }, createRowReader(covariance));
     json.raw(`,"specific_variances":${toCanonicalJson(groupByName(names, specific))}`);
   }
   json.raw('}');

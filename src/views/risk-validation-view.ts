@@ -85,8 +85,8 @@ function createPortfolioView({ family, number, ...one }: PortfolioValidation): P
 function createFamilyViews(family: PortfolioFamily, all: readonly PortfolioView[]): RiskValidationView['families'] {
   const portfolios = all.filter((one) => one.family === family);
   if (portfolios.length === 0) return [];
-  const meanOf = (of: (one: PortfolioView) => number): number => computeMean(Float64Array.from(portfolios, of));
-  const meanOfKnown = (of: (one: PortfolioView) => number | null): number | null => {
+  const computeAverage = (of: (one: PortfolioView) => number): number => computeMean(Float64Array.from(portfolios, of));
+  const computeKnownMean = (of: (one: PortfolioView) => number | null): number | null => {
     const known = portfolios.flatMap((one) => of(one) ?? []);
     return known.length < portfolios.length ? null : computeMean(Float64Array.from(known));
   };
@@ -94,11 +94,11 @@ function createFamilyViews(family: PortfolioFamily, all: readonly PortfolioView[
     {
       family,
       portfolios: portfolios.length,
-      share_in_band: meanOf(({ in_band: isIn }) => (isIn ? 1 : 0)),
-      bias: meanOf(({ bias }) => bias),
-      q_statistic: meanOfKnown((one) => one.q_statistic),
-      qlike: meanOf(({ qlike }) => qlike),
-      mean_rolling_deviation: meanOfKnown((one) => one.mean_rolling_deviation),
+      share_in_band: computeAverage(({ in_band: isIn }) => (isIn ? 1 : 0)),
+      bias: computeAverage(({ bias }) => bias),
+      q_statistic: computeKnownMean((one) => one.q_statistic),
+      qlike: computeAverage(({ qlike }) => qlike),
+      mean_rolling_deviation: computeKnownMean((one) => one.mean_rolling_deviation),
     },
   ];
 }

@@ -30,7 +30,7 @@ const listColumnsAgainst = (against: RiskReference) =>
  * Returns the position of the first shown value. With exponential weights, the first values are based on too few
  * returns.
  */
-function findFirstShown(memory: RiskMemory): number {
+function findFirstDate(memory: RiskMemory): number {
   return 'window' in memory ? 0 : LIMITS.MIN_NAME_OBSERVATIONS;
 }
 
@@ -41,7 +41,7 @@ const ROLLING_RISK = createJsonObject<WithoutRunState<RollingRiskView>, RollingR
   against: createTextMember(({ against }) => against),
   benchmark_id: createValueMember(({ benchmarkId }) => benchmarkId),
   risk: createWrittenMember((json, { memory, against, days, risk }) => {
-    const hidden = Math.max(0, findFirstShown(memory) - risk.from);
+    const hidden = Math.max(0, findFirstDate(memory) - risk.from);
     writeDatedTable(json, {
       days: days.subarray(risk.from + hidden),
       columns: listColumnsAgainst(against).map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),

@@ -25,7 +25,7 @@ export function runEffects(columns: RunColumns): RunEffect[] {
   const whole = readShortCash(columns);
   const paid = listDistributions(columns);
   const stored = readStoredEffects(columns).map(({ name, at, effect }): RunEffect => {
-    const key = keyOf(columns, { name, at });
+    const key = computeKey(columns, { name, at });
     const { special, income, onShort } = paid.get(key) ?? NOTHING_PAID;
     const cash = whole.get(key)?.cash;
     whole.delete(key);
@@ -75,7 +75,7 @@ function listDistributions(columns: RunColumns): Map<number, Distribution> {
   for (let row = 0; row < rows.length; row += DISTRIBUTION_WIDTH) {
     const [name, at, special, income, onShort] = rows.subarray(row, row + DISTRIBUTION_WIDTH);
     const result = { name: name!, at: at!, special: special!, income: income!, onShort: onShort! };
-    paid.set(keyOf(columns, result), result);
+    paid.set(computeKey(columns, result), result);
   }
   return paid;
 }
@@ -90,11 +90,11 @@ function readShortCash(columns: RunColumns): Map<number, ShortCash> {
   const rows = columns.f64('shortCash');
   for (let row = 0; row < rows.length; row += SHORT_CASH_WIDTH) {
     const result = { name: rows[row]!, at: rows[row + 1]!, cash: rows[row + 2]! };
-    paid.set(keyOf(columns, result), result);
+    paid.set(computeKey(columns, result), result);
   }
   return paid;
 }
 
-function keyOf({ header }: RunColumns, { name, at }: Pick<RunEffect, 'name' | 'at'>): number {
+function computeKey({ header }: RunColumns, { name, at }: Pick<RunEffect, 'name' | 'at'>): number {
   return at * header.names.length + name;
 }

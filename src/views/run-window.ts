@@ -1,5 +1,5 @@
 import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
-import { listKeptWeights } from './count-changes.js';
+import { listUnchangedWeights } from './count-changes.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -7,13 +7,13 @@ import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { openPanelRows, type PanelRows } from './panel-rows.js';
 
 /** Requested window as dates YYYY-MM-DD; null if an end was not given. */
-export interface AskedWindow {
+export interface RequestedWindow {
   readonly start: string | null;
   readonly end: string | null;
 }
 
 /** Formats a window with its requested ends. */
-export function formatWindow({ start, end }: AskedWindow): string {
+export function formatWindow({ start, end }: RequestedWindow): string {
   const parts = [start === null ? '' : ` from ${start}`, end === null ? '' : ` to ${end}`];
   return parts.join('');
 }
@@ -28,7 +28,7 @@ export interface WindowSpan {
  * Restricts a window to the available dates.
  * @throws Refusal RANGE_TOO_SHORT if the window contains no complete period
  */
-export function limitWindow(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
+export function createWindowSpan(days: Int32Array, { start, end }: RequestedWindow): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to - from >= 1) return { from, to };
@@ -44,7 +44,7 @@ export function limitWindow(days: Int32Array, { start, end }: AskedWindow): Wind
  * Returns the dates of a run within a window.
  * @throws Refusal NO_DATA_IN_RANGE if there are none
  */
-export function findDatesWithin(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
+export function findDatesWithin(days: Int32Array, { start, end }: RequestedWindow): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to >= from) return { from, to };
@@ -109,7 +109,7 @@ export function readWindow(
   const came = new Uint8Array(H);
   const parts = new Float64Array(H);
   const transfers = createTransferReader(columns, from);
-  const keptOn = listKeptWeights(columns);
+  const keptOn = listUnchangedWeights(columns);
   let event = firstEvent;
   return {
     growth,
@@ -127,8 +127,8 @@ export function readWindow(
       else computeContributions(parts, drift);
       transfers.addTo(parts, at, follow ? { growth, ...drift } : null);
       if (hasEvent && eventCosts) subtract(parts, eventCosts.at(event));
-      if (hasEvent) markHeld(came, drifted);
-      if (at === to) markHeld(came, after);
+      if (hasEvent) markHoldings(came, drifted);
+      if (at === to) markHoldings(came, after);
       return parts;
     },
     partsOf: (period) => own.subarray((period + 1) * width, (period + 2) * width),
@@ -174,10 +174,10 @@ interface Transfers {
    * Adds the earnings of securities other than price changes in the period that ends at a date. Adds them to the growth
    * of the securities as well if it is given.
    */
-  addTo(parts: Float64Array, at: number, growth: GrownNames | null): void;
+  addTo(parts: Float64Array, at: number, growth: GrownSecurities | null): void;
 }
 
-interface GrownNames extends DriftedWeights {
+interface GrownSecurities extends DriftedWeights {
   readonly growth: Float64Array;
 }
 
@@ -200,7 +200,7 @@ function createTransferReader(columns: RunColumns, first: number): Transfers {
 
 /** Corrects the growth of a security for a dividend and for an adjusted weight at the start of the period. */
 function correctGrowth(
-  { growth, held, drifted, factor, kept }: GrownNames,
+  { growth, held, drifted, factor, kept }: GrownSecurities,
   name: number,
   { dividends, moved }: { readonly dividends: number; readonly moved: number },
 ): void {
@@ -211,6 +211,6 @@ function correctGrowth(
 }
 
 /** Marks the securities with a weight. */
-function markHeld(came: Uint8Array, weights: Float64Array): void {
+function markHoldings(came: Uint8Array, weights: Float64Array): void {
   for (let i = 0; i < weights.length; i++) if (weights[i] !== 0) came[i] = 1;
 }

@@ -115,7 +115,7 @@ export function writeSnapshots(
   identifiers: readonly string[],
   rebalances: readonly Snapshot[],
 ): void {
-  const keys = keysOf(identifiers);
+  const keys = listKeys(identifiers);
   json.raw('[');
   rebalances.forEach((snapshot, i) => {
     if (i > 0) json.raw(',');
@@ -124,12 +124,12 @@ export function writeSnapshots(
   json.raw(']');
 }
 
-const keysCached = new WeakMap<readonly string[], readonly string[]>();
+const keysCache = new WeakMap<readonly string[], readonly string[]>();
 
 /** Encodes identifiers as JSON keys, each with a leading comma and a trailing colon. */
-function keysOf(identifiers: readonly string[]): readonly string[] {
-  let keys = keysCached.get(identifiers);
-  if (!keys) keysCached.set(identifiers, (keys = identifiers.map((identifier) => `,${JSON.stringify(identifier)}:`)));
+function listKeys(identifiers: readonly string[]): readonly string[] {
+  let keys = keysCache.get(identifiers);
+  if (!keys) keysCache.set(identifiers, (keys = identifiers.map((identifier) => `,${JSON.stringify(identifier)}:`)));
   return keys;
 }
 
@@ -152,13 +152,13 @@ function writeMap(json: JsonWriter, { keys }: SnapshotSource, columns: Int32Arra
 /** Writes factors by identifier, with null for a security without a share count; null if no security has a factor. */
 function writeFactors(json: JsonWriter, source: SnapshotSource): void {
   const { columns, factors } = source.snapshot;
-  const isKnown = (factor: number): boolean => factor !== 0;
-  if (factors === null || factors.every(isKnown)) writeMap(json, source, columns, factors);
-  else if (!factors.some(isKnown)) json.raw('null');
+  const isKnownPrice = (factor: number): boolean => factor !== 0;
+  if (factors === null || factors.every(isKnownPrice)) writeMap(json, source, columns, factors);
+  else if (!factors.some(isKnownPrice)) json.raw('null');
   else {
     const entries = Array.from(factors, (factor, k) => [
       source.identifiers[columns[k]!]!,
-      isKnown(factor) ? factor : null,
+      isKnownPrice(factor) ? factor : null,
     ]);
     json.value(Object.fromEntries(entries));
   }

@@ -14,7 +14,7 @@ const TRACE_STEP = 4;
  * Returns the figures of a stored run for a row of a list.
  * @cost reads the levels
  */
-export function summaryView(columns: RunColumns): RunFigures {
+export function createSummaryView(columns: RunColumns): RunFigures {
   const { header } = columns;
   const days = columns.i32('days');
   const level = columns.f64('level');
@@ -24,14 +24,14 @@ export function summaryView(columns: RunColumns): RunFigures {
     end: formatDay(days.at(-1)!),
     level: isIndex ? roundOnDay(columns, 'level', days.at(-1)!)(columns.f64('indexLevel').at(-1)!) : level.at(-1)!,
     return_variant: header.variant,
-    ...movesOf(days, level),
-    index: isIndex ? movesOf(days, readIndexOn(columns, days)) : null,
+    ...computeMoves(days, level),
+    index: isIndex ? computeMoves(days, readIndexOn(columns, days)) : null,
     last_rebalance: formatDay(findStoredDate(header.rebalances.at(-1)!, days, days.at(-1)!)),
   };
 }
 
 /** Returns the return and risk figures of a level. */
-function movesOf(days: Int32Array, level: Float64Array): NonNullable<RunFigures['index']> {
+function computeMoves(days: Int32Array, level: Float64Array): NonNullable<RunFigures['index']> {
   const year = estimatePeriodsPerYear(days);
   const returns = computeReturns(level);
   return {

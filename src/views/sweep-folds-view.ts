@@ -31,7 +31,7 @@ export function createFoldsView({
       out_of_sample: outside,
       rank,
     })),
-    chosen: chosenOf(choices),
+    chosen: listChosen(choices),
     in_sample: copyDistribution(inSample),
     out_of_sample: copyDistribution(outOfSample),
     paths: paths.map((path) => ({ ...path })),
@@ -47,7 +47,7 @@ export function createFoldsView({
 }
 
 /** Returns the selected variants, sorted by descending number of selections and then by position. */
-function chosenOf(choices: ChoiceByFolds['choices']): { variant: number; splits: number }[] {
+function listChosen(choices: ChoiceByFolds['choices']): { variant: number; splits: number }[] {
   const counts = new Map<number, number>();
   for (const { trial } of choices) counts.set(trial, (counts.get(trial) ?? 0) + 1);
   return [...counts]

@@ -33,7 +33,7 @@ export interface HeldWeights {
  * Reads the holdings on a date of a stored run.
  * @throws Refusal NO_DATA_AT_DATE before the first date of the run
  */
-export function readHeldWeights(columns: RunColumns, asOf: string | null): HeldWeights {
+export function readPositiveWeights(columns: RunColumns, asOf: string | null): HeldWeights {
   const { header } = columns;
   const days = columns.i32('days');
   const at = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));

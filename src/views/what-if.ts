@@ -5,7 +5,7 @@ import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { RulePreview } from '#domain/rules/preview.js';
-import type { WeightDifference, Difference } from '#domain/rules/whatif.js';
+import type { WeightDifference, WeightChange } from '#domain/rules/whatif.js';
 import { computeDecidedLimits, type WithFindings } from './preview.js';
 
 export interface ComparedPreview {
@@ -21,7 +21,7 @@ export interface ComparedPreviews {
   readonly asOf: string;
   readonly before: ComparedPreview;
   readonly after: ComparedPreview;
-  readonly difference: Difference;
+  readonly difference: WeightChange;
   readonly findings: readonly Finding[];
 }
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createClock } from '../../bench/measure.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { DECLARED, findUnknownVariable, variablesOf } from '../../bench/variables.js';
+import { DECLARED, findUnknownVariable, listVariables } from '../../bench/variables.js';
 
 const sources = readdirSync('bench', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
 const page = readFileSync('docs/performance.md', 'utf8');
@@ -33,7 +33,7 @@ test('no bench reads an undeclared variable', () => {
   expect(read.filter((name) => !own.has(name))).toEqual([]);
 });
 
-test('a misspelt variable of a bench is reported with the nearest known one; variables of others are ignored', () => {
+test('a misspelt variable of a bench is reported with the nearest known one; variables of other programs are ignored', () => {
   expect(findUnknownVariable({ START_TURNZ: '3' })).toBe(
     'no benchmark reads the variable START_TURNZ; known are START_TURNS, START_IDLE_MS. Did you mean START_TURNS?',
   );
@@ -61,16 +61,16 @@ test('the help lists the benches with their variables', () => {
   const help = execFileSync(process.execPath, ['dist/bench/main.js', '--help'], { encoding: 'utf8' });
   expect(help).toContain('\nworkers/sweep  SWEEP_VARIANTS=1000\n');
   expect(help).toContain('\npeers: http/peers, kernels/optimisation/peers\n');
-  expect(variablesOf('http/requests.bench.js')).toEqual([]);
+  expect(listVariables('http/requests.bench.js')).toEqual([]);
 });
 
-test('the middle of an even number is the mean of two', () => {
+test('the median of an even number of values is the mean of the two in the middle', () => {
   expect(computeMedian([4, 1, 3, 2])).toBe(2.5);
   expect(computeMedian([9, 1, 5])).toBe(5);
   expect(computeMedian([])).toBeNaN();
 });
 
-test('the clock of a process includes ended threads, and follows the coarse time if that is ahead', () => {
+test('processor time includes ended threads, and uses the coarse clock if that is ahead', () => {
   const threads = new Map([
     ['1', 10.25],
     ['2', 3.5],

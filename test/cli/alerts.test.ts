@@ -152,7 +152,7 @@ const WALKS: readonly (readonly [section: string, file: string, title: string])[
     'test/cli/cluster/cluster-commands.test.ts',
     'backup copies what services write, and restore',
   ],
-  ['Stuck jobs', 'test/cli/cluster/stopped-workers.test.ts', 'begins again on another once the lease is over'],
+  ['Stuck jobs', 'test/cli/cluster/stopped-workers.test.ts', 'restarts on another worker after the lease'],
   ['Failed jobs', 'test/cli/job-commands/retries.ts', "'jobs', 'retry', '--failed'"],
   ['Point-in-time recovery', 'test/cli/cluster/cloned-database.test.ts', 'adopt --take-over'],
   ['Key rotation', 'test/cli/serve.test.ts', "'keys', 'revoke'"],

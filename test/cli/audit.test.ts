@@ -8,12 +8,12 @@ import { createVersionedStore } from '#store/history/versioned-store.js';
 import { createSigningKey } from '#store/publication/signing.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { flipDocument } from '../store/flip-document.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
-const OTHER = createSigningKey('2026-01-01T00:00:00.000000+00:00');
+const OTHER_KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 
 /** Audit log of five writes, signed after the third and the last write. */
 let entries: AuditEntry[];
@@ -74,7 +74,7 @@ test('an unchanged log is valid, and its signed part is reported', async () => {
   expect(await verifyAudit({}, ['--head', last!.hash])).toBe(sound);
 });
 
-test('each edited, removed, repeated or moved entry is named, and is still found once all is hashed again', async () => {
+test('each edited, removed, repeated or moved entry is reported, even after all hashes are recomputed', async () => {
   for (const at of [0, 2, 4]) {
     const edited = entries.map((entry, i) => (i === at ? { ...entry, author: 'mallory' } : entry));
     expect(await verifyAudit({ log: edited })).toBe(`1 Entry ${at + 1}: its hash does not match its content.`);
@@ -95,9 +95,9 @@ test('each edited, removed, repeated or moved entry is named, and is still found
   expect(await verifyAudit({ log: rehashEntries(moved) })).toBe('1 Entry 3: it differs from the signed entry.');
 });
 
-test('another key, an edited signature and a removed one are found', async () => {
-  expect(await verifyAudit({ key: OTHER })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
-  const disguised = { ...OTHER, key_id: KEY.key_id };
+test('a signature by another key, an edited signature and a missing signature are detected', async () => {
+  expect(await verifyAudit({ key: OTHER_KEY })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
+  const disguised = { ...OTHER_KEY, key_id: KEY.key_id };
   expect(await verifyAudit({ key: disguised })).toMatch(
     /^1 Entry 3: in its seal, its signature does not match the key/,
   );

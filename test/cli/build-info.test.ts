@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { buildInfo, buildVersion, engineVersion } from '#cli/version.js';
+import { buildInfo, buildVersion, readEngineVersion } from '#cli/version.js';
 
 const isRepository = existsSync('.git');
 
-test.skipIf(!isRepository)('a build names the commit of its sources and its time', () => {
+test.skipIf(!isRepository)('a build states the commit of its sources and its time', () => {
   const built = JSON.parse(readFileSync('dist/build.json', 'utf8')) as { commit: string; built_at: string };
   // The build may name an earlier commit if only texts have changed since that commit.
   expect(execFileSync('git', ['cat-file', '-t', built.commit], { encoding: 'utf8' }).trim()).toBe('commit');
   expect(Date.parse(built.built_at)).toBeGreaterThan(Date.parse('2026-01-01'));
   expect(buildInfo()).toEqual(built);
-  expect(buildVersion()).toBe(`${engineVersion()}+${built.commit.slice(0, 12)}`);
+  expect(buildVersion()).toBe(`${readEngineVersion()}+${built.commit.slice(0, 12)}`);
 });

@@ -52,7 +52,7 @@ describe('divisor calendars', () => {
     );
   });
 
-  test('applies the corrections of the wanted confidence to the reference, within the wanted days', async () => {
+  test('applies corrections of the requested confidence to the reference, within the requested dates', async () => {
     const corrections = join(folder, 'corrections.list');
     const createEntry = (close: string[], open: string[], confidence: string) => ({ close, open, confidence });
     writeFileSync(

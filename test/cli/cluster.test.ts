@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { runService } from '../services/running-service.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
-import { runHere, serving, servingHere, working, type Run } from './process.js';
+import { runHere, startService, startServiceHere, startWorkerProcess, type Run } from './process.js';
 import { openCollector } from './tracing/collector.js';
 
 const FLAGS = ['--log-level', 'info', '--drain-ms', '0'];
@@ -64,7 +64,7 @@ async function end(...nodes: readonly Node[]): Promise<(number | string)[]> {
   return Promise.all(nodes.map(({ ended }) => ended));
 }
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   let place: Awaited<ReturnType<typeof openTestDatabase>>;
@@ -81,8 +81,8 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     await rm(shared, { recursive: true, force: true });
   });
 
-  test('that the guide starts compute what one does, and each front shows what another wrote', async () => {
-    const embedded = await servingHere(await newFolder());
+  test('of the guide compute the results of one process, and each front shows writes of the other', async () => {
+    const embedded = await startServiceHere(await newFolder());
     const expected = await readViews(embedded.url, embedded.url);
     await embedded.stop();
     const lines = listGuideCommands();
@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     // The first worker represents the others: their commands differ only in the home.
     const [a, b, worker] = await Promise.all(
       lines.slice(0, 3).map(async ({ verb, words }) => {
-        const start = verb === 'serve' ? serving : working;
+        const start = verb === 'serve' ? startService : startWorkerProcess;
         return start(await newFolder(), [...FLAGS, ...words], traced);
       }),
     );
@@ -106,7 +106,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     await collector.close();
   }, 240_000);
 
-  test('an unavailable folder causes refusals and delays, loses no job and receives nothing at its mount point', async () => {
+  test('an unavailable folder causes refusals and delays, loses no job, and nothing is written at its mount point', async () => {
     const front = await runService(['--workers', '1'], environment);
     const rows = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 10]] };
     const imported = { store_id: 'own', name: 'own', tables: { market: rows } };

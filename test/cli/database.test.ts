@@ -4,9 +4,9 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
-import { runHere, serving, servingHere } from './process.js';
+import { runHere, startService, startServiceHere } from './process.js';
 
 const FLAGS = ['--log-level', 'info', '--workers', '1', '--drain-ms', '0'];
 
@@ -34,7 +34,7 @@ async function createLevels(url: string): Promise<Record<string, unknown>> {
 }
 
 /** Paths whose content a copy must keep: an index with two runs, a published log and two data versions. */
-const KEPT = [
+const KEPT_PATHS = [
   '/analytics/EVEN/levels',
   '/indices/EVEN',
   '/indices/EVEN/versions',
@@ -57,7 +57,7 @@ async function createHistory(url: string): Promise<void> {
   await runJob(url, '/analytics/EVEN/backtest', { transaction_cost_bps: 5 });
 }
 
-async function historiesIn(url: string): Promise<string[]> {
+async function listHistories(url: string): Promise<string[]> {
   const client = new Client(url);
   await client.connect();
   const { rows } = await client.query<{ id: string }>(
@@ -74,10 +74,14 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
   });
   afterAll(() => place?.drop());
 
-  test('computes the same, keeps it through a kill, and is alone on the database', async () => {
-    const [home, embeddedHome, otherHome] = [await temporaryFolder(), await temporaryFolder(), await temporaryFolder()];
+  test('computes the same results, keeps them after a kill, and excludes other services from the database', async () => {
+    const [home, embeddedHome, otherHome] = [
+      await createTemporaryFolder(),
+      await createTemporaryFolder(),
+      await createTemporaryFolder(),
+    ];
     const environment = { DATABASE_URL: place.url };
-    await expect(servingHere(home, [], environment)).rejects.toMatchObject({
+    await expect(startServiceHere(home, [], environment)).rejects.toMatchObject({
       exitStatus: 78,
       message: 'The database has no tables of Divisor: run divisor migrate.',
     });
@@ -86,14 +90,14 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
       out: `The tables were migrated to version ${PROTOCOL}.\n`,
     });
 
-    const embedded = await servingHere(embeddedHome);
+    const embedded = await startServiceHere(embeddedHome);
     const expected = await createLevels(embedded.url);
     await embedded.stop();
-    const first = await serving(home, [...FLAGS, '--database', place.url]);
+    const first = await startService(home, [...FLAGS, '--database', place.url]);
     expect(await createLevels(first.url)).toEqual(expected);
     // A job wrote the store and a request wrote the index; each has its first version.
-    expect(await historiesIn(place.url)).toEqual(['index/EVEN', 'store/market']);
-    await expect(servingHere(otherHome, [], environment)).rejects.toMatchObject({ exitStatus: 75 });
+    expect(await listHistories(place.url)).toEqual(['index/EVEN', 'store/market']);
+    await expect(startServiceHere(otherHome, [], environment)).rejects.toMatchObject({ exitStatus: 75 });
     expect(existsSync(`${home}/documents/data.mdb`)).toBe(false);
     const secret = new URL(place.url).password;
     if (process.platform === 'linux')
@@ -101,7 +105,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     first.child.kill('SIGKILL');
     await first.ended;
 
-    const second = await servingHere(home, [], environment);
+    const second = await startServiceHere(home, [], environment);
     expect(await ask(second.url, 'GET', '/analytics/EVEN/levels')).toEqual(expected);
     expect(await ask(second.url, 'GET', '/jobs/backtest:EVEN')).toMatchObject({ status: 'succeeded' });
     await second.stop();
@@ -111,26 +115,26 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(first.err()).not.toContain(secret);
   });
 
-  test('continues with the content of a home, and back again, with all times and hashes', async () => {
-    const [home, back] = [await temporaryFolder(), await temporaryFolder()];
+  test('takes over the content of a home, and a home takes it back, with all times and hashes', async () => {
+    const [home, back] = [await createTemporaryFolder(), await createTemporaryFolder()];
     const own = await openTestDatabase();
-    const embedded = await servingHere(home);
+    const embedded = await startServiceHere(home);
     const expected = await createLevels(embedded.url);
     await createHistory(embedded.url);
     const readAnswers = async (url: string) => {
       const answers = [];
-      for (const path of [...KEPT, '/audit', '/jobs']) answers.push(await ask(url, 'GET', path));
+      for (const path of [...KEPT_PATHS, '/audit', '/jobs']) answers.push(await ask(url, 'GET', path));
       return answers;
     };
     const before = await readAnswers(embedded.url);
-    for (const [i, answer] of before.entries()) expect(answer, KEPT[i]).not.toHaveProperty('error');
+    for (const [i, answer] of before.entries()) expect(answer, KEPT_PATHS[i]).not.toHaveProperty('error');
     const [newest, first] = (await ask(embedded.url, 'GET', '/analytics/EVEN/runs'))['runs'] as { run_id: string }[];
     const earlier = `/analytics/EVEN/levels?run_id=${first!.run_id}`;
     expect(await ask(embedded.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
     await embedded.stop();
     expect(await runHere(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
     expect(await runHere(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
-    const shared = await servingHere(home, [], { DATABASE_URL: own.url });
+    const shared = await startServiceHere(home, [], { DATABASE_URL: own.url });
     expect(await readAnswers(shared.url)).toEqual(before);
     await runJob(shared.url, '/analytics/EVEN/backtest', {}); // queued after the copied jobs
     expect(((await ask(shared.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe('backtest:EVEN');
@@ -139,7 +143,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(await runHere(['copy', '--to', back], { DATABASE_URL: own.url })).toMatchObject({ status: 0 });
     for (const folder of ['artifacts', 'stores'])
       await cp(`${home}/${folder}`, `${back}/${folder}`, { recursive: true });
-    const again = await servingHere(back);
+    const again = await startServiceHere(back);
     expect(await readAnswers(again.url)).toEqual(after);
     expect(await ask(again.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
     await runJob(again.url, '/analytics/EVEN/runs/diff', { from: first!.run_id, to: newest!.run_id });
@@ -149,7 +153,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
   });
 
   test('is readable by the commands for a home', async () => {
-    const home = await temporaryFolder();
+    const home = await createTemporaryFolder();
     const environment = { DATABASE_URL: place.url, DIVISOR_HOME: home };
     expect(await runHere(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });
     expect((await runHere(['keys', 'list'], environment)).out).toContain('ci');

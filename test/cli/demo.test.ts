@@ -2,7 +2,7 @@ import { mkdtemp, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { divisor } from './process.js';
+import { runDivisor } from './process.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -10,8 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test('the demo does the main job end to end, reports it, leaves its files and ends with 0 without a terminal', async () => {
-  const run = divisor(
+test('the demo performs its main job, reports it, leaves its files and exits with 0 without a terminal', async () => {
+  const run = runDivisor(
     ['demo'],
     { DIVISOR_HOME: join(folder, 'untouched'), DIVISOR_API_KEYS: 'never:read:by:it', DIVISOR_WARM_UP: 'off' },
     folder,

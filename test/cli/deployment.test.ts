@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY } from '#store/start-refusal.js';
-import { serving } from './process.js';
+import { startService } from './process.js';
 
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 const unit = readFileSync('data/deploy/divisor.service', 'utf8');
 const workerUnit = readFileSync('data/deploy/divisor-worker.service', 'utf8');
 const settingOf = (name: string, of = unit) => new RegExp(`^${name}=(.*)$`, 'm').exec(of)?.[1];
 
-test('the image is of Node 24, runs as nobody of the machine, and copies what is there', () => {
+test('the image uses Node 24, runs as an unprivileged user, and copies only existing files', () => {
   expect(dockerfile.match(/^FROM .*$/gm)).toEqual(['FROM ${NODE_IMAGE} AS build', 'FROM ${NODE_IMAGE}']);
   expect(dockerfile).toMatch(/^USER divisor$/m);
   const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) => match[1]!.split(' '));
@@ -24,13 +24,13 @@ test('the image is of Node 24, runs as nobody of the machine, and copies what is
   expect(shipped.filter((name) => !existsSync(name))).toEqual([]);
 });
 
-test('its health check distinguishes a service that answers from one that does not', async () => {
+test('its health check distinguishes a responding service from one that does not respond', async () => {
   const [, list] = /HEALTHCHECK[\s\S]*?CMD (\[.*\])/.exec(dockerfile)!;
   const [, ...words] = JSON.parse(list!) as string[];
   const check = async (port: string) =>
     (await once(spawn(process.execPath, words, { env: { PORT: port } }), 'close'))[0] as number;
   const home = await mkdtemp(join(tmpdir(), 'divisor-image-'));
-  const service = await serving(home, ['--log-level', 'error', '--drain-ms', '0']);
+  const service = await startService(home, ['--log-level', 'error', '--drain-ms', '0']);
   expect(await check(new URL(service.url).port)).toBe(0);
   service.child.kill('SIGTERM');
   await service.ended;
@@ -38,7 +38,7 @@ test('its health check distinguishes a service that answers from one that does n
   await rm(home, { recursive: true });
 });
 
-test('the unit restarts a process that crashed, and not one that needs an operator', () => {
+test('the unit restarts a process after a crash, but not after an error that needs an operator', () => {
   expect([settingOf('Restart'), settingOf('RestartPreventExitStatus')]).toEqual([
     'always',
     `64 ${EXIT_TEMPORARY} ${EXIT_CONFIGURATION}`,
@@ -63,7 +63,7 @@ test('the unit of a worker waits for the database and the results storage, and h
   expect(settingOf('RestartPreventExitStatus', workerUnit)).toBe(`64 ${EXIT_CONFIGURATION}`);
   expect(settingOf('ExecStart', workerUnit)).toBe(settingOf('ExecStart')!.replace(' serve', ' worker'));
   expect(settingOf('StateDirectory', workerUnit)).toBe('divisor-worker');
-  const walls = (text: string) =>
+  const listSandboxSettings = (text: string) =>
     text.split('\n').filter((line) => /^(Protect|Private|Restrict|System|Capab|No|Lock)/.test(line));
-  expect(walls(workerUnit)).toEqual(walls(unit));
+  expect(listSandboxSettings(workerUnit)).toEqual(listSandboxSettings(unit));
 });

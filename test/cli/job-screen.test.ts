@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test('a pipe that waits long for a response reports it on standard error until the response arrives', async () => {
+test('a command in a pipe that waits long for a response reports this on standard error until the response arrives', async () => {
   vi.useFakeTimers();
   const message = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   let answer = (_store: string) => {};
@@ -27,7 +27,7 @@ test('a pipe that waits long for a response reports it on standard error until t
   expect(message).toHaveBeenCalledTimes(2);
 });
 
-test('a line about a store of many files lists the first of them and their number', () => {
+test('a line about a store of many files lists the first files and their number', () => {
   const storeOf = (count: number) => ({
     store_id: 'desk',
     files: Array.from({ length: count }, (_, i) => ({ label: `market/${i}.csv` })),

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { createLog } from '#cli/log.js';
 import { waitFor } from '../waiting.js';
 
-test('the log contains no key, password or secret, at any position of a line', async () => {
+test('the log contains no key, password or secret anywhere in a line', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'log-'));
   const file = join(folder, 'log');
   const log = createLog('info', file);

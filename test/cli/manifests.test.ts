@@ -59,7 +59,7 @@ const commands = [
 const flags = new Set(Object.values(SETTINGS).map((setting) => ('flag' in setting ? `--${setting.flag}` : '')));
 const variables = new Set<string>(Object.values(SETTINGS).map(({ variable }) => variable));
 
-test('start commands of this version with settings that it knows', () => {
+test('start commands of this version with settings that exist in this version', () => {
   expect([...new Set(commands.map(([verb]) => verb))].toSorted()).toEqual(['migrate', 'serve', 'worker']);
   for (const [verb, ...words] of commands) {
     const given = words.filter((word) => word.startsWith('--'));
@@ -81,7 +81,7 @@ test('start commands of this version with settings that it knows', () => {
   expect(named).toEqual(expect.arrayContaining(['DATABASE_URL', 'DIVISOR_ARTIFACTS']));
 });
 
-test('run the image of this version, and migrate by a job named after it: the job of another version is never changed', () => {
+test('run the image of this version, and migrate by a job with the version in its name, so that the job of another version never changes', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const images = [...compose.matchAll(/image: (divisor\S*)/g)].map(([, image]) => image);
   expect(new Set([...containers.map(({ image }) => image), ...images])).toEqual(new Set([`divisor:${version}`]));
@@ -103,10 +103,10 @@ const services = Object.fromEntries(
 );
 
 test('of Compose refer to existing parts, and restart in any order after a reboot', () => {
-  const topLevel = (name: string) => [
+  const listTopLevel = (name: string) => [
     ...new RegExp(`^${name}: \\{(.*)\\}$`, 'm').exec(compose)![1]!.matchAll(/(\w+): \{/g),
   ];
-  const volumes = topLevel('volumes').map(([, name]) => name);
+  const volumes = listTopLevel('volumes').map(([, name]) => name);
   expect(Object.keys(services)).toEqual(['postgres', 'migrate', 'front-a', 'front-b', 'worker']);
   for (const [name, block] of Object.entries(services)) {
     expect([name, /restart: (\S+)/.exec(block)?.[1]]).toEqual([
@@ -137,7 +137,7 @@ test('of Compose listen only on this machine, without privileges and with a read
   expect(ports).toEqual(['127.0.0.1:8081:8080', '127.0.0.1:8082:8080']);
 });
 
-test('of Compose exit while the database is unavailable, as their restart policy requires', async () => {
+test('of Compose stop the service while the database is unavailable, as their restart policy requires', async () => {
   const home = join(tmpdir(), 'divisor-never-opened');
   const places = { DATABASE_URL: 'postgres://divisor@127.0.0.1:1/divisor', DIVISOR_ARTIFACTS: 'file:///nowhere' };
   for (const verb of ['migrate', 'serve', 'worker']) {
@@ -169,7 +169,7 @@ test('of Kubernetes refer to existing labels, volumes, ports and configurations'
   expect(createItem('PodDisruptionBudget', 'divisor-front').spec).toMatchObject({ selector: { matchLabels: front } });
 });
 
-test('of Kubernetes request the health of both roles, and let a stop complete', () => {
+test('of Kubernetes check the health of both roles, and let a stop complete', () => {
   const paths = Object.values(API).map(({ path }) => path as string);
   for (const name of ['divisor-front', 'divisor-worker']) {
     const { spec } = createItem('Deployment', name).spec!.template!;
@@ -183,7 +183,7 @@ test('of Kubernetes request the health of both roles, and let a stop complete', 
   }
 });
 
-test('of Kubernetes write nowhere but on volumes, as the user of the image', () => {
+test('of Kubernetes write only to volumes, as the user of the image', () => {
   const user = Number(/useradd .*--uid (\d+)/.exec(readFileSync('Dockerfile', 'utf8'))![1]);
   for (const { spec } of pods) {
     expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: user, fsGroup: user });
@@ -200,7 +200,7 @@ test('of Kubernetes write nowhere but on volumes, as the user of the image', () 
   }
 });
 
-test('of Kubernetes give the role that owns the tables to the migration alone', () => {
+test('of Kubernetes give the role that owns the tables only to the migration', () => {
   const secretsOf = (part: string) =>
     containers
       .filter(({ args }) => args[0] === part)
@@ -215,7 +215,7 @@ test('of Kubernetes give the role that owns the tables to the migration alone', 
   );
 });
 
-test('of Kubernetes scale workers by metrics of every process, of which the largest counts', () => {
+test('of Kubernetes scale workers by the largest of several metrics of every process', () => {
   const { scaleTargetRef, metrics } = createItem('HorizontalPodAutoscaler', 'divisor-worker').spec as unknown as {
     scaleTargetRef: { kind: string; name: string };
     metrics: { external: { metric: { name: string; selector: { matchLabels: Record<string, string> } } } }[];

@@ -4,8 +4,8 @@ import { describePanels } from '#cli/compose/market-checks.js';
 import { canPage, limitMemory } from '#kernels/memory/paged-memory.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
-const takeBack: (() => void)[] = [];
-afterEach(() => takeBack.splice(0).forEach((take) => take()));
+const restorers: (() => void)[] = [];
+afterEach(() => restorers.splice(0).forEach((take) => take()));
 
 /** 1,024 dates x 512 securities x 3 columns x 8 bytes: 12 MiB. */
 const served = {
@@ -18,7 +18,7 @@ const served = {
 } as unknown as ServedMarket;
 
 function limitMemoryTo(megabytes: number): void {
-  takeBack.push(limitMemory({ panelBytes: megabytes * 2 ** 20, folder: tmpdir() }));
+  restorers.push(limitMemory({ panelBytes: megabytes * 2 ** 20, folder: tmpdir() }));
 }
 
 test('health reports the size of the panels of the served store, and that they are in memory', () => {
@@ -29,7 +29,7 @@ test('health reports the size of the panels of the served store, and that they a
   expect(describePanels(undefined)).toBeUndefined();
 });
 
-test('a store beyond the memory of panels is reported as paged, where memory can be paged', (context) => {
+test('a store larger than the panel memory is reported as paged, where memory can be paged', (context) => {
   limitMemoryTo(11);
   if (!canPage()) {
     console.log('not tested: memory cannot be paged here');

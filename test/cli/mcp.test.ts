@@ -1,13 +1,13 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { expect, test } from 'vitest';
-import { temporaryFolder } from '../store/temporary-folder.js';
-import { DIVISOR, runToEnd, servingHere } from './process.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
+import { DIVISOR, runToEnd, startServiceHere } from './process.js';
 
 const [command, ...words] = DIVISOR;
 
 test('an agent reaches the tools of a service by standard input and output', async () => {
-  const { url, stop } = await servingHere(await temporaryFolder());
+  const { url, stop } = await startServiceHere(await createTemporaryFolder());
   const transport = new StdioClientTransport({ command, args: [...words, 'mcp', '--url', url], stderr: 'pipe' });
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport as Parameters<Client['connect']>[0]);

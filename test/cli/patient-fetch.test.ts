@@ -5,20 +5,20 @@ import { createDivisorClient, LateAnswerError } from '#clients/typescript/diviso
 import { runWithService } from '#cli/connection.js';
 import { sendRequest } from '#cli/patient-fetch.js';
 
-const closing: (() => void)[] = [];
-afterEach(() => closing.splice(0).forEach((close) => close()));
+const closers: (() => void)[] = [];
+afterEach(() => closers.splice(0).forEach((close) => close()));
 
 async function serviceOf(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  closing.push(() => {
+  closers.push(() => {
     server.closeAllConnections();
     server.close();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const impatient: typeof fetch = (address, options) => sendRequest(new URL(String(address)), options!, 30);
+const fetchImpatiently: typeof fetch = (address, options) => sendRequest(new URL(String(address)), options!, 30);
 
 test('a write passes method, headers and body, and returns the answer unchanged', async () => {
   const url = await serviceOf((request, response) => {
@@ -42,9 +42,9 @@ test('a write passes method, headers and body, and returns the answer unchanged'
   expect(await (await ask(null)).text()).toBe('PUT|0|application/json|k|');
 });
 
-test('a late answer is reported as late with the command that checks it', async () => {
+test('a late answer is reported with the command that checks it', async () => {
   const url = await serviceOf(() => undefined);
-  const client = createDivisorClient({ url, fetch: impatient });
+  const client = createDivisorClient({ url, fetch: fetchImpatiently });
   const callSync = () => client.call('syncData', { body: {} } as never);
   await expect(callSync()).rejects.toThrow(LateAnswerError);
   const messages: string[] = [];

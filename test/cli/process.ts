@@ -33,7 +33,7 @@ export interface Run {
  * Starts the command in a separate process. Requests of the command wait longer than usual for data after a restart,
  * because the machine may be busy.
  */
-export function divisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
+export function runDivisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
   const { PATH = '' } = process.env;
   const [node, ...main] = DIVISOR;
   const child = spawn(node, [...main, ...words], {
@@ -49,7 +49,7 @@ export function divisor(words: readonly string[], environment: Record<string, st
 }
 
 /** Exit status and output of a command. */
-export interface Ending {
+export interface CommandOutcome {
   readonly status: number | string;
   readonly out: string;
   readonly err: string;
@@ -59,9 +59,12 @@ export interface Ending {
  * Runs a command to its end in this process, which is cheaper than a separate process. Its environment contains only
  * the given variables. Commands run one at a time, because they share the streams of the process.
  */
-export async function runHere(words: readonly string[], environment: Record<string, string> = {}): Promise<Ending> {
+export async function runHere(
+  words: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<CommandOutcome> {
   keepThreads();
-  const [out, err] = [caught(process.stdout), caught(process.stderr)];
+  const [out, err] = [captureOutput(process.stdout), captureOutput(process.stderr)];
   try {
     const status = await dispatch(words, { DIVISOR_WORKERS: '1', ...environment });
     return { status, out: out.text(), err: err.text() };
@@ -75,7 +78,7 @@ export async function runHere(words: readonly string[], environment: Record<stri
  * Captures the output of a stream of this process; `release` stops the capture and removes listeners added since its
  * start.
  */
-function caught(stream: NodeJS.WriteStream): { text(): string; release(): void } {
+function captureOutput(stream: NodeJS.WriteStream): { text(): string; release(): void } {
   const chunks: Uint8Array[] = [];
   const listeners = stream.listeners('error');
   const most = stream.getMaxListeners();
@@ -103,34 +106,34 @@ export async function runToEnd(
   words: readonly string[],
   environment: Record<string, string> = {},
   input?: string,
-): Promise<Ending> {
-  const run = divisor(words, environment);
+): Promise<CommandOutcome> {
+  const run = runDivisor(words, environment);
   if (input !== undefined) run.child.stdin.end(input);
   const status = await run.ended;
   return { status, out: run.out(), err: run.err() };
 }
 
-export type Listening = Run & { readonly url: string; readonly home: string };
+export type ListeningProcess = Run & { readonly url: string; readonly home: string };
 
 /** Starts the service on a home and waits until it reports its address. */
-export const serving = (
+export const startService = (
   home: string,
   words: readonly string[] = [],
   environment: Record<string, string> = {},
-): Promise<Listening> => listening('serve', home, words, environment);
+): Promise<ListeningProcess> => startListening('serve', home, words, environment);
 
 /** A service on a home in this process, for tests that do not examine the process. */
-export interface Served {
+export interface RunningServer {
   readonly url: string;
   stop(): Promise<void>;
 }
 
 /** Starts the same service as `serving` in this process, without a log, and waits until it serves its market. */
-export async function servingHere(
+export async function startServiceHere(
   home: string,
   words: readonly string[] = [],
   environment: Record<string, string> = {},
-): Promise<Served> {
+): Promise<RunningServer> {
   keepThreads();
   const flags = ['--home', home, '--port', '0', '--warm-up', 'off', '--workers', '1', ...words];
   const { settings } = readSettings(flags, { DIVISOR_DATA_WAIT_MS: '60000', ...environment });
@@ -140,19 +143,19 @@ export async function servingHere(
 }
 
 /** Starts a worker in a separate process, like `serving`. */
-export const working = (
+export const startWorkerProcess = (
   home: string,
   words: readonly string[],
   environment: Record<string, string>,
-): Promise<Listening> => listening('worker', home, words, environment);
+): Promise<ListeningProcess> => startListening('worker', home, words, environment);
 
-async function listening(
+async function startListening(
   verb: 'serve' | 'worker',
   home: string,
   words: readonly string[],
   environment: Record<string, string>,
-): Promise<Listening> {
-  const run = divisor([verb, '--home', home, '--port', '0', '--warm-up', 'off', ...words], environment);
+): Promise<ListeningProcess> {
+  const run = runDivisor([verb, '--home', home, '--port', '0', '--warm-up', 'off', ...words], environment);
   const url = await new Promise<string>((listening, failed) => {
     run.child.stdout.on('data', () => {
       const match = /^listening on (\S+)\n/.exec(run.out());

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { RefreshReport } from '#market/content/refresh-report.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -10,19 +10,19 @@ const formatBars = (date: string, names: readonly string[], close = 10) =>
   names.map((name) => `${date},${name},${close}\n`).join('');
 
 test('a nightly refresh of a home stores nothing before its decision, and a split completely', async () => {
-  const folder = await temporaryFolder();
+  const folder = await createTemporaryFolder();
   const [home, table] = [join(folder, 'home'), join(folder, 'daily', 'market.csv')];
-  const divisor = (...words: readonly string[]) =>
+  const runOnHome = (...words: readonly string[]) =>
     runHere([...words, '--home', home, '--data-roots', folder, '--json']);
   const runRefresh = async (...words: readonly string[]) => {
-    const { status, out, err } = await divisor('refresh', 'daily', ...words);
+    const { status, out, err } = await runOnHome('refresh', 'daily', ...words);
     const last = out === '' ? {} : (JSON.parse(out.trim().split('\n').at(-1)!) as { result?: RefreshReport });
     return { status, err, result: last.result };
   };
   await mkdir(join(folder, 'daily'));
   const before = `date,identifier,CLOSE\n${formatBars('2024-01-02', NAMES)}${formatBars('2024-01-03', NAMES, 12)}${formatBars('2024-01-04', NAMES, 11)}`;
   await writeFile(table, before);
-  const imported = await divisor(
+  const imported = await runOnHome(
     'import',
     join(folder, 'daily'),
     '--id',

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ErrorEnvelope } from '#contract/common.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
-import { runToEnd, runHere, serving, servingHere, type Listening, type Run } from './process.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
+import { runToEnd, runHere, startService, startServiceHere, type ListeningProcess, type Run } from './process.js';
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const runs: Run[] = [];
 afterEach(async () => {
   for (const { child, ended } of runs.splice(0)) {
@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 async function serve(home: string, words: readonly string[] = [], environment: Record<string, string> = {}) {
-  const run = await serving(home, ['--workers', '1', ...words], environment);
+  const run = await startService(home, ['--workers', '1', ...words], environment);
   runs.push(run);
   return run;
 }
@@ -32,7 +32,7 @@ function sentenceOf(err: string): string | undefined {
 const codeOf = async (response: Response) => ErrorEnvelope.parse(await response.json()).error.code;
 
 /** Sends a signal, and waits until the service reports that it refuses new requests. */
-async function sendStop({ url, child }: Listening, signal: 'SIGTERM' | 'SIGINT'): Promise<Response> {
+async function sendStop({ url, child }: ListeningProcess, signal: 'SIGTERM' | 'SIGINT'): Promise<Response> {
   expect((await fetch(`${url}/health/ready`)).status).toBe(200);
   child.kill(signal);
   let ready: Response;
@@ -50,7 +50,7 @@ const readCreatedKey = async (home: string, ...words: string[]) => {
 const statusOf = async (url: string, key?: string) =>
   (await fetch(`${url}/changelog`, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } })).status;
 
-test('the service says one line on standard output, keeps its log apart, is unready at once after SIGINT, still answers, and ends with 0', async () => {
+test('the service prints one line on standard output, writes its log elsewhere, is unready at once after SIGINT, still responds, and exits with 0', async () => {
   const home = await newFolder();
   const run = await serve(home, ['--drain-ms', DRAIN_MS, '--data-roots', join(home, 'nowhere')]);
   const { url, out, err, ended } = run;
@@ -70,7 +70,7 @@ test('the service says one line on standard output, keeps its log apart, is unre
   expect(warned).toMatchObject([{ root: join(home, 'nowhere'), failure: 'ENOENT' }]);
 });
 
-test('made before the service starts, a key lets it listen anywhere; neither it nor its secret reaches the log, up to an end by SIGTERM', async () => {
+test('a key that is created before the start allows any host; neither the key nor its secret is logged, up to a stop by SIGTERM', async () => {
   const home = await newFolder();
   const key = await readCreatedKey(home);
   const run = await serve(home, ['--host', '0.0.0.0', '--log-level', 'trace', '--drain-ms', DRAIN_MS]);
@@ -94,27 +94,27 @@ test('without a key the service refuses to listen beyond loopback', async () => 
   );
 });
 
-test('an occupied home and port are reported; a killed service leaves a home that the next one starts on', async () => {
+test('an occupied home and port are reported; the next service starts on the home of a killed one', async () => {
   const home = await newFolder();
   const first = await serve(home);
-  await expect(servingHere(home)).rejects.toMatchObject({
+  await expect(startServiceHere(home)).rejects.toMatchObject({
     exitStatus: 75,
     message: expect.stringContaining(`in use by process ${first.child.pid}`) as string,
   });
   const { port } = new URL(first.url);
-  await expect(servingHere(await newFolder(), ['--port', port])).rejects.toMatchObject({
+  await expect(startServiceHere(await newFolder(), ['--port', port])).rejects.toMatchObject({
     exitStatus: 75,
     message: `Another process listens on 127.0.0.1 port ${port}.`,
   });
   first.child.kill('SIGKILL');
   await first.ended;
-  const next = await servingHere(home);
+  const next = await startServiceHere(home);
   expect((await fetch(`${next.url}/health/live`)).status).toBe(200);
   await next.stop();
 });
 
 describe('keys', () => {
-  test('made while the service runs, a key counts at once; revoked, it ends at once', async () => {
+  test('are valid at once when they are created while the service runs, and invalid at once when they are revoked', async () => {
     const home = await newFolder();
     const { url } = await serve(home);
     expect(await statusOf(url)).toBe(200);
@@ -157,7 +157,7 @@ test('a key from the environment is not stored in a home; an uncaught error exit
 });
 
 describe('the command', () => {
-  test('explains itself, its commands and their settings', async () => {
+  test('describes itself, its commands and their settings', async () => {
     const help = await runHere(['--help']);
     expect([help.status, help.out]).toEqual([0, expect.stringMatching(/serve .*\n.*worker .*\n.*config .*\n.*keys /)]);
     expect((await runHere([])).out).toBe(help.out);
@@ -166,7 +166,7 @@ describe('the command', () => {
     expect((await runHere(['--version'])).out.split(/[+ \n]/)[0]).toBe(VERSION);
   });
 
-  test('suggests the command that was meant', async () => {
+  test('suggests the command that was probably intended', async () => {
     const { status, err } = await runHere(['serv']);
     expect([status, err]).toEqual([64, 'divisor: There is no command serv. Did you mean serve?\n']);
     expect((await runHere(['fly'])).err).toContain('The commands are serve');

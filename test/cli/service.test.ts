@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const ask = (path: string, init: RequestInit = {}) => fetch(`${running.server.url}${path}`, init);
 
-async function breaks(operationId: string, response: Response): Promise<string[]> {
+async function listViolations(operationId: string, response: Response): Promise<string[]> {
   const type = response.headers.get('content-type');
   const text = await response.text();
   return conforms(operationId, {
@@ -55,10 +55,10 @@ test.each([
 ] as const)('%s answers %s as the document says', async (operationId, path, status) => {
   const response = await ask(path);
   expect(response.status).toBe(status);
-  expect(await breaks(operationId, response)).toEqual([]);
+  expect(await listViolations(operationId, response)).toEqual([]);
 });
 
-test('the conformity check finds what does not conform', () => {
+test('the conformity check finds invalid responses', () => {
   expect(conforms('getLiveness', { status: 200, type: 'application/json', body: { status: 'dead' } })).toHaveLength(1);
   expect(conforms('getLiveness', { status: 418, type: null, body: undefined })).toEqual([
     'getLiveness does not declare 418',
@@ -72,14 +72,14 @@ test('the conformity check finds what does not conform', () => {
   ).toBeGreaterThan(0);
 });
 
-test('the document has a strong etag, and a client that has it receives 304', async () => {
+test('the document has a strong etag, and a client that has this version receives 304', async () => {
   const first = await ask('/openapi.json');
   const etag = first.headers.get('etag') ?? '';
   expect(etag).toMatch(/^"[0-9a-f]{64}(-br|-gzip)?"$/);
   expect((await ask('/openapi.json', { headers: { 'if-none-match': etag } })).status).toBe(304);
 });
 
-test('the version is the same wherever it is stated', async () => {
+test('the version is equal wherever it is stated', async () => {
   const readVersion = async (path: string, read: (body: never) => unknown) =>
     read((await (await ask(path)).json()) as never);
   const { version: declared } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
@@ -121,5 +121,5 @@ test('metrics count requests', async () => {
 test('a foreign web page cannot drive a keyless service', async () => {
   const response = await ask('/jobs', { headers: { origin: 'https://example.com' } });
   expect(response.status).toBe(403);
-  expect(await breaks('listJobs', response)).toEqual([]);
+  expect(await listViolations('listJobs', response)).toEqual([]);
 });

@@ -11,7 +11,7 @@ import { StartRefusal } from '#store/start-refusal.js';
 const createRow = (argv: string[], environment: Record<string, string>, name: string) =>
   readSettings(argv, environment).rows.find((found) => found.name === name);
 
-test('a flag goes over the environment, and the environment over the default', () => {
+test('a flag overrides the environment, and the environment overrides the default', () => {
   expect(createRow([], {}, 'port')).toMatchObject({ value: '8080', source: 'default' });
   expect(createRow([], { PORT: '81' }, 'port')).toMatchObject({ value: '81', source: 'PORT' });
   expect(createRow(['--port', '82'], { PORT: '81' }, 'port')).toMatchObject({ value: '82', source: '--port' });
@@ -19,7 +19,7 @@ test('a flag goes over the environment, and the environment over the default', (
   expect(createRow([], { PORT: '' }, 'port')).toMatchObject({ source: 'default' });
 });
 
-test('an address of an object store and its region may be those of all services of AWS; those of S3 go over them', () => {
+test('the endpoint and region of an object store may be set for all AWS services; settings of S3 override them', () => {
   const all = { AWS_ENDPOINT_URL: 'http://all:1', AWS_DEFAULT_REGION: 'eu-north-1' };
   expect(createRow([], all, 'awsEndpoint')).toMatchObject({ value: 'http://all:1', source: 'AWS_ENDPOINT_URL' });
   expect(createRow([], all, 'awsRegion')).toMatchObject({ value: 'eu-north-1', source: 'AWS_DEFAULT_REGION' });
@@ -37,7 +37,7 @@ test.each([
   expect(readSettings(['--approvals', text], {}).settings.approvals).toEqual(rules);
 });
 
-test('lists and paths are read into what the service uses', () => {
+test('lists and paths are parsed into the values that the service uses', () => {
   const { settings } = readSettings(['--home', 'x/../y', '--data-roots', '/a:/b/../c'], {
     DIVISOR_DATABASE_HOSTS: 'db1, db2:5432,',
   });
@@ -48,7 +48,7 @@ test('lists and paths are read into what the service uses', () => {
   ]);
 });
 
-test('allowed sources are shown as they apply: the home, never the working folder, and this machine while the service listens only on it', () => {
+test('allowed sources are shown as they apply: the home, never the working folder, and this machine only while the service listens only on it', () => {
   const { settings, rows } = readSettings(['--home', '/srv/x'], {});
   expect([settings.dataRoots, settings.databaseHosts]).toEqual([['/srv/x'], ['localhost', '127.0.0.1', '::1']]);
   expect(rows.find(({ name }) => name === 'dataRoots')).toMatchObject({
@@ -66,7 +66,7 @@ test.each(['db1:0', 'db1:65536', 'db1:x', 'db 1', 'postgresql://db1'])('the data
   expect(() => readSettings(['--database-hosts', text], {})).toThrow('must be host or host:port');
 });
 
-test('keys of the environment are read, and only counted when shown', () => {
+test('keys of the environment are read, and the effective settings show only their number', () => {
   const environment = { DIVISOR_API_KEYS: `ci:abcdefghijkl:${'0f'.repeat(32)}:read+run` };
   const { settings, rows } = readSettings([], environment);
   expect(settings.apiKeys).toEqual([
@@ -135,12 +135,12 @@ test.each([
     expect(() => readSettings(argv, environment)).toThrow(new StartRefusal(78, `The setting ${source} ${clause}.`));
 });
 
-test('no setting that may hold a secret is repeated, and an address is shown without its password', () => {
+test('no setting that may contain a secret is repeated, and a URL is shown without its password', () => {
   const wrong = { '--artifacts': 's3://key:hidden@bucket', '--database': 'hidden' };
   for (const [flag, value] of Object.entries(wrong)) {
-    const say = () => readSettings([flag, value], {});
-    expect(say).toThrow(`The setting ${flag} must be like`);
-    expect(say).not.toThrow(/hidden/);
+    const throwOnRead = () => readSettings([flag, value], {});
+    expect(throwOnRead).toThrow(`The setting ${flag} must be like`);
+    expect(throwOnRead).not.toThrow(/hidden/);
   }
   for (const password of ['a@b:c', 'a"b', 'a\\b'])
     expect(createRow(['--database', `postgres://app:${password}@h/db?sslmode=require`], {}, 'database')).toMatchObject({
@@ -148,14 +148,11 @@ test('no setting that may hold a secret is repeated, and an address is shown wit
     });
 });
 
-test.each(['openblas', 'wasm-relaxed'])(
-  'the engine %s of earlier versions is read as the one that replaced it',
-  (name) => {
-    expect(readSettings(['--numerics', name], {}).settings.numerics).toBe('native');
-  },
-);
+test.each(['openblas', 'wasm-relaxed'])('the engine %s of earlier versions is replaced by its successor', (name) => {
+  expect(readSettings(['--numerics', name], {}).settings.numerics).toBe('native');
+});
 
-test('a flag that is misspelt is answered with the one that is meant', async () => {
+test('a misspelt flag is refused with the most similar flag', async () => {
   expect(() => readSettings(['--artifact', 's3://b'], {})).toThrow(
     "Unknown option '--artifact'. Did you mean --artifacts?",
   );
@@ -169,7 +166,7 @@ test('a flag that is misspelt is answered with the one that is meant', async () 
   expect(() => runCalendars(['list', '--foldr', 'x'])).toThrow(/Did you mean --folder\?/);
 });
 
-test('a setting without effect is reported with its requirement; its default and effective settings are not', () => {
+test('a setting without effect is reported with its requirement; default and effective settings are not', () => {
   const listIneffective = (words: string[], variables = {}) => readSettings(words, variables).ineffective;
   expect(listIneffective(['--migrate', 'on', '--lease', '20', '--cache-mb', '100', '--cache', '/c'])).toEqual([
     '--cache has no effect without --artifacts s3://...',
@@ -202,7 +199,7 @@ test('the help lists every flag and variable', () => {
   for (const { variable } of Object.values(SETTINGS)) expect(formatSettingsHelp()).toContain(variable);
 });
 
-test('passwords in addresses and keys are taken out of what is logged', () => {
+test('passwords in URLs and keys are removed from the log', () => {
   const key = `dvs_abcdefghijkl_${'x'.repeat(43)}`;
   expect(removePasswords(`{"url":"postgres://user:p%40ss@db/x","key":"${key}"}`)).toBe(
     '{"url":"postgres://user:[redacted]@db/x","key":"dvs_abcdefghijkl_[redacted]"}',

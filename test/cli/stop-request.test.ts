@@ -1,9 +1,9 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { onStopRequest } from '#cli/stop-request.js';
 
-let ignore = () => {};
+let ignoreRequest = () => {};
 afterEach(() => {
-  ignore();
+  ignoreRequest();
   vi.restoreAllMocks();
 });
 
@@ -15,7 +15,7 @@ function stopAfter(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM']
   vi.spyOn(process, 'exit').mockImplementation(((status: number) => void statuses.push(status)) as typeof process.exit);
   const started: string[] = [];
   let clock = 0;
-  ignore = onStopRequest(
+  ignoreRequest = onStopRequest(
     ['SIGINT', 'SIGTERM'],
     (signal) => started.push(signal),
     () => clock,
@@ -27,16 +27,16 @@ function stopAfter(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM']
   return { started, statuses };
 }
 
-test('the first signal asks for the stop', () => {
+test('the first signal requests the stop', () => {
   expect(stopAfter([5, 'SIGTERM'])).toEqual({ started: ['SIGTERM'], statuses: [] });
 });
 
-test('the same Ctrl-C, from the terminal and from npm, is one request', () => {
+test('Ctrl-C that arrives from the terminal and from npm is one request', () => {
   expect(stopAfter([5, 'SIGINT'], [40, 'SIGINT'])).toEqual({ started: ['SIGINT'], statuses: [] });
 });
 
 test('a second request does not wait for the first', () => {
   expect(stopAfter([5, 'SIGINT'], [1500, 'SIGINT'])).toEqual({ started: ['SIGINT'], statuses: [130] });
-  ignore();
+  ignoreRequest();
   expect(stopAfter([5, 'SIGINT'], [1500, 'SIGTERM'])).toEqual({ started: ['SIGINT'], statuses: [143] });
 });

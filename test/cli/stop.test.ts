@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { serving } from './process.js';
+import { startService } from './process.js';
 
 test('a stop answers long polls and event streams, and releases the running job', async () => {
   const home = await mkdtemp(join(tmpdir(), 'stop-'));
-  const run = await serving(home, ['--drain-ms', '0']);
+  const run = await startService(home, ['--drain-ms', '0']);
   try {
     const started = await fetch(`${run.url}/data/synthetic`, {
       method: 'POST',
@@ -28,7 +28,7 @@ test('a stop answers long polls and event streams, and releases the running job'
     expect(((await json(answer)) as { status: string }).status).toMatch(/pending|running/);
     expect(await run.ended).toBe(0);
 
-    const next = await serving(home, ['--drain-ms', '0']);
+    const next = await startService(home, ['--drain-ms', '0']);
     try {
       const job = (await (await fetch(`${next.url}/jobs/${jobId}`)).json()) as { status: string; attempt: number };
       expect(job.status).toMatch(/pending|running/);

@@ -16,7 +16,7 @@ function createTerminal(columns = 200) {
 }
 
 describe('a step on a terminal', () => {
-  test('shows how far it is, its rate since it began to move, and the time left at that rate', () => {
+  test('shows its progress, its rate since progress began, and the remaining time at that rate', () => {
     const { screen, shown, at, now } = createTerminal();
     const { progress, done } = startStep(screen, 'sweep', now);
     at(30);
@@ -42,7 +42,7 @@ describe('a step on a terminal', () => {
     expect(shown()).toMatch(/^import +12 s$/);
   });
 
-  test('never says 100 % before the end, nor a rate before there is one', () => {
+  test('never shows 100 % before the end, nor a rate before progress', () => {
     const { screen, shown, now } = createTerminal();
     const { progress } = startStep(screen, 'sweep', now);
     progress(0.999, 'nearly');
@@ -77,7 +77,7 @@ test.each([
   [4860, '1 h 21 min'],
 ])('%d seconds are %s', (seconds, text) => expect(formatDuration(seconds)).toBe(text));
 
-test('a table has columns as wide as their widest cell, numbers to the right, and no blanks at the end', () => {
+test('a table has columns as wide as their widest cell, numbers aligned right, and no trailing blanks', () => {
   expect(
     formatTable(
       [

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { serving, type Run } from './process.js';
+import { startService, type Run } from './process.js';
 import { waitFor } from '../waiting.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -11,7 +11,7 @@ let home: string;
 let service: Run & { readonly url: string };
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'divisor-tracing-'));
-  service = await serving(home, ['--workers', '1', '--drain-ms', '0']);
+  service = await startService(home, ['--workers', '1', '--drain-ms', '0']);
 });
 afterAll(async () => {
   service.child.kill('SIGTERM');
@@ -26,7 +26,7 @@ interface Job {
   readonly trace_id: string | null;
 }
 
-test('a job is found by the request that asked for it: in its status, in the log, and in the metrics', async () => {
+test('a job is found by the request that started it: in its status, in the log, and in the metrics', async () => {
   const answer = await fetch(`${service.url}/data/synthetic`, {
     method: 'POST',
     headers: {

@@ -2,11 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
-import { AS_OF, lotOf, smallBatch } from '../domain/personal/small-batch.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { AS_OF, lotOf, createSmallBatch } from '../domain/personal/small-batch.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
 
-const common = smallBatch([0.5, 0.3, 0.2]);
+const common = createSmallBatch([0.5, 0.3, 0.2]);
 const accounts = ['one', 'two', 'three'].map((account_id, at) => ({
   account_id,
   cash: 1000,
@@ -14,8 +14,8 @@ const accounts = ['one', 'two', 'three'].map((account_id, at) => ({
 }));
 const results = accounts.map((account, at) => solveOutcome(common, account, `accounts[${at}]`));
 
-async function verified(sent: readonly unknown[] | string, found: readonly unknown[]) {
-  const folder = await temporaryFolder();
+async function runVerifyBatch(sent: readonly unknown[] | string, found: readonly unknown[]) {
+  const folder = await createTemporaryFolder();
   const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value;
   await writeFile(join(folder, 'common.json'), JSON.stringify({ ...common, as_of: AS_OF }, toPlain));
@@ -33,7 +33,7 @@ async function verified(sent: readonly unknown[] | string, found: readonly unkno
 
 describe('divisor verify-batch', () => {
   test('verifies results in any order', async () => {
-    expect(await verified(accounts, results.toReversed())).toEqual([
+    expect(await runVerifyBatch(accounts, results.toReversed())).toEqual([
       0,
       '3 results verified, 0 wrong, 0 accounts refused\n',
     ]);
@@ -47,34 +47,34 @@ describe('divisor verify-batch', () => {
       ),
     ]);
     const table = ['account_id,identifier,shares,cost,acquired', ...rows].join('\n');
-    expect(await verified(table, results)).toEqual([0, '3 results verified, 0 wrong, 0 accounts refused\n']);
+    expect(await runVerifyBatch(table, results)).toEqual([0, '3 results verified, 0 wrong, 0 accounts refused\n']);
   });
 
   test('reports an account without a result, and a second result', async () => {
-    const [status, out] = await verified(accounts, [results[0], results[2], results[2]]);
+    const [status, out] = await runVerifyBatch(accounts, [results[0], results[2], results[2]]);
     expect(status).toBe(1);
     expect(out).toContain('three: ACCOUNTS has no such account, or RESULTS has a second result of it\n');
     expect(out).toContain('two: the account has no result\n2 results verified, 2 wrong');
   });
 
-  test('ignores the refused second account of a duplicate id', async () => {
+  test('ignores the refused second account with a duplicate id', async () => {
     const refused = { account_id: 'one', status: 'refused', findings: [] };
-    const [status, out] = await verified([...accounts, { ...accounts[0], cash: 5 }], [...results, refused]);
+    const [status, out] = await runVerifyBatch([...accounts, { ...accounts[0], cash: 5 }], [...results, refused]);
     expect([status, out]).toEqual([0, '3 results verified, 0 wrong, 1 account refused\n']);
   });
 
-  test('counts infeasible accounts apart, which have no trades to verify', async () => {
+  test('counts infeasible accounts separately, as they have no trades to verify', async () => {
     const account = { ...accounts[0]!, account_id: 'four', exclusions: ['A'], tracking_error_limit: 1e-4 };
     const result = solveOutcome(common, account, 'accounts[3]');
     expect(result).toMatchObject({ status: 'infeasible', trades: [] });
-    expect(await verified([...accounts, account], [...results, result])).toEqual([
+    expect(await runVerifyBatch([...accounts, account], [...results, result])).toEqual([
       0,
       '3 results verified, 0 wrong, 1 infeasible without trades, 0 accounts refused\n',
     ]);
   });
 
   test('refuses a file without common data in one sentence', async () => {
-    const folder = await temporaryFolder();
+    const folder = await createTemporaryFolder();
     await writeFile(join(folder, 'common.json'), '{"as_of":"2024-01-02"}');
     const { status, err } = await runHere(['verify-batch', 'a.ndjson', 'b.ndjson', join(folder, 'common.json')]);
     expect([status, err]).toEqual([64, expect.stringMatching(/common\.json is not an answer of GET .*\n$/)]);
@@ -82,7 +82,7 @@ describe('divisor verify-batch', () => {
   });
 
   test('reports figures that do not follow from the trades', async () => {
-    const [status, out] = await verified(accounts, [{ ...results[0], tax: 12 }, results[1], results[2]]);
+    const [status, out] = await runVerifyBatch(accounts, [{ ...results[0], tax: 12 }, results[1], results[2]]);
     expect([status, out]).toEqual([1, expect.stringContaining('one: tax: ')]);
   });
 });

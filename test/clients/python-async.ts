@@ -1,7 +1,7 @@
 /**
  * Parts of a client that are also generated in an asynchronous variant: the source of a class and the variant's name.
  */
-interface Mirrored {
+interface MirroredClass {
   readonly source: string;
   /** Name of the class in the source. */
   readonly name: string;
@@ -16,13 +16,13 @@ const METHOD = /^( {4}@property\n)? {4}def (\w+)\(([^)]*(?:\([^)]*\)[^)]*)*)\) -
  * Returns the types of `divisor.aio`: the signatures of the client, its operations and its frames as coroutines.
  * @param sources texts of `client.py`, `api.py`, `views.py` and `batches.py`
  */
-export function pythonAsync(sources: {
+export function formatPythonAsync(sources: {
   readonly client: string;
   readonly api: string;
   readonly views: string;
   readonly batches: string;
 }): string {
-  const classes: readonly Mirrored[] = [
+  const classes: readonly MirroredClass[] = [
     { source: sources.api, name: 'Operations', variant: 'AsyncOperations', summary: 'Every operation of the service.' },
     { source: sources.views, name: 'Frames', variant: 'AsyncFrames', summary: 'Responses as pandas frames.' },
     { source: sources.batches, name: 'Batches', variant: 'AsyncBatches', summary: 'Batches of accounts.' },
@@ -62,13 +62,14 @@ class AsyncJob(Generic[R]):
 ${classes.map(classOf).join('\n')}`;
 }
 
-function classOf({ source, name, variant, summary }: Mirrored): string {
+function classOf({ source, name, variant, summary }: MirroredClass): string {
   const [, body = ''] = source.split(new RegExp(`^class ${name}:$`, 'm'));
   const end = body.search(/^\S/m);
   const methods = [...(end === -1 ? body : body.slice(0, end)).matchAll(METHOD)]
     .filter(([, property, method]) => property === undefined && !method!.startsWith('_'))
     .map(
-      ([, , method, given, type]) => `    async def ${method}(${formatOneLine(given!)}) -> ${asyncType(type!)}: ...`,
+      ([, , method, given, type]) =>
+        `    async def ${method}(${formatOneLine(given!)}) -> ${convertToAsyncType(type!)}: ...`,
     );
   return `class ${variant}:\n    """${summary}"""\n\n${[...(MEMBERS[variant] ?? []), ...methods].join('\n')}\n`;
 }
@@ -89,7 +90,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 const formatOneLine = (given: string): string => given.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
 
 /** Returns the return type of an asynchronous method. Quoted text names types that the stub imports. */
-const asyncType = (type: string): string =>
+const convertToAsyncType = (type: string): string =>
   type
     .replaceAll('"', '')
     .replace(/^Job\[/, 'AsyncJob[')

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasModule, isPythonHere, pythonUser, reportMissing, type PythonUser } from './python-user.js';
+import { hasModule, isPythonHere, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 reportMissing("the Python client's batches", { python3: isPythonHere, pandas: hasModule('pandas') });
 
 let user: PythonUser;
 beforeAll(async () => {
-  if (isPythonHere) user = await pythonUser();
+  if (isPythonHere) user = await openPythonUser();
 });
 afterAll(() => user?.close());
 
@@ -56,7 +56,7 @@ print(json.dumps([view["by_status"], seen[-1], [one["status"] for one in d.batch
   });
 
   test.skipIf(!hasModule('pandas'))(
-    'runs batches of frames with a row per lot and per account, and has the same results as frames',
+    'runs batches of frames with a row per lot and per account, and returns the same results as frames',
     async () => {
       const output = await outputOf(`
 import pandas

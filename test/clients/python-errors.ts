@@ -1,12 +1,12 @@
-import { documented, formatPascal } from './python-types.js';
+import { formatDocumentation, formatPascal } from './python-types.js';
 
 /**
  * Returns the Python source of the error codes: one exception class per code, so that a program can catch specific
  * errors.
  */
-export function pythonErrors(codes: Readonly<Record<string, { readonly help: string }>>): string {
+export function formatPythonErrors(codes: Readonly<Record<string, { readonly help: string }>>): string {
   const classes = Object.entries(codes).map(
-    ([code, { help }]) => `class ${nameOf(code)}(DivisorError):\n    """${documented(help)}"""\n`,
+    ([code, { help }]) => `class ${nameOf(code)}(DivisorError):\n    """${formatDocumentation(help)}"""\n`,
   );
   const names = Object.keys(codes).map((code) => `    "${code}": ${nameOf(code)},\n`);
   return `# Written from the catalogue of error codes by \`npm run generate\`.

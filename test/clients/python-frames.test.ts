@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
 import { IS_SOAK } from '../soak.js';
-import { hasModule, pythonUser, reportMissing, type PythonUser } from './python-user.js';
+import { hasModule, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 const hasPandas = hasModule('pandas');
 const hasArrow = hasPandas && hasModule('pyarrow');
@@ -26,24 +26,24 @@ interface Notebook {
 
 let user: PythonUser;
 beforeAll(async () => {
-  if (hasPandas) user = await pythonUser();
+  if (hasPandas) user = await openPythonUser();
 });
 afterAll(() => user?.close());
 
 const outputOf = (script: string) => user.outputOf(script);
 
 /** Returns the path and the rows of every list of objects, dated series and table in a response. */
-function tablesIn(value: unknown, place: string): [place: string, rows: number][] {
+function listTablesIn(value: unknown, place: string): [place: string, rows: number][] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.length > 0 && value.every(isObject) ? [[place, value.length]] : [];
   if ('index' in value && 'data' in value) return [[place, (value.index as unknown[]).length]];
-  return Object.entries(value).flatMap(([name, member]) => tablesIn(member, `${place}.${name}`));
+  return Object.entries(value).flatMap(([name, member]) => listTablesIn(member, `${place}.${name}`));
 }
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 describe.skipIf(!hasPandas)('with pandas', () => {
-  test('loads pandas at the first frame, not before', async () => {
+  test('loads pandas only for the first frame', async () => {
     const script = `
 import sys
 from divisor import Divisor
@@ -54,7 +54,7 @@ print(before, "pandas" in sys.modules)`;
     expect(out, err).toBe('False True\n');
   });
 
-  test('reports an invalid frame before sending it, and adjusted closes that are not read', async () => {
+  test('reports an invalid frame before it is sent, and adjusted closes that are not used', async () => {
     const said = await outputOf(`
 import pandas, warnings
 d = Divisor()
@@ -91,7 +91,7 @@ print(json.dumps([said, stored, [str(one.message)[:9] for one in warned], d.impo
     ]);
   });
 
-  test('cells without a value are none in small frames as in large ones, and what cannot be sent is named', async () => {
+  test('cells without a value are None in small and large frames, and values that cannot be sent are reported', async () => {
     const said = await outputOf(`
 import decimal, pandas
 import divisor.frames
@@ -128,7 +128,7 @@ print(json.dumps([[row[2:] for row in sent], small, large, refused(EXACT=[1, {"a
     ]);
   });
 
-  test('has every figure of the performance in one frame', async () => {
+  test('has every performance figure in one frame', async () => {
     const said = await outputOf(`
 d = Divisor()
 frame = d.frames.statistics("PY")
@@ -140,7 +140,7 @@ print(json.dumps([all(same), len(same) > 9, {"sortino_ratio", "cvar_95", "skewne
     expect(said).toEqual([true, true, true, true]);
   });
 
-  test('exports a table as a frame, the same that pandas reads from CSV', async () => {
+  test('exports a table as a frame, equal to the frame that pandas reads from CSV', async () => {
     const said = await outputOf(`
 import pandas
 d = Divisor()
@@ -154,7 +154,7 @@ print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"
   const readers = { csv: true, arrow: hasArrow, xlsx: hasPandas && hasModule('openpyxl') };
   reportMissing('exports read back', { 'pyarrow for Arrow': readers.arrow, 'openpyxl for Excel': readers.xlsx });
 
-  test('reads every table of an export from each format as JSON has it, bit for bit', async () => {
+  test('reads every table of an export from each format bit-identically to JSON', async () => {
     const formats = Object.entries(readers).flatMap(([format, isHere]) => (isHere ? [format] : []));
     const said = await outputOf(`
 import pandas
@@ -181,7 +181,7 @@ print(json.dumps(differing))`);
     expect(said).toEqual([]);
   });
 
-  test.skipIf(!hasArrow)('prices that travel as Arrow are the frame that JSON makes', async () => {
+  test.skipIf(!hasArrow)('prices sent as Arrow are equal to the frame read from JSON', async () => {
     const said = await outputOf(`
 import pandas, divisor.arrow
 d = Divisor()
@@ -205,7 +205,7 @@ print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow
     ]);
   });
 
-  test('the tables of answers are frames, on which the laws of what they show hold', async () => {
+  test('the tables of answers are frames, and the identities of their figures hold', async () => {
     const said = await outputOf(`
 import numpy
 from divisor import tables
@@ -260,9 +260,9 @@ print(json.dumps([broken, list(sweep["rank"]), list(rolling.columns), str(levels
     ]);
   });
 
-  test('every table of every answer is a frame of as many rows', async () => {
+  test('every table of every answer is a frame with the same number of rows', async () => {
     const answers = JSON.parse(readFileSync('data/answers.json', 'utf8')) as Record<string, unknown>;
-    const expected = Object.entries(answers).flatMap(([operation, answer]) => tablesIn(answer, operation));
+    const expected = Object.entries(answers).flatMap(([operation, answer]) => listTablesIn(answer, operation));
     expect(expected.length).toBeGreaterThan(100);
     const said = (await outputOf(`
 import pandas
@@ -285,7 +285,7 @@ print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns), str(s
     ]);
   });
 
-  test('hands over series and tables as pandas objects, and takes frames', async () => {
+  test('returns series and tables as pandas objects, and accepts frames', async () => {
     const said = await outputOf(`
 import pandas
 d = Divisor()
@@ -303,7 +303,7 @@ print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pand
     expect(said).toEqual([true, true, true, true, 2, true, 4]);
   });
 
-  test('a large frame arrives whole, names and dates in columns, in the index or above them', async () => {
+  test('a large frame arrives complete, with identifiers and dates in columns, in the index or in the header', async () => {
     const said = await outputOf(`
 import numpy, pandas, divisor.frames, divisor.parquet
 divisor.frames.LARGE_CELLS, divisor.parquet.GROUP_ROWS = 100, 1000

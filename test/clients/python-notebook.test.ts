@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasModule, isPythonHere, pythonUser, reportMissing, type PythonUser } from './python-user.js';
+import { hasModule, isPythonHere, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 const hasPandas = hasModule('pandas');
 const hasPlots = hasPandas && hasModule('matplotlib');
@@ -14,12 +14,12 @@ reportMissing('Python in notebooks', {
 
 let user: PythonUser;
 beforeAll(async () => {
-  if (isPythonHere) user = await pythonUser();
+  if (isPythonHere) user = await openPythonUser();
 });
 afterAll(() => user?.close());
 
 describe.skipIf(!isPythonHere)('Python', () => {
-  test('asks by SQL: rows, a file, and the place of an error', async () => {
+  test('queries by SQL: rows, a file, and the position of an error', async () => {
     const said = await user.outputOf(`
 rows = d.sql("SELECT date, level FROM levels WHERE index_id = 'PY' ORDER BY date")
 expected = [{"date": row["date"], "level": row["level"]} for row in d.export("PY", "levels")]
@@ -41,7 +41,7 @@ print(json.dumps([content[:4].decode(), content[-4:].decode()]))`),
     ).toEqual(['PAR1', 'PAR1']);
   });
 
-  test('shows indices, findings, runs and jobs as tables, whose cells are text', async () => {
+  test('displays indices, findings, runs and jobs as tables with text cells', async () => {
     const said = await user.outputOf(`
 html = d.indices()._repr_html_()
 findings = d.validate({**d.api.get_index("PY"), "calendar": "<b>"})
@@ -51,7 +51,7 @@ print(json.dumps(["<td>PY</td>" in html, "<b>" in findings._repr_html_(), "total
     expect(said).toEqual([true, false, true, true, true, true]);
   });
 
-  test('works with an event loop, several calls at once', async () => {
+  test('runs several calls concurrently on an event loop', async () => {
     const said = await user.outputOf(`
 import asyncio
 from divisor.aio import AsyncDivisor
@@ -63,7 +63,7 @@ print(json.dumps(asyncio.run(main())))`);
     expect(said).toEqual([[{ one: 1 }], 'live', true]);
   });
 
-  test('follows jobs and events with an event loop, and has the methods that its types promise', async () => {
+  test('follows jobs and events on an event loop, and has the methods that its types declare', async () => {
     const said = await user.outputOf(`
 import ast, asyncio, pathlib, divisor.aio
 from divisor.aio import AsyncDivisor
@@ -84,10 +84,8 @@ print(json.dumps(said))`);
     expect(said).toEqual([['succeeded'], true, true, true, [], [true, true, true]]);
   });
 
-  test.skipIf(!hasPandas)(
-    'has the same frames of SQL and exports from JSON, and from Arrow by each reader',
-    async () => {
-      const said = await user.outputOf(`
+  test.skipIf(!hasPandas)('has equal frames of SQL and exports from JSON, and from Arrow by each reader', async () => {
+    const said = await user.outputOf(`
 import divisor.arrow, pandas
 readers = {name: getattr(divisor.arrow, name) for name in ("pyarrow", "polars")}
 query = "SELECT date, identifier, weight, CASE WHEN weight > 0.1 THEN NULL ELSE date END AS day, CASE WHEN weight > 0.1 THEN NULL ELSE identifier END AS name FROM weights WHERE index_id = 'PY' ORDER BY ALL"
@@ -100,11 +98,10 @@ for reader in [name for name, module in readers.items() if module is not None]:
     for own, plain in zip(frames_by(reader), (frame, exported)):
         pandas.testing.assert_frame_equal(own, plain)
 print(json.dumps([str(frame["day"].dtype), str(frame["weight"].dtype), bool(frame["day"].isna().any()), len(exported) == len(frame) > 0]))`);
-      expect(said).toEqual(['datetime64[ns]', 'float64', true, true]);
-    },
-  );
+    expect(said).toEqual(['datetime64[ns]', 'float64', true, true]);
+  });
 
-  test.skipIf(!hasPlots)('draws what its frames contain', async () => {
+  test.skipIf(!hasPlots)('plots the content of its frames', async () => {
     const said = await user.outputOf(`
 import matplotlib
 matplotlib.use("agg")
@@ -117,7 +114,7 @@ print(json.dumps([levels[0], bool(abs(depth - d.api.get_overview("PY")["metrics"
     expect(said).toEqual([100, true, 3, true]);
   });
 
-  test.skipIf(!hasTqdm)('draws progress with tqdm', async () => {
+  test.skipIf(!hasTqdm)('shows progress with tqdm', async () => {
     const { err } = await user.run(`
 from divisor import *
 Divisor(progress=progress_bar, frames=False).backtest("PY", start="2020-03-02")`);

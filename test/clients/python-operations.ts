@@ -1,15 +1,15 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { operationsOf, successesOf, type JsonSchema, type Operation } from '#views/documentation/operation.js';
-import { documented, typeText, type Naming } from './python-types.js';
+import { listOperations, listSuccesses, type JsonSchema, type Operation } from '#views/documentation/operation.js';
+import { formatDocumentation, typeText, type TypeNaming } from './python-types.js';
 import { findOneLine, shapeOf } from './shapes.js';
 
 /**
  * Returns the Python source of a contract's operations: one method per operation, with its arguments and return type.
  */
-export function pythonOperations(document: OpenApiDocument): string {
-  const methods = operationsOf(document).flatMap((operation) => [
+export function formatPythonOperations(document: OpenApiDocument): string {
+  const methods = listOperations(document).flatMap((operation) => [
     formatMethod(operation, document.components.schemas),
-    ...contentMethod(operation),
+    ...formatContentMethod(operation),
   ]);
   return `# Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
 """Every operation of the service as a typed method."""
@@ -34,7 +34,7 @@ class Operations:
 ${methods.join('\n')}`;
 }
 
-const NAMING: Naming = {
+const NAMING: TypeNaming = {
   prefix: 'c.',
   typing: '',
   date: 'Date',
@@ -80,7 +80,7 @@ function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
       : [
           {
             name: 'body',
-            type: bodyType(schema),
+            type: formatBodyType(schema),
             place: 'body',
             isRequired: requestBody!.required,
             description: undefined,
@@ -91,7 +91,7 @@ function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
 }
 
 /** Returns the type of a request body; the type of an optional body includes null. */
-function bodyType(schema: JsonSchema): string {
+function formatBodyType(schema: JsonSchema): string {
   const shape = shapeOf(schema);
   const members = shape.kind === 'union' ? shape.members : [shape];
   const body = members.find((each) => !(each.kind === 'plain' && each.type === 'null'))!;
@@ -100,19 +100,19 @@ function bodyType(schema: JsonSchema): string {
 
 function formatMethod(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): string {
   const { type, wrap } = answerOf(operation, schemas);
-  return writeMethod(operation, { name: snake(operation.operationId), extra: [], type, wrap });
+  return writeMethod(operation, { name: convertToSnakeCase(operation.operationId), extra: [], type, wrap });
 }
 
-interface Answered {
+interface AnswerConversion {
   readonly type: string;
   /** Returns the statement that sends a request and returns its response. */
   readonly wrap: (request: string) => string;
 }
 
-function answerOf(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): Answered {
-  const [status, { content = {} }] = successesOf(operation).at(-1)!;
+function answerOf(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): AnswerConversion {
+  const [status, { content = {} }] = listSuccesses(operation).at(-1)!;
   const json = content['application/json'];
-  if (json === undefined) return plainAnswer(Object.keys(content));
+  if (json === undefined) return createPlainAnswer(Object.keys(content));
   const type = typeText(shapeOf(json.schema), '', { ...NAMING, date: 'str' });
   if (status !== '202') return { type, wrap: (request) => `return cast("${type}", self._transport.json(${request}))` };
   const result = shapeOf((schemas[type.slice('c.'.length)]!['properties'] as Record<string, JsonSchema>)['result']);
@@ -121,7 +121,7 @@ function answerOf(operation: Operation, schemas: Readonly<Record<string, JsonSch
   return { type: `Job[${of}]`, wrap: (request) => `return Job(self._transport, self._transport.json(${request}))` };
 }
 
-function plainAnswer(types: readonly string[]): Answered {
+function createPlainAnswer(types: readonly string[]): AnswerConversion {
   if (types.length === 0) return { type: 'None', wrap: (request) => `self._transport.json(${request})` };
   if (types[0] === 'text/event-stream')
     return { type: 'Iterator[Event]', wrap: (request) => `return self._transport.events(${request})` };
@@ -131,8 +131,8 @@ function plainAnswer(types: readonly string[]): Answered {
 }
 
 /** Returns an additional method for an operation whose responses may have content types other than JSON. */
-function contentMethod(operation: Operation): string[] {
-  const types = Object.keys(successesOf(operation).at(-1)![1].content ?? {});
+function formatContentMethod(operation: Operation): string[] {
+  const types = Object.keys(listSuccesses(operation).at(-1)![1].content ?? {});
   const others = types.filter((type) => type !== 'application/json');
   if (others.length === types.length || others.length === 0) return [];
   const media: Argument = {
@@ -144,7 +144,7 @@ function contentMethod(operation: Operation): string[] {
   };
   return [
     writeMethod(operation, {
-      name: `${snake(operation.operationId)}_content`,
+      name: `${convertToSnakeCase(operation.operationId)}_content`,
       extra: [media],
       type: 'bytes',
       wrap: (request) => `return self._transport.content(${request}, accept=media)`,
@@ -152,7 +152,7 @@ function contentMethod(operation: Operation): string[] {
   ];
 }
 
-interface Method extends Answered {
+interface Method extends AnswerConversion {
   readonly name: string;
   readonly extra: readonly Argument[];
 }
@@ -165,9 +165,9 @@ function writeMethod(operation: Operation, { name, extra, type, wrap }: Method):
     return `${star}${each.name}: ${each.isRequired ? each.type : `Optional[${each.type}] = None`}`;
   });
   const reports = all.flatMap(({ name, description }) =>
-    description === undefined ? [] : `        :param ${name}: ${documented(description)}\n`,
+    description === undefined ? [] : `        :param ${name}: ${formatDocumentation(description)}\n`,
   );
-  const summary = documented(findOneLine(operation.summary)!);
+  const summary = formatDocumentation(findOneLine(operation.summary)!);
   const doc =
     reports.length === 0 ? `        """${summary}"""\n` : `        """${summary}\n\n${reports.join('')}        """\n`;
   return `    def ${name}(${['self', ...signature].join(', ')}) -> ${type}:\n${doc}        ${wrap(requestText(operation, own))}\n`;
@@ -188,4 +188,4 @@ function requestText({ method, path }: Operation, all: readonly Argument[]): str
   ].join(', ');
 }
 
-const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const convertToSnakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -1,9 +1,9 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { JsonSchema } from '#views/documentation/operation.js';
-import { findOneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
+import { findOneLine, shapeOf, type Field, type PlainType, type Shape } from './shapes.js';
 
 /** Returns the Python source of a contract's schemas: a TypedDict per object schema, and an alias per other schema. */
-export function pythonTypes({ components, paths }: OpenApiDocument): string {
+export function formatPythonTypes({ components, paths }: OpenApiDocument): string {
   const response = listAnsweredSchemas(components.schemas, paths);
   const names = new Set(Object.keys(components.schemas));
   const declared = Object.entries(components.schemas).map(([name, schema]) =>
@@ -24,7 +24,7 @@ ${declared.join('\n')}`;
 }
 
 /** Names used inside a type. Dates are strings in responses of the service. */
-export interface Naming {
+export interface TypeNaming {
   readonly prefix: string;
   /** Prefix of built-in type names, because a schema may have the name of a built-in type. */
   readonly typing: '' | 't.';
@@ -55,12 +55,12 @@ function listAnsweredSchemas(
 function formatDeclaration(
   name: string,
   schema: JsonSchema,
-  { date, names }: { readonly date: Naming['date']; readonly names: ReadonlySet<string> },
+  { date, names }: { readonly date: TypeNaming['date']; readonly names: ReadonlySet<string> },
 ): string {
   const shape = shapeOf(schema);
   const inner: string[] = [];
   const taken = new Set(names);
-  const naming: Naming = {
+  const naming: TypeNaming = {
     prefix: '',
     typing: 't.',
     date,
@@ -102,19 +102,19 @@ function formatTypedDict(
   name: string,
   description: string | undefined,
   fields: readonly Field[],
-  naming: Naming,
+  naming: TypeNaming,
 ): string {
-  if (fields.some((field) => KEYWORDS.has(field.name))) return functionalTypedDict(name, fields, naming);
+  if (fields.some((field) => KEYWORDS.has(field.name))) return formatFunctionalTypedDict(name, fields, naming);
   const required = fields.filter(({ isRequired }) => isRequired);
   const optional = fields.filter(({ isRequired }) => !isRequired);
-  const head = description === undefined ? '' : `    """${documented(description)}"""\n\n`;
+  const head = description === undefined ? '' : `    """${formatDocumentation(description)}"""\n\n`;
   const formatBody = (members: readonly Field[]) => members.map((field) => formatMember(field, name, naming)).join('');
   if (optional.length === 0) return `class ${name}(t.TypedDict):\n${head}${formatBody(required) || '    pass\n'}\n`;
   if (required.length === 0) return `class ${name}(t.TypedDict, total=False):\n${head}${formatBody(optional)}\n`;
   return `class _${name}(t.TypedDict):\n${formatBody(required)}\n\nclass ${name}(_${name}, total=False):\n${head}${formatBody(optional)}\n`;
 }
 
-function formatMember({ name, shape, description }: Field, owner: string, naming: Naming): string {
+function formatMember({ name, shape, description }: Field, owner: string, naming: TypeNaming): string {
   const comment = description === undefined ? '' : `    #: ${description}\n`;
   return `${comment}    ${name}: ${typeText(shape, `${owner}${formatPascal(name)}`, naming)}\n`;
 }
@@ -123,7 +123,7 @@ function formatMember({ name, shape, description }: Field, owner: string, naming
  * Returns a TypedDict in functional form, for members whose names are Python keywords: one class for required members,
  * one for optional members.
  */
-function functionalTypedDict(name: string, fields: readonly Field[], naming: Naming): string {
+function formatFunctionalTypedDict(name: string, fields: readonly Field[], naming: TypeNaming): string {
   const formatDictionary = (of: string, members: readonly Field[], ending: string) =>
     `${of} = t.TypedDict("${of}", {\n${members
       .map(
@@ -139,7 +139,7 @@ function functionalTypedDict(name: string, fields: readonly Field[], naming: Nam
   return `${formatDictionary(parts[0], required, '')}\n${formatDictionary(parts[1], optional, ', total=False')}\nclass ${name}(${parts.join(', ')}):\n    pass\n\n`;
 }
 
-const PLAIN: Readonly<Record<Plain, string>> = {
+const PLAIN_TYPES: Readonly<Record<PlainType, string>> = {
   string: 'str',
   number: 'float',
   integer: 'int',
@@ -149,7 +149,7 @@ const PLAIN: Readonly<Record<Plain, string>> = {
 };
 
 /** Returns a type as Python source. The prefix `"` quotes names of types that may be declared later. */
-export function typeText(shape: Shape, place: string, naming: Naming): string {
+export function typeText(shape: Shape, place: string, naming: TypeNaming): string {
   const formatTypeName = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
   switch (shape.kind) {
     case 'name':
@@ -157,7 +157,7 @@ export function typeText(shape: Shape, place: string, naming: Naming): string {
     case 'literal':
       return `${naming.typing}Literal[${shape.values.map((value) => JSON.stringify(value)).join(', ')}]`;
     case 'union':
-      return unionText([...new Set(shape.members.map((one) => typeText(one, place, naming)))], naming.typing);
+      return formatUnion([...new Set(shape.members.map((one) => typeText(one, place, naming)))], naming.typing);
     case 'list':
       return `${naming.typing}Sequence[${typeText(shape.of, place, naming)}]`;
     case 'record':
@@ -168,14 +168,14 @@ export function typeText(shape: Shape, place: string, naming: Naming): string {
         : formatTypeName(naming.nameOf(shape.fields, place));
     case 'plain':
       return shape.format === 'date' && naming.date === 'Date'
-        ? dateText(naming.prefix)
-        : `${shape.type === 'any' ? naming.typing : ''}${PLAIN[shape.type]}`;
+        ? formatDateText(naming.prefix)
+        : `${shape.type === 'any' ? naming.typing : ''}${PLAIN_TYPES[shape.type]}`;
   }
 }
 
-const dateText = (prefix: string) => (prefix === '"' ? 'Date' : `${prefix}Date`);
+const formatDateText = (prefix: string) => (prefix === '"' ? 'Date' : `${prefix}Date`);
 
-function unionText(members: readonly string[], typing: Naming['typing']): string {
+function formatUnion(members: readonly string[], typing: TypeNaming['typing']): string {
   if (members.includes(`${typing}Any`)) return `${typing}Any`;
   const others = members.filter((each) => each !== 'None');
   const whole = others.length === 1 ? others[0]! : `${typing}Union[${others.join(', ')}]`;
@@ -187,4 +187,5 @@ export const formatPascal = (name: string) =>
   name.replaceAll(/(?:^|[_-])(\w)/g, (_, letter: string) => letter.toUpperCase()).replaceAll(/\W/g, '');
 
 /** Escapes text for a triple-quoted string. */
-export const documented = (text: string) => text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").replace(/"$/, '\\"');
+export const formatDocumentation = (text: string) =>
+  text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").replace(/"$/, '\\"');

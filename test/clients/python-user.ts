@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
-import { liveService, type LiveService } from '../real/live.js';
+import { openLiveService, type LiveService } from '../real/live.js';
 
-const runs = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
+const isRunnable = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
 /** Python script that finds modules without loading them; loading takes seconds. */
 const FIND =
   'import sys; from importlib.util import find_spec; sys.exit(any(find_spec(name) is None for name in sys.argv[1:]))';
@@ -15,11 +15,12 @@ const FIND =
  * Commands of Python interpreters that may have pandas: packages of a distribution often belong only to the
  * distribution's Python.
  */
-export const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
-export const PYTHON = PYTHONS.find((command) => runs(command, '-c', FIND, 'pandas')) ?? PYTHONS[0] ?? '';
+export const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => isRunnable(command, '--version'));
+export const PYTHON = PYTHONS.find((command) => isRunnable(command, '-c', FIND, 'pandas')) ?? PYTHONS[0] ?? '';
 export const isPythonHere = PYTHON !== '';
-export const hasCommand = (command: string) => runs(command, '--version');
-export const hasModuleIn = (command: string, ...modules: readonly string[]) => runs(command, '-c', FIND, ...modules);
+export const hasCommand = (command: string) => isRunnable(command, '--version');
+export const hasModuleIn = (command: string, ...modules: readonly string[]) =>
+  isRunnable(command, '-c', FIND, ...modules);
 export const hasModule = (...modules: readonly string[]) => isPythonHere && hasModuleIn(PYTHON, ...modules);
 
 /** Prints why tests are skipped if modules are missing. */
@@ -30,13 +31,13 @@ export function reportMissing(tests: string, needed: Readonly<Record<string, boo
 
 export const CLIENTS = resolve('src/clients/python');
 
-export interface Ran {
+export interface PythonOutcome {
   readonly status: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-const pythonEnvironment = (environment: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
+const createPythonEnvironment = (environment: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
   ...process.env,
   PYTHONPATH: CLIENTS,
   PYTHONDONTWRITEBYTECODE: '1',
@@ -48,11 +49,11 @@ export function runPython(
   words: readonly string[],
   folder: string,
   environment: Readonly<Record<string, string>>,
-): Promise<Ran> {
+): Promise<PythonOutcome> {
   return new Promise((done, reject) => {
     const child = spawn(PYTHON, words, {
       cwd: folder,
-      env: pythonEnvironment(environment),
+      env: createPythonEnvironment(environment),
     });
     const texts = { out: '', err: '' };
     child.stdout.setEncoding('utf8').on('data', (text: string) => void (texts.out += text));
@@ -85,14 +86,14 @@ for line in sys.stdin:
 `;
 
 interface Scripts {
-  run(script: string): Promise<Ran>;
+  run(script: string): Promise<PythonOutcome>;
   close(): Promise<void>;
 }
 
 function openScripts(folder: string, environment: Readonly<Record<string, string>>): Scripts {
   const child = spawn(PYTHON, ['-c', SCRIPTS], {
     cwd: folder,
-    env: pythonEnvironment(environment),
+    env: createPythonEnvironment(environment),
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = once(child, 'close');
@@ -116,16 +117,16 @@ function openScripts(folder: string, environment: Readonly<Record<string, string
 export interface PythonUser {
   readonly service: LiveService;
   readonly folder: string;
-  python(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
+  python(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<PythonOutcome>;
   /** Runs a script in a Python process that also runs other scripts. */
-  run(script: string): Promise<Ran>;
+  run(script: string): Promise<PythonOutcome>;
   /** Returns the JSON value on the last output line of a script; the script can use the client `d`. */
   outputOf(script: string): Promise<unknown>;
   close(): Promise<void>;
 }
 
-export async function pythonUser(): Promise<PythonUser> {
-  const service = await liveService();
+export async function openPythonUser(): Promise<PythonUser> {
+  const service = await openLiveService();
   const folder = await mkdtemp(join(tmpdir(), 'divisor-python-'));
   await service.job('/data/synthetic', { store_id: 'market', assets: 10, start: '2019-01-02', end: '2020-12-31' });
   await service.ok('PUT', '/indices/PY', {

@@ -2,20 +2,20 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { CLIENTS, isPythonHere, pythonUser, reportMissing, type PythonUser } from './python-user.js';
+import { CLIENTS, isPythonHere, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 reportMissing('the Python client', { python3: isPythonHere });
 
 let user: PythonUser;
 beforeAll(async () => {
-  if (isPythonHere) user = await pythonUser();
+  if (isPythonHere) user = await openPythonUser();
 });
 afterAll(() => user?.close());
 
 const outputOf = (script: string) => user.outputOf(script);
 
 describe.skipIf(!isPythonHere)('the Python client', () => {
-  test('backtests, and its numbers are those of the service', async () => {
+  test('backtests, and returns the figures of the service', async () => {
     const output = await outputOf(`
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append((job["status"], job["progress"])), transaction_cost_bps=5)
@@ -32,7 +32,7 @@ print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]
     ]);
   });
 
-  test('has the result of a current run at once', async () => {
+  test('returns the result of a current run at once', async () => {
     const output = await outputOf(`
 seen = []
 run = d.backtest("PY", progress=lambda job: seen.append(job["status"]), transaction_cost_bps=5, if_stale=True)
@@ -41,7 +41,7 @@ print(json.dumps([run["metrics"]["total_return"], seen]))`);
     expect(output).toEqual([overview.metrics.total_return, []]);
   });
 
-  test('backtests many indices, and has the outcome of each', async () => {
+  test('backtests many indices, and returns the outcome of each', async () => {
     const output = await outputOf(`
 run = d.backtest("PY", transaction_cost_bps=5)
 rows = d.backtests(["PY", "NOBODY"], transaction_cost_bps=5)
@@ -85,7 +85,7 @@ print(json.dumps([prices.column("CLOSE") == [row[0] for row in prices["data"]], 
     expect(output).toEqual([true, true, 1]);
   });
 
-  test('exports a table as rows, and as a file in the format of its ending', async () => {
+  test('exports a table as rows, and as a file in the format of its extension', async () => {
     const output = await outputOf(`
 import csv, os
 rows = d.export("PY", "weights", start="2020-06-01", end="2020-06-30")
@@ -163,14 +163,14 @@ print(json.dumps([run["objective_type"], round(sum(row["weight"] for row in run[
     expect(output).toEqual(['min_variance', 1, true, 'py', 5, ['March'], true]);
   });
 
-  test('prices a future as worked by hand', async () => {
+  test('prices a future as computed by hand', async () => {
     const output = await outputOf(
       'print(d.price_future(spot=4000, as_of="2024-01-02", expiry="2024-03-15", risk_free_rate=0.05, dividend_yield=0.015, borrow_rate=0.002)["fair_value"])',
     );
     expect(output).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
   });
 
-  test('an operation returns the answer of the service; a job is awaited, or its result is there at once', async () => {
+  test('an operation returns the response of the service; a job is awaited, or its result is returned at once', async () => {
     const output = await outputOf(`
 api = d.api
 job = api.start_backtest("PY", {"transaction_cost_bps": 5})
@@ -185,7 +185,7 @@ print(json.dumps([job.job_id, seen[-1], again.job_id, again.wait() == run, abs(s
     expect(output).toEqual(['backtest:PY', 'succeeded', null, true, true, true, ['caught-up'], true]);
   });
 
-  test('an error has the exception of its code, that of a failed job too', async () => {
+  test('an error has the exception type of its code, also for a failed job', async () => {
     const output = await outputOf(`
 from divisor.codes import IndexNotFound, PreconditionFailed, RiskInsufficientData
 caught = []
@@ -207,7 +207,7 @@ print(json.dumps(caught))`);
     ]);
   });
 
-  test('a temporary refusal is retried after the pause it names; a permanent one is not', async () => {
+  test('a temporary refusal is retried after the pause that it states; a permanent one is not', async () => {
     const output = await outputOf(`
 import http.server, threading
 asked = []
@@ -240,7 +240,7 @@ print(json.dumps([codes, asked]))`);
     ]);
   });
 
-  test('a job is followed by its events, resumes from the last one after a break, and is polled where none arrive', async () => {
+  test('a job is followed by its events, resumes from the last event after a disconnection, and is polled where no events arrive', async () => {
     const output = await outputOf(`
 import http.server, threading
 asked = []
@@ -277,7 +277,7 @@ print(json.dumps([result, seen, [last for path, last in asked if path.endswith("
     expect(output).toEqual([7, [0, 0.1, 0.15, 0.2, 0.3, 1], [null, '1', '2']]);
   });
 
-  test('a wait that takes too long ends, and the job continues', async () => {
+  test('a wait that exceeds its limit ends, and the job continues', async () => {
     const output = await outputOf(`
 job = d.api.start_backtest("PY", {"transaction_cost_bps": 9})
 given = []

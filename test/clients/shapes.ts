@@ -8,9 +8,9 @@ export type Shape =
   | { readonly kind: 'list'; readonly of: Shape }
   | { readonly kind: 'record'; readonly of: Shape }
   | { readonly kind: 'object'; readonly fields: readonly Field[] }
-  | { readonly kind: 'plain'; readonly type: Plain; readonly format?: string };
+  | { readonly kind: 'plain'; readonly type: PlainType; readonly format?: string };
 
-export type Plain = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'any';
+export type PlainType = 'string' | 'number' | 'integer' | 'boolean' | 'null' | 'any';
 
 export interface Field {
   readonly name: string;
@@ -19,11 +19,11 @@ export interface Field {
   readonly description: string | undefined;
 }
 
-const PLAIN: ReadonlySet<unknown> = new Set<Plain>(['string', 'number', 'integer', 'boolean', 'null']);
-const ANYTHING: Shape = { kind: 'plain', type: 'any' };
+const PLAIN_TYPES: ReadonlySet<unknown> = new Set<PlainType>(['string', 'number', 'integer', 'boolean', 'null']);
+const ANY_SHAPE: Shape = { kind: 'plain', type: 'any' };
 
 export function shapeOf(schema: JsonSchema | undefined): Shape {
-  if (schema === undefined) return ANYTHING;
+  if (schema === undefined) return ANY_SHAPE;
   const { $ref, type, items, additionalProperties, properties, anyOf, oneOf } = schema;
   if (typeof $ref === 'string') return { kind: 'name', name: $ref.split('/').at(-1)! };
   if (schema['const'] !== undefined) return { kind: 'literal', values: [schema['const']] };
@@ -38,10 +38,10 @@ export function shapeOf(schema: JsonSchema | undefined): Shape {
       kind: 'record',
       of: shapeOf(typeof additionalProperties === 'object' ? (additionalProperties as JsonSchema) : undefined),
     };
-  if (!PLAIN.has(type)) return ANYTHING;
+  if (!PLAIN_TYPES.has(type)) return ANY_SHAPE;
   const { format } = schema;
   // `PLAIN` contains the type, so the cast is safe.
-  return { kind: 'plain', type: type as Plain, ...(typeof format === 'string' ? { format } : {}) };
+  return { kind: 'plain', type: type as PlainType, ...(typeof format === 'string' ? { format } : {}) };
 }
 
 function fieldsOf({ properties, required = [] }: JsonSchema): Field[] {

@@ -2,32 +2,32 @@ import { readFileSync } from 'node:fs';
 import { API } from '#contract/api.js';
 import { openApiDocument } from '#contract/openapi.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
-import { pythonAsync } from './python-async.js';
-import { pythonErrors } from './python-errors.js';
-import { pythonOperations } from './python-operations.js';
-import { pythonTypes } from './python-types.js';
-import { typescriptSource } from './typescript-source.js';
+import { formatPythonAsync } from './python-async.js';
+import { formatPythonErrors } from './python-errors.js';
+import { formatPythonOperations } from './python-operations.js';
+import { formatPythonTypes } from './python-types.js';
+import { formatTypescriptSource } from './typescript-source.js';
 
 const PYTHON = 'src/clients/python/divisor';
 
 /** Returns the client files that are generated from the contract, by path. */
-export function clientSources(): Readonly<Record<string, string>> {
+export function generateClientSources(): Readonly<Record<string, string>> {
   const document = openApiDocument(API, '');
-  const api = pythonOperations(document);
+  const api = formatPythonOperations(document);
   const [client, views, batches] = ['client', 'views', 'batches'].map((name) =>
     readFileSync(`${PYTHON}/${name}.py`, 'utf8'),
   );
   return {
-    'src/clients/typescript/contract.ts': typescriptSource(document),
-    [`${PYTHON}/contract.py`]: pythonTypes(document),
+    'src/clients/typescript/contract.ts': formatTypescriptSource(document),
+    [`${PYTHON}/contract.py`]: formatPythonTypes(document),
     [`${PYTHON}/api.py`]: api,
-    [`${PYTHON}/aio.pyi`]: pythonAsync({ client: client!, api, views: views!, batches: batches! }),
-    [`${PYTHON}/codes.py`]: pythonErrors(ERRORS),
-    [`${PYTHON}/version.py`]: pythonVersion(),
+    [`${PYTHON}/aio.pyi`]: formatPythonAsync({ client: client!, api, views: views!, batches: batches! }),
+    [`${PYTHON}/codes.py`]: formatPythonErrors(ERRORS),
+    [`${PYTHON}/version.py`]: readPythonVersion(),
   };
 }
 
-function pythonVersion(): string {
+function readPythonVersion(): string {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
   return `# Written from package.json by \`npm run generate\`.\nVERSION = "${version}"\n`;
 }

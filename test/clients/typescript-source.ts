@@ -1,24 +1,24 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
 import {
-  operationsOf,
-  successesOf,
-  type DocumentedAnswer,
+  listOperations,
+  listSuccesses,
+  type DocumentedResponse,
   type JsonSchema,
   type Media,
   type Operation,
   type Parameter,
 } from '#views/documentation/operation.js';
-import { findOneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
+import { findOneLine, shapeOf, type Field, type PlainType, type Shape } from './shapes.js';
 
 /**
  * Returns the TypeScript source of a contract: a type per schema, and the request and response types of each operation.
  */
-export function typescriptSource(document: OpenApiDocument): string {
-  const operations = operationsOf(document);
+export function formatTypescriptSource(document: OpenApiDocument): string {
+  const operations = listOperations(document);
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => formatDeclaration(name, schema));
   const signatures = operations.map(
     (operation) =>
-      `${comment(findOneLine(operation.summary), '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n${formatUnchangedMember(operation)}  };\n`,
+      `${formatComment(findOneLine(operation.summary), '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n${formatUnchangedMember(operation)}  };\n`,
   );
   const table = operations.map(({ operationId, method, path }) => `  ${operationId}: '${method} ${path}',\n`);
   return `// Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
@@ -37,14 +37,14 @@ ${table.join('')}};
 }
 
 function formatDeclaration(name: string, schema: JsonSchema): string {
-  const head = comment(findOneLine(schema['description']), '');
+  const head = formatComment(findOneLine(schema['description']), '');
   const type = typeOf(shapeOf(schema), '');
   return Object.keys(schema['properties'] ?? {}).length > 0
     ? `${head}export interface ${name} ${type}\n`
     : `${head}export type ${name} = ${type};\n`;
 }
 
-function comment(text: string | undefined, indent: string): string {
+function formatComment(text: string | undefined, indent: string): string {
   return text === undefined ? '' : `${indent}/** ${text.replaceAll('*/', '*\\/')} */\n`;
 }
 
@@ -57,17 +57,17 @@ function typeOf(shape: Shape, indent: string): string {
     case 'union':
       return [...new Set(shape.members.map((member) => typeOf(member, indent)))].join(' | ');
     case 'list':
-      return `readonly ${bracketed(typeOf(shape.of, indent))}[]`;
+      return `readonly ${addBrackets(typeOf(shape.of, indent))}[]`;
     case 'record':
       return `Readonly<Record<string, ${typeOf(shape.of, indent)}>>`;
     case 'object':
-      return objectType(shape.fields, indent);
+      return formatObjectType(shape.fields, indent);
     case 'plain':
-      return PLAIN[shape.type];
+      return PLAIN_TYPES[shape.type];
   }
 }
 
-const PLAIN: Readonly<Record<Plain, string>> = {
+const PLAIN_TYPES: Readonly<Record<PlainType, string>> = {
   string: 'string',
   number: 'number',
   integer: 'number',
@@ -77,13 +77,13 @@ const PLAIN: Readonly<Record<Plain, string>> = {
 };
 const formatLiteral = (value: unknown) =>
   typeof value === 'string' && !value.includes("'") ? `'${value}'` : JSON.stringify(value);
-const bracketed = (type: string) => (type.includes(' | ') || type.startsWith('readonly ') ? `(${type})` : type);
+const addBrackets = (type: string) => (type.includes(' | ') || type.startsWith('readonly ') ? `(${type})` : type);
 
-function objectType(fields: readonly Field[], indent: string): string {
+function formatObjectType(fields: readonly Field[], indent: string): string {
   const deeper = `${indent}  `;
   const members = fields.map(({ name, shape, isRequired, description }) => {
     const type = typeOf(shape, deeper);
-    return `${comment(description, deeper)}${deeper}readonly ${name}${isRequired ? `: ${type}` : `?: ${type} | undefined`};\n`;
+    return `${formatComment(description, deeper)}${deeper}readonly ${name}${isRequired ? `: ${type}` : `?: ${type} | undefined`};\n`;
   });
   return members.length === 0 ? 'Readonly<Record<string, never>>' : `{\n${members.join('')}${indent}}`;
 }
@@ -91,17 +91,24 @@ function objectType(fields: readonly Field[], indent: string): string {
 const INDENT = '    ';
 
 function requestType({ parameters, requestBody }: Operation): string {
-  const parts = [...parameterPart('params', parameters, 'path'), ...parameterPart('query', parameters, 'query')];
+  const parts = [
+    ...formatParameterPart('params', parameters, 'path'),
+    ...formatParameterPart('query', parameters, 'query'),
+  ];
   if (requestBody !== undefined)
     parts.push(
-      `readonly body${requestBody.required ? ': ' : '?: '}${typeOf(shapeOf(bodySchema(requestBody.content)), INDENT)}${requestBody.required ? '' : ' | undefined'}`,
+      `readonly body${requestBody.required ? ': ' : '?: '}${typeOf(shapeOf(readBodySchema(requestBody.content)), INDENT)}${requestBody.required ? '' : ' | undefined'}`,
     );
   return parts.length === 0 ? 'Readonly<Record<never, never>>' : `{ ${parts.join('; ')} }`;
 }
 
-const bodySchema = (content: Readonly<Record<string, Media>>) => content['application/json']!.schema;
+const readBodySchema = (content: Readonly<Record<string, Media>>) => content['application/json']!.schema;
 
-function parameterPart(part: 'params' | 'query', parameters: readonly Parameter[], place: Parameter['in']): string[] {
+function formatParameterPart(
+  part: 'params' | 'query',
+  parameters: readonly Parameter[],
+  place: Parameter['in'],
+): string[] {
   const here = parameters.filter((parameter) => parameter.in === place);
   if (here.length === 0) return [];
   const members = here.map(
@@ -114,13 +121,13 @@ function parameterPart(part: 'params' | 'query', parameters: readonly Parameter[
 }
 
 function answerType(operation: Operation): string {
-  return contentType(successesOf(operation).at(-1)?.[1].content);
+  return formatContentType(listSuccesses(operation).at(-1)?.[1].content);
 }
 
 /** Returns the type of the response for unchanged input, which is listed before the response that reports a new job. */
 function findUnchangedType(operation: Operation): string | undefined {
-  const [unchanged, ...others] = successesOf(operation);
-  return others.length === 0 ? undefined : contentType(unchanged![1].content);
+  const [unchanged, ...others] = listSuccesses(operation);
+  return others.length === 0 ? undefined : formatContentType(unchanged![1].content);
 }
 
 function formatUnchangedMember(operation: Operation): string {
@@ -128,7 +135,7 @@ function formatUnchangedMember(operation: Operation): string {
   return type === undefined ? '' : `    unchanged: ${type};\n`;
 }
 
-function contentType(content: DocumentedAnswer['content']): string {
+function formatContentType(content: DocumentedResponse['content']): string {
   if (content === undefined) return 'null';
   const json = content['application/json'];
   if (json !== undefined) return typeOf(shapeOf(json.schema), INDENT);

@@ -7,14 +7,14 @@ import {
   type AnyJob,
   type DivisorClient,
 } from '#clients/typescript/divisor.js';
-import { liveService, type LiveService } from '../real/live.js';
-import { clientSources } from './sources.js';
+import { openLiveService, type LiveService } from '../real/live.js';
+import { generateClientSources } from './sources.js';
 
-test.each(Object.entries(clientSources()))('%s is that of the contract', (file, text) => {
+test.each(Object.entries(generateClientSources()))('%s is generated from the contract', (file, text) => {
   expect(readFileSync(file, 'utf8') === text, 'npm run generate').toBe(true);
 });
 
-test('the package offers it under a separate name, and it needs nothing else', async () => {
+test('the package exports it under a separate name, and it imports nothing else', async () => {
   const name = 'divisor/client';
   expect(Object.keys((await import(name)) as object).toSorted()).toEqual([
     'DivisorError',
@@ -42,7 +42,7 @@ describe('against a running service', () => {
   let client: DivisorClient;
 
   beforeAll(async () => {
-    service = await liveService();
+    service = await openLiveService();
     client = createDivisorClient({ url: service.url });
   });
   afterAll(() => service.close());
@@ -51,7 +51,7 @@ describe('against a running service', () => {
     await expect(client.call('health' as never, {} as never)).rejects.toThrow('Unknown operation health');
   });
 
-  test('a job is started, followed and answered with its result', async () => {
+  test('a job is started, followed and returns its result', async () => {
     const seen: AnyJob[] = [];
     const store = await client.run(
       'generateSynthetic',
@@ -70,7 +70,7 @@ describe('against a running service', () => {
     );
   });
 
-  test('a document, its run and its views carry their types', async () => {
+  test('a document, its run and its views have their types', async () => {
     const { index } = await client.call('putIndex', { params: { index_id: 'CLIENT' }, body: INDEX });
     expect(index.base_value.toFixed(2)).toBe('100.00');
     const run = await client.run('startBacktest', {
@@ -101,7 +101,7 @@ describe('against a running service', () => {
     expect((await client.waitForJob(answer)).total_costs).toBeCloseTo(1.2 * run.total_costs, -1);
   });
 
-  test('lists go into a query, an absent answer is null, another type comes as bytes', async () => {
+  test('lists are sent in a query, a missing answer is null, and other media types are returned as bytes', async () => {
     const { identifiers } = await client.call('searchIdentifiers', { query: { limit: 2 } });
     const names = identifiers.map(({ identifier }) => identifier);
     const { entries } = await client.call('getAssetReferences', { query: { identifiers: names, fields: ['NAME'] } });
@@ -137,14 +137,14 @@ describe('against a running service', () => {
     expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('a write that names an older etag is refused', async () => {
+  test('a write with an older etag is refused', async () => {
     const refusal = await failureOf(
       client.call('putIndex', { params: { index_id: 'CLIENT' }, body: INDEX, ifMatch: 'older' }),
     );
     expect((refusal as DivisorError).code).toBe('PRECONDITION_FAILED');
   });
 
-  test('a failed job throws its own error', async () => {
+  test('a failed job throws the error of the job', async () => {
     const refusal = await failureOf(
       client.run('estimateRiskModel', { params: { model_id: 'short' }, body: { identifiers: ['NOBODY'] } }),
     );
@@ -205,8 +205,8 @@ test('a job is followed across a restart of the service', async () => {
     () => Promise.resolve(Response.json(done)),
   ];
   let count = 0;
-  const flaky: typeof fetch = () => answers[count++]!();
-  const result = await createDivisorClient({ url: 'http://x', fetch: flaky }).waitForJob({
+  const fetchUnreliably: typeof fetch = () => answers[count++]!();
+  const result = await createDivisorClient({ url: 'http://x', fetch: fetchUnreliably }).waitForJob({
     ...done,
     status: 'running' as const,
     result: null as { total: number } | null,
@@ -214,13 +214,13 @@ test('a job is followed across a restart of the service', async () => {
   expect([result, count]).toEqual([{ total: 1 }, 3]);
 });
 
-test('the key travels as a bearer token, the path is kept below that of the address', async () => {
+test('the key is sent as a bearer token, and the path is appended to that of the address', async () => {
   const seen: { url: string; authorization: string | null }[] = [];
-  const spy: typeof fetch = (input, init) => {
+  const recordRequest: typeof fetch = (input, init) => {
     seen.push({ url: String(input), authorization: new Headers(init?.headers).get('authorization') });
     return Promise.resolve(Response.json({}));
   };
-  const client = createDivisorClient({ url: 'http://proxy/divisor', key: 'dvs_a_b', fetch: spy });
+  const client = createDivisorClient({ url: 'http://proxy/divisor', key: 'dvs_a_b', fetch: recordRequest });
   await client.call('getPrices', {
     params: { identifier: 'A B' },
     query: { columns: ['CLOSE', 'VOLUME'], start: undefined },

@@ -4,19 +4,19 @@ import type { Approval, PublishedLog } from '#clients/typescript/divisor.js';
 import { issueKey } from '#services/operations/keys.js';
 import {
   createDefinition,
-  familyOn,
+  createFamilyOn,
   fileOf,
-  performed,
+  performDay,
   putSchedule,
   SESSIONS,
 } from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
-import { eventually, follow, slowDown, WAIT_MS } from './desk.js';
+import { pollEventually, follow, slowDown, WAIT_MS } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
-const tried = await tryBrowser();
+const browserFailure = await tryBrowser();
 const people = (
   [
     ['ada', ['admin']],
@@ -27,16 +27,16 @@ const people = (
 const [ada, ben, eve] = people.map(({ key }) => ({ 'x-api-key': key }));
 
 /** Tests approvals: changing the definition of a published index requires a second person. */
-describe.skipIf('why' in tried)('the page of approvals', () => {
+describe.skipIf('why' in browserFailure)('the page of approvals', () => {
   let service: RunningService;
   let asAda: RunningService;
-  let folder: Awaited<ReturnType<typeof familyOn>>;
+  let folder: Awaited<ReturnType<typeof createFamilyOn>>;
   let page: Page;
   const ask = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) =>
     service.ask<T>(method, path, body, ada);
 
   beforeAll(async () => {
-    if (!('browser' in tried)) return;
+    if (!('browser' in browserFailure)) return;
     const environment = people
       .map(({ record }) => `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}`)
       .join(',');
@@ -44,16 +44,16 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
       DIVISOR_API_KEYS: environment,
     });
     asAda = { ...service, ask, finished: (id: string) => service.finished(id, ada) } as RunningService;
-    folder = await familyOn(asAda, 10);
+    folder = await createFamilyOn(asAda, 10);
     await ask('POST', '/analytics/CORE/backtest', {});
     await service.finished('backtest:CORE', ada);
     expect((await ask('POST', '/analytics/CORE/publish', {})).status).toBe(200);
-    page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
+    page = await browserFailure.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
     page.setDefaultTimeout(WAIT_MS);
     await slowDown(page);
   });
   afterAll(async () => {
-    if ('browser' in tried) await tried.browser.close();
+    if ('browser' in browserFailure) await browserFailure.browser.close();
     await service?.close();
   });
 
@@ -75,11 +75,11 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await panel.getByText('ben approved: A name only').waitFor();
     await page.keyboard.press('Escape'); // The panel has taken the focus from the pressed button.
     await panel.waitFor({ state: 'detached' });
-    await eventually(() => stateOf(1)).toBe('approved');
+    await pollEventually(() => stateOf(1)).toBe('approved');
     expect((await put('Core, renamed')).status).toBe(200);
   });
 
-  test('offers those who requested a change to withdraw it, not to approve it', async () => {
+  test('offers requesters to withdraw their change, but not to approve it', async () => {
     const refusal = await service.ask(
       'PUT',
       '/indices/CORE',
@@ -92,7 +92,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await panel.getByRole('button', { name: 'Withdraw' }).waitFor();
     expect(await panel.getByRole('button', { name: 'Approve' }).count()).toBe(0);
     await panel.getByRole('button', { name: 'Withdraw' }).click();
-    await eventually(() => stateOf(2)).toBe('withdrawn');
+    await pollEventually(() => stateOf(2)).toBe('withdrawn');
     await page.getByText('Nothing waits for approval').waitFor();
   });
 
@@ -131,7 +131,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();
     await page.getByRole('row', { name: new RegExp(`^AA ${date} 30.5000`) }).waitFor();
-    await eventually(() => stateOf(5)).toBe('used');
+    await pollEventually(() => stateOf(5)).toBe('used');
     await service.finished('refresh:vendor', ada);
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=versions`);
     const version = page.getByRole('row', { name: new RegExp(`Override by 30.5 the price of AA on ${date}`) });
@@ -161,7 +161,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await panel.getByText('The price was wrong').first().waitFor();
   });
 
-  test('an amendment is shown with its date and fields, a finding with its index and its number', async () => {
+  test('an amendment is shown with its date and fields, a finding with its index and number', async () => {
     const amendment = {
       effective_from: '2023-09-01',
       reason: 'Review',
@@ -174,7 +174,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     const [session] = SESSIONS.slice(10);
     await putSchedule(asAda, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, { type: 'checks' }] });
     await folder.write(fileOf(session!, (own, security) => (security === 'AA' ? own * 10 : own)));
-    expect((await performed(asAda, session!)).state).toBe('blocked');
+    expect((await performDay(asAda, session!)).state).toBe('blocked');
     const waiver = { check: 'moves', index_id: 'EVEN', reason: 'The price of the exchange' };
     const waived = await openRequest(await ask('POST', `/schedules/close/days/${session}/waivers`, waiver));
     await waived.getByText('Unexplained moves').waitFor();

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { IndexDocument, WeightsView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
+import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
-const tried = await tryBrowser();
+const browserFailure = await tryBrowser();
 
 /**
  * Returns a script that counts the pixels of a colour in the first chart. Edges are blended with the background and do
@@ -23,11 +23,11 @@ const pixelsOf = (...colour: readonly number[]): string => `(() => {
 })()`;
 
 /** Tests what a user can arrange: columns, ranges, notes, views, a dashboard. Each test starts from an address. */
-describe.skipIf('why' in tried)('an arranged console', () => {
+describe.skipIf('why' in browserFailure)('an arranged console', () => {
   let desk: Desk;
   beforeAll(async () => {
-    if (!('browser' in tried)) return;
-    desk = await openStockedDesk(tried.browser);
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
     await desk.page.goto(desk.service.url());
   });
   afterAll(() => desk?.close());
@@ -46,23 +46,23 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const order = ['Weight', 'Sector', 'Security', 'At rebalance', 'Drift'];
     const listTitles = async () =>
       (await createTitles().allTextContents()).map((text) => text.replace(/[↑↓]/, '')).slice(0, 5);
-    await eventually(listTitles).toEqual(order);
+    await pollEventually(listTitles).toEqual(order);
     // The column title has the focus; Shift with an arrow key widens the column.
     const sector = createTitles().filter({ hasText: 'Sector' });
     const readWidth = async () => (await sector.boundingBox())!.width;
     const before = await readWidth();
     await sector.getByRole('button').focus();
     await page.keyboard.press('Shift+ArrowRight');
-    await eventually(readWidth).toBeCloseTo(before + 16, 0);
+    await pollEventually(readWidth).toBeCloseTo(before + 16, 0);
     const edge = (await sector.boundingBox())!;
     await page.mouse.move(edge.x + edge.width - 3, edge.y + 10);
     await page.mouse.down();
     await page.mouse.move(edge.x + edge.width + 37, edge.y + 10, { steps: 4 });
     await page.mouse.up();
-    await eventually(readWidth).toBeCloseTo(before + 56, 0);
+    await pollEventually(readWidth).toBeCloseTo(before + 56, 0);
     await page.goto(service.url() + address);
-    await eventually(listTitles).toEqual(order);
-    await eventually(readWidth).toBeCloseTo(before + 56, 0);
+    await pollEventually(listTitles).toEqual(order);
+    await pollEventually(readWidth).toBeCloseTo(before + 56, 0);
   });
 
   test('rows are grouped with the sums of their weights, and a group is folded by Enter', async () => {
@@ -85,7 +85,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const before = await count();
     await groups.first().focus();
     await page.keyboard.press('Enter');
-    await eventually(count).toBeLessThan(before);
+    await pollEventually(count).toBeLessThan(before);
     expect(await groups.first().getAttribute('aria-expanded')).toBe('false');
     await page.getByRole('button', { name: 'Columns of constituents of CORE' }).click();
     await page.getByRole('button', { name: 'Reset the columns' }).click();
@@ -103,12 +103,12 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.keyboard.press('Escape');
     await page.getByLabel('Filter Weight of constituents of CORE').fill('> 5%');
     const rows = page.getByRole('grid', { name: 'constituents of CORE' });
-    await eventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
+    await pollEventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
     await page.reload();
-    await eventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
+    await pollEventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
   });
 
-  test('indices are selected by the space key and compared, those that are stale are run at once, and all are grouped by tag', async () => {
+  test('indices are selected by the space key and compared, stale indices are run together, and all are grouped by tag', async () => {
     const { page, service } = desk;
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     for (const id of ['TAGGED-1', 'TAGGED-2'])
@@ -138,8 +138,29 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await follow(page, '/console/indices/CORE');
     await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
     // The colour of the index is visible between the dashes of the benchmark line, which almost covers the index line.
-    await eventually(() => page.evaluate<number>(pixelsOf(217, 115, 13))).toBeGreaterThan(100);
-    await eventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
+    await pollEventually(() => page.evaluate<number>(pixelsOf(217, 115, 13))).toBeGreaterThan(100);
+    await pollEventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
+  });
+
+  test('a chart of large growth is logarithmic by default, and overlapping rebalances are one mark with their number', async () => {
+    const page = await desk.newPage({ viewport: { width: 390, height: 800 } });
+    await page.goto(`${desk.service.url()}/console/jobs`);
+    const jobs = page.getByRole('grid', { name: 'jobs' });
+    await jobs
+      .getByRole('row')
+      .filter({ hasText: /Backtest.* UTC/ })
+      .first()
+      .waitFor();
+    await jobs.getByRole('columnheader', { name: /Kind, Submitted, Duration/ }).waitFor();
+    expect(await jobs.evaluate((table) => table.scrollWidth - table.clientWidth)).toBe(0);
+    await page.goto(`${desk.service.url()}/console/indices/CORE`);
+    const tabs = page.getByRole('navigation', { name: 'Parts of CORE' });
+    await tabs.waitFor();
+    expect((await tabs.boundingBox())!.y).toBeLessThan(200);
+    await page.getByLabel('Other actions on CORE').click();
+    await page.getByRole('link', { name: 'Edit', exact: true }).click();
+    await page.waitForURL('**/console/indices/CORE/edit');
+    await page.close();
   });
 
   test('a chart of large growth is logarithmic by itself, and rebalances that would touch are one mark with their number', async () => {
@@ -159,11 +180,11 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.goto(`${desk.service.url()}/console/indices/CORE`);
     await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
     const log = page.getByRole('radio', { name: 'Log' });
-    await eventually(() => log.isChecked()).toBe(true);
-    const marks = () => page.evaluate<readonly string[]>('written.filter((text) => /^[2-9]$/.test(text))');
-    await eventually(async () => (await marks()).length).toBeGreaterThan(0);
+    await pollEventually(() => log.isChecked()).toBe(true);
+    const listMarks = () => page.evaluate<readonly string[]>('written.filter((text) => /^[2-9]$/.test(text))');
+    await pollEventually(async () => (await listMarks()).length).toBeGreaterThan(0);
     await page.getByRole('button', { name: '1Y', exact: true }).click();
-    await eventually(() => log.isChecked()).toBe(false);
+    await pollEventually(() => log.isChecked()).toBe(false);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await page.close();
   });
@@ -174,16 +195,16 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const from = page.getByRole('slider', { name: /^First date of Level of CORE/ });
     await from.focus();
     await page.keyboard.press('Control+ArrowRight');
-    await eventually(() => new URL(page.url()).searchParams.get('from')).toBeTruthy();
+    await pollEventually(() => new URL(page.url()).searchParams.get('from')).toBeTruthy();
     const first = new URL(page.url()).searchParams.get('from');
     const box = (await from.boundingBox())!;
     await page.mouse.move(box.x + 4, box.y + 8);
     await page.mouse.down();
     await page.mouse.move(box.x + 204, box.y + 8, { steps: 5 });
     await page.mouse.up();
-    await eventually(() => new URL(page.url()).searchParams.get('from')! > first!).toBe(true);
+    await pollEventually(() => new URL(page.url()).searchParams.get('from')! > first!).toBe(true);
     await page.getByLabel('Earlier ranges').selectOption({ index: 1 });
-    await eventually(() => new URL(page.url()).searchParams.get('from')).toBe(first);
+    await pollEventually(() => new URL(page.url()).searchParams.get('from')).toBe(first);
   });
 
   test('values at the cursor have their changes and the differences of these; a pane has the ratio of two lines', async () => {
@@ -193,25 +214,25 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const chart = page.getByRole('application', { name: /^Level of CORE/ });
     await chart.focus();
     await page.keyboard.press('End');
-    const earned = async (id: string) => {
+    const fetchEarnedLevels = async (id: string) => {
       const { body } = await service.ask<{ levels: { index: string[]; data: number[] } }>(
         'GET',
         `/analytics/${id}/levels`,
       );
-      const at = (date: string) => body.levels.data[body.levels.index.indexOf(date)]!;
-      return at('2021-12-31') / at('2020-12-31') - 1;
+      const readLevelAt = (date: string) => body.levels.data[body.levels.index.indexOf(date)]!;
+      return readLevelAt('2021-12-31') / readLevelAt('2020-12-31') - 1;
     };
-    const [core, broad] = [await earned('CORE'), await earned('BROAD')];
+    const [core, broad] = [await fetchEarnedLevels('CORE'), await fetchEarnedLevels('BROAD')];
     const formatText = (value: number) => `${value < 0 ? '\u2212' : '+'}${Math.abs(100 * value).toFixed(2)}`;
     const row = table.getByRole('row', { name: /Benchmark BROAD/ });
-    await eventually(() => row.textContent()).toContain(`${formatText(broad)}%`);
+    await pollEventually(() => row.textContent()).toContain(`${formatText(broad)}%`);
     // Differences are relative to the benchmark, as in the key figures of the page.
     const own = table.getByRole('row', { name: /CORE, total return/ });
     expect(await own.textContent()).toContain(`${formatText(core - broad)} pp`);
     await page.getByLabel('Relative to').selectOption({ label: 'Relative to Benchmark BROAD, total return' });
     await page.getByRole('application', { name: /^Level relative to Benchmark BROAD/ }).waitFor();
     const ratio = page.getByRole('figure').filter({ hasText: /CORE, total return \/ Benchmark/ });
-    await eventually(() => ratio.first().textContent()).toContain(((100 * (1 + core)) / (1 + broad)).toFixed(2));
+    await pollEventually(() => ratio.first().textContent()).toContain(((100 * (1 + core)) / (1 + broad)).toFixed(2));
   });
 
   test('a note on a day is drawn and read out, and one on a period is shaded', async () => {
@@ -268,19 +289,19 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     expect(await level.getByRole('heading', { name: 'CORE', exact: true }).count()).toBe(0);
     const held = page.frameLocator('iframe[title^="constituents of BROAD"]');
     await held.getByRole('grid', { name: 'constituents of BROAD' }).waitFor();
-    const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
-    expect(await order()).toEqual(['Level of CORE', 'Constituents of BROAD']);
+    const listPinOrder = () => page.locator('.dashboard-pin h2 a').allTextContents();
+    expect(await listPinOrder()).toEqual(['Level of CORE', 'Constituents of BROAD']);
     await page.getByRole('button', { name: 'Move constituents of BROAD back' }).click();
-    await eventually(order).toEqual(['Constituents of BROAD', 'Level of CORE']);
+    await pollEventually(listPinOrder).toEqual(['Constituents of BROAD', 'Level of CORE']);
     await page.getByRole('button', { name: 'Remove Level of CORE' }).click();
-    await eventually(order).toEqual(['Constituents of BROAD']);
+    await pollEventually(listPinOrder).toEqual(['Constituents of BROAD']);
     // A part of a page can also be added without opening that page.
     await page.getByLabel('Add to the dashboard').selectOption({ label: 'CORE: Drawdown' });
-    await eventually(order).toEqual(['Constituents of BROAD', 'Drawdown']);
+    await pollEventually(listPinOrder).toEqual(['Constituents of BROAD', 'Drawdown']);
     for (const part of ['constituents of BROAD', 'Drawdown'])
       await page.getByRole('button', { name: `Remove ${part}`, exact: true }).click();
     await page.getByLabel('Start with an index').selectOption('CORE');
-    await eventually(order).toEqual(['Level of CORE', 'Figures', 'Constituents of CORE', 'Drawdown']);
+    await pollEventually(listPinOrder).toEqual(['Level of CORE', 'Figures', 'Constituents of CORE', 'Drawdown']);
     for (const part of ['Level of CORE', 'Figures from … to …', 'constituents of CORE', 'Drawdown'])
       await page.getByRole('button', { name: `Remove ${part}`, exact: true }).click();
     await page.getByRole('button', { name: 'Start with an overview' }).click();

@@ -34,7 +34,7 @@ export async function openBrowser(): Promise<Browser> {
   const given = process.env['CHROME_PATH'];
   if (given !== undefined) return launch(given);
   try {
-    return await launch(await unpacked());
+    return await launch(await unpackChromium());
   } catch (failure) {
     const installed = INSTALLED.find((path) => existsSync(path));
     if (installed === undefined) throw failure;
@@ -60,7 +60,7 @@ function freeBytes(folder: string): number {
  * Unpacks the browser next to its final path and renames the folder, so that no process finds an incomplete browser.
  * @cost 2 s, once
  */
-async function unpacked(): Promise<string> {
+async function unpackChromium(): Promise<string> {
   const path = join(UNPACKED, 'chromium');
   if (existsSync(path)) return path;
   mkdirSync('node_modules/.cache', { recursive: true });

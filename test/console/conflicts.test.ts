@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { listChangedFields, resolve, type Side } from '#console/words/conflicts.js';
 import { pathText, type JsonObject } from '#console/words/paths.js';
 
-const topN = (count: number) => ({ type: 'TopN', id: 'top', params: { count } });
+const createTopN = (count: number) => ({ type: 'TopN', id: 'top', params: { count } });
 const history = { type: 'HistoryFilter', id: 'history' };
-const base = { name: 'Core', base_value: 1000, tags: ['a'], pipeline: { selection: [topN(30)], cap: 0.1 } };
+const base = { name: 'Core', base_value: 1000, tags: ['a'], pipeline: { selection: [createTopN(30)], cap: 0.1 } };
 
 const fieldsOf = (mine: JsonObject, theirs: JsonObject) =>
   Object.fromEntries(listChangedFields({ base, mine, theirs }).map((field) => [pathText(field.path), field]));
@@ -21,9 +21,9 @@ test('a field is shown with its earlier value, the value of each editor, and the
   expect(listChangedFields({ base, mine: same, theirs: same })).toEqual([]);
 });
 
-test('a list with other rows is one field, and none of its parts is another', () => {
-  const mine = { ...base, pipeline: { ...base.pipeline, selection: [topN(20)] } };
-  const theirs = { ...base, pipeline: { ...base.pipeline, selection: [history, topN(30)] } };
+test('a list with other rows is one field, and none of its elements is a separate field', () => {
+  const mine = { ...base, pipeline: { ...base.pipeline, selection: [createTopN(20)] } };
+  const theirs = { ...base, pipeline: { ...base.pipeline, selection: [history, createTopN(30)] } };
   expect(Object.keys(fieldsOf(mine, theirs))).toEqual(['pipeline.selection']);
   // The list has the same length but different rows.
   const other = { ...base, pipeline: { ...base.pipeline, selection: [history] } };
@@ -31,7 +31,7 @@ test('a list with other rows is one field, and none of its parts is another', ()
   expect(Object.keys(fieldsOf(mine, base))).toEqual(['pipeline.selection[0].params.count']);
 });
 
-test('a field changed by one editor is kept; a field changed by both needs a choice', () => {
+test('a field changed by one editor keeps the change; a field changed by both needs a choice', () => {
   const { tags: _, ...withoutTags } = base;
   const mine: JsonObject = { ...withoutTags, name: 'Mine', base_value: 500 };
   const theirs = { ...base, base_value: 700, pipeline: { ...base.pipeline, cap: 0.05 } };

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CompareView, DataStore, IndexDocument, OverviewView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
+import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { importPrices, openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
-const tried = await tryBrowser();
+const browserFailure = await tryBrowser();
 
 /** Tests daily work with the console; each test starts from an address. */
 /** Searches for pages, index tabs and forms, with words in any order. */
-const FOUND = [
+const EXPECTED_TARGETS = [
   ['core attribution', 'CORE Attribution page'],
   ['risk CORE', 'CORE Risk page'],
   ['closures', 'Closures of XNYS page'],
@@ -22,34 +22,34 @@ const FOUND = [
   ['market warnings', 'market Warnings page'],
 ] as const;
 
-describe.skipIf('why' in tried)('at a desk', () => {
+describe.skipIf('why' in browserFailure)('at a desk', () => {
   let desk: Desk;
   beforeAll(async () => {
-    if (!('browser' in tried)) return;
-    desk = await openStockedDesk(tried.browser);
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
     await desk.page.goto(desk.service.url());
   });
   afterAll(() => desk?.close());
 
-  test('the way back leads from a range of dates to the one before, and not off the page', async () => {
+  test('the back button returns to the previous range of dates, and does not leave the page', async () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     const from = page.getByLabel('From', { exact: true });
     await from.waitFor();
     const whole = await from.inputValue();
     await page.getByRole('button', { name: '3Y' }).click();
-    await eventually(() => from.inputValue()).not.toBe(whole);
+    await pollEventually(() => from.inputValue()).not.toBe(whole);
     const three = await from.inputValue();
     await page.getByRole('button', { name: '1Y', exact: true }).click();
-    await eventually(() => from.inputValue()).not.toBe(three);
+    await pollEventually(() => from.inputValue()).not.toBe(three);
     await page.goBack();
-    await eventually(() => from.inputValue()).toBe(three);
+    await pollEventually(() => from.inputValue()).toBe(three);
     await page.goBack();
-    await eventually(() => from.inputValue()).toBe(whole);
+    await pollEventually(() => from.inputValue()).toBe(whole);
     expect(new URL(page.url()).pathname).toBe('/console/indices/CORE');
   });
 
-  test('on paper a page has its content, all rows of its tables and white ground, and nothing to click', async () => {
+  test('a printed page has its content, all rows of its tables and a white background, and no controls', async () => {
     const page = await desk.newPage({ colorScheme: 'dark' });
     await page.goto(`${desk.service.url()}/console/indices/CORE?tab=rebalances`);
     const rows = page.getByRole('grid').locator('[data-at]');
@@ -71,7 +71,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.close();
   });
 
-  test('tabs that do not fit are in a menu, with the open one visible', async () => {
+  test('tabs that do not fit are in a menu, and the open tab is visible', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 800 } });
     await page.goto(`${desk.service.url()}/console/indices/CORE?tab=runs`);
     const tabs = page.getByRole('navigation', { name: 'Parts of CORE' });
@@ -88,7 +88,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.close();
   });
 
-  test('an index is no benchmark of itself, and each tracking error says which one it is', async () => {
+  test('an index is no benchmark of itself, and each tracking error states its benchmark', async () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     await page
@@ -111,7 +111,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     expect(options).not.toContain('index:CORE');
   });
 
-  test('an unedited field shows no error; a datapoint takes the case of the store, and the nearest one is suggested', async () => {
+  test('an unedited field shows no error; a datapoint name is converted to the case of the store, and the nearest one is suggested', async () => {
     const { page } = desk;
     await follow(page, '/console/indices/new');
     await page.getByLabel('Add a rule').selectOption('TopN');
@@ -120,19 +120,19 @@ describe.skipIf('why' in tried)('at a desk', () => {
     expect(await count.getAttribute('aria-invalid')).toBe('false');
     await count.focus();
     await count.blur();
-    await eventually(() => count.getAttribute('aria-invalid')).toBe('true');
+    await pollEventually(() => count.getAttribute('aria-invalid')).toBe('true');
     await count.fill('10');
     const field = page.getByLabel('Field', { exact: true });
     await field.fill('rank(close) * momentum');
     await field.blur();
-    await eventually(() => field.inputValue()).toBe('rank(CLOSE) * MOMENTUM');
+    await pollEventually(() => field.inputValue()).toBe('rank(CLOSE) * MOMENTUM');
     await field.fill('MARKETCP');
     await page.getByRole('button', { name: 'MARKET_CAP', exact: true }).click();
-    await eventually(() => field.inputValue()).toBe('MARKET_CAP');
+    await pollEventually(() => field.inputValue()).toBe('MARKET_CAP');
     await page.getByRole('button', { name: 'Discard changes' }).click();
   });
 
-  test('a run of an optimisation is of the date of its preview', async () => {
+  test('a run of an optimisation has the date of its preview', async () => {
     const { page } = desk;
     await follow(page, '/console/optimise?index=CORE&on=2020-06-30');
     await page.getByLabel('Figures of the solution').waitFor();
@@ -146,7 +146,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.getByLabel('Figures of the optimisation').waitFor();
   });
 
-  test('an error disappears with its cause: of a part of the console, a page and a request', async () => {
+  test('an error disappears with its cause: for a component, a page and a request', async () => {
     const { page, service } = desk;
     const runBacktest = async () => {
       await service.ask('POST', '/analytics/BROAD/backtest', {});
@@ -166,7 +166,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  test('the first chart of an index takes few requests and bytes, and shapes stand where it will be', async () => {
+  test('the first chart of an index needs few requests and bytes, and placeholders have its final position', async () => {
     const page = await desk.newPage();
     const session = await page.context().newCDPSession(page);
     await session.send('Network.enable');
@@ -181,7 +181,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
       await route.continue();
     });
     await page.goto(`${desk.service.url()}/console/indices/CORE`, { waitUntil: 'commit' });
-    await eventually(() => page.evaluate(`performance.getEntriesByName('chart').length`)).toBeGreaterThan(0);
+    await pollEventually(() => page.evaluate(`performance.getEntriesByName('chart').length`)).toBeGreaterThan(0);
     expect(requests).toBeLessThan(20);
     // At 50 KB/s, 250 KB take 5 of the allowed 8 seconds.
     expect(bytes).toBeLessThan(250_000);
@@ -189,7 +189,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.close();
   });
 
-  test('the palette finds parts of words in any order, performs actions, and begins with the last visited pages', async () => {
+  test('the palette finds parts of words in any order, performs actions, and lists the last visited pages first', async () => {
     const { page, service } = desk;
     await follow(page, '/console/health');
     await page.getByRole('heading', { name: 'Health' }).first().waitFor();
@@ -198,7 +198,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.keyboard.press('Control+k');
     const input = page.getByRole('combobox', { name: 'Page, document, security or action' });
     await page.getByRole('option', { name: /^Health recent/ }).waitFor();
-    for (const [typed, expected] of FOUND) {
+    for (const [typed, expected] of EXPECTED_TARGETS) {
       await input.fill(typed);
       await page.getByRole('option', { name: expected, selected: true }).waitFor();
     }
@@ -221,14 +221,14 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await name.fill('Other');
     await page.getByLabel('Base value').fill('77');
     await page.keyboard.press('Control+z');
-    await eventually(() => page.getByLabel('Base value').inputValue()).toBe('1000');
+    await pollEventually(() => page.getByLabel('Base value').inputValue()).toBe('1000');
     expect(await name.inputValue()).toBe('Other');
     await page.getByRole('button', { name: 'Undo' }).click();
-    await eventually(() => name.inputValue()).toBe('Core');
+    await pollEventually(() => name.inputValue()).toBe('Core');
     await page.getByRole('button', { name: 'Redo' }).click();
-    await eventually(() => name.inputValue()).toBe('Other');
+    await pollEventually(() => name.inputValue()).toBe('Other');
     await page.getByRole('button', { name: 'Discard changes' }).click();
-    await eventually(() => name.inputValue()).toBe('Core');
+    await pollEventually(() => name.inputValue()).toBe('Core');
   });
 
   test('runs are compared by drawdowns, years, rolling measures, captures, and pair by pair', async () => {
@@ -255,7 +255,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.getByRole('region', { name: 'Overlap of weights' }).first().getByText('%').first().waitFor();
   });
 
-  test('a store of closes alone makes a valid first index, shown by securities; the run of another store says what it needs', async () => {
+  test('a store with closes only makes a valid first index, shown by securities; a run on another store states its missing data', async () => {
     const { page, service, complaints } = desk;
     await importPrices(desk);
     // A page opened while the store loads keeps typed input and is completed when the store is served.
@@ -270,7 +270,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.unrouteAll({ behavior: 'wait' });
     await service.ask('POST', '/data/stores/closes/activate');
     await service.finished('load:closes');
-    await eventually(() => page.getByLabel('Base date *').inputValue()).toBe('2023-01-03');
+    await pollEventually(() => page.getByLabel('Base date *').inputValue()).toBe('2023-01-03');
     expect(await page.getByLabel('Name *').inputValue()).toBe('Begun early');
     await page.getByLabel('Figures of the preview').waitFor();
     await page.getByRole('button', { name: 'Save the index' }).click();
@@ -301,7 +301,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('an index made while several stores are registered belongs to the served one, and serving another changes no page of it', async () => {
+  test('an index created while several stores are registered belongs to the served store, and its pages stay the same when another store is served', async () => {
     const { page, service, complaints } = desk;
     await service.ask('POST', '/data/stores/market/activate');
     await service.finished('load:market');
@@ -321,7 +321,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('an example index is made and run by a click, and a tour of five steps can be left', async () => {
+  test('an example index is created and run by a click, and a tour of five steps can be closed', async () => {
     const { page, service } = desk;
     for (const id of ['CORE', 'BROAD', 'INDEX-1']) await service.ask('DELETE', `/indices/${id}`);
     await service.ask('POST', '/data/stores/market/activate');

@@ -20,7 +20,7 @@ export async function slowDown(page: Page): Promise<void> {
 }
 
 /** Polls a value until it satisfies the expectation. */
-export const eventually = <T>(read: () => T) => expect.poll(read, { timeout: WAIT_MS });
+export const pollEventually = <T>(read: () => T) => expect.poll(read, { timeout: WAIT_MS });
 
 /** A service and a browser that shows the pages of its console. */
 export interface Desk {
@@ -48,7 +48,7 @@ export async function openDesk(browser: Browser): Promise<Desk> {
   const flags = ['--port', String(await freePort())];
   const service = await runService(flags);
   const complaints: string[] = [];
-  async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
+  async function openPage(options: BrowserContextOptions = {}): Promise<Page> {
     const page = await browser.newPage({ ...VIEW, ...options });
     page.setDefaultTimeout(WAIT_MS);
     await slowDown(page);
@@ -66,13 +66,13 @@ export async function openDesk(browser: Browser): Promise<Desk> {
     });
     return page;
   }
-  const page = await newPage();
+  const page = await openPage();
   await page.addInitScript(ODD_LANGUAGE);
   return {
     service,
     page,
     complaints,
-    newPage,
+    newPage: openPage,
     async close() {
       await browser.close();
       await service.close();
@@ -96,7 +96,7 @@ export const follow = (page: Page, address: string): Promise<void> =>
   );
 
 /** Returns a security with prices from the first to the last date of the market. */
-export async function wholeName(service: RunningService): Promise<string> {
+export async function findLongestName(service: RunningService): Promise<string> {
   const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');
   const first = body.identifiers.map(({ start }) => start!).toSorted()[0];
   const last = body.identifiers
@@ -107,7 +107,7 @@ export async function wholeName(service: RunningService): Promise<string> {
 }
 
 /** Returns the file that the browser downloads because of an action. */
-export async function downloaded(page: Page, act: () => Promise<unknown>): Promise<Buffer> {
+export async function downloadFile(page: Page, act: () => Promise<unknown>): Promise<Buffer> {
   const [file] = await Promise.all([page.waitForEvent('download'), act()]);
   return readFile(await file.path());
 }

@@ -1,16 +1,19 @@
 import { expect, test } from 'vitest';
 import { findChosenPoint, termsOfPoint } from '#console/pages/optimise/frontier-point.js';
 
-const point = (aversion: number | null) => ({
+const createFrontierPoint = (aversion: number | null) => ({
   volatility: 0.1,
   expected_return: 0.1,
   tracking_error: 0,
   weights: { A: 1 },
   risk_aversion: aversion,
 });
-const frontier = { points: [point(null), point(4)], tangency: { ...point(6), sharpe: 1 } };
+const frontier = {
+  points: [createFrontierPoint(null), createFrontierPoint(4)],
+  tangency: { ...createFrontierPoint(6), sharpe: 1 },
+};
 
-test('a point of a frontier is optimised by its risk aversion, the first by minimum variance', () => {
+test('a point of a frontier is optimised by its risk aversion, the first point by minimum variance', () => {
   const chosen = [null, '2', 'tangency', '3'].map((named) => findChosenPoint(frontier, named)?.point);
   expect(chosen).toEqual([frontier.points[0], frontier.points[1], frontier.tangency, undefined]);
   expect(termsOfPoint(chosen[0]!, { costs: { linear_bps: 5 } })).toEqual({

@@ -2,27 +2,27 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Client, IndexDocument, Judgements, Procedure } from '#clients/typescript/divisor.js';
-import { dayOf, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
+import { dayOf, createFamilyOn, fileOf, performDay, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
 import type { RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
-import { downloaded, eventually, follow, openDesk, WAIT_MS, type Desk } from './desk.js';
+import { downloadFile, pollEventually, follow, openDesk, WAIT_MS, type Desk } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
-const tried = await tryBrowser();
+const browserFailure = await tryBrowser();
 const [first, second, third] = SESSIONS.slice(9) as [string, string, string];
 
 /** Tests registers of the administrator, and changes of an index with published closes. */
-describe.skipIf('why' in tried)('pages of governance', () => {
+describe.skipIf('why' in browserFailure)('pages of governance', () => {
   let desk: Desk;
   let service: RunningService;
   let page: Page;
 
   beforeAll(async () => {
-    if (!('browser' in tried)) return;
-    desk = await openDesk(tried.browser);
+    if (!('browser' in browserFailure)) return;
+    desk = await openDesk(browserFailure.browser);
     ({ service, page } = desk);
-    const folder = await familyOn(service, 10);
+    const folder = await createFamilyOn(service, 10);
     const steps = [
       { type: 'refresh' },
       { type: 'run' },
@@ -30,14 +30,14 @@ describe.skipIf('why' in tried)('pages of governance', () => {
       { type: 'publish', errors: { materiality_bps: 0.01, correction_window: 10 } },
     ];
     await putSchedule(service, { enabled: false, steps });
-    expect((await performed(service, first)).state).toBe('done');
+    expect((await performDay(service, first)).state).toBe('done');
     await folder.write(fileOf(second, (price, security) => (security === 'AA' ? price * 10 : price)));
-    expect((await performed(service, second)).state).toBe('blocked');
+    expect((await performDay(service, second)).state).toBe('blocked');
     await page.goto(service.url());
   });
   afterAll(() => desk?.close());
 
-  test('findings are accepted for the chosen index only, and the register of judgements says why', async () => {
+  test('findings are accepted only for the chosen index, and the register of judgements states the reason', async () => {
     await follow(page, `/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
     await panel.getByText('3 of 3 indices held back', { exact: true }).waitFor(); // the step has covered every index
@@ -47,7 +47,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await findings.getByLabel('Index of Unexplained moves').selectOption('EVEN');
     await findings.getByRole('button', { name: 'Accept: Unexplained moves for EVEN' }).click();
     await panel.getByText('Unexplained moves (EVEN)').waitFor();
-    await eventually(async () => (await dayOf(service, second)).held.map(({ index_id: id }) => id)).toEqual([
+    await pollEventually(async () => (await dayOf(service, second)).held.map(({ index_id: id }) => id)).toEqual([
       'CORE',
       'CORE-FEE',
     ]);
@@ -71,7 +71,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
   });
 
-  test('a change of a published index is offered from a date first, and becomes an amendment', async () => {
+  test('a change of a published index first asks for a date, and becomes an amendment', async () => {
     await follow(page, '/console/indices/CORE/edit');
     await page
       .getByRole('region', { name: 'Rebalance', exact: true })
@@ -97,7 +97,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     ]);
   });
 
-  test('a change that no date can have names its fields, and a title is saved at once', async () => {
+  test('a change that cannot be dated lists its fields, and a title is saved at once', async () => {
     await follow(page, '/console/indices/EVEN/edit');
     await page.getByLabel('Base value').fill('500');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -113,7 +113,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     expect([body.name, body.base_value, body.amendments]).toEqual(['Evenly weighted', 100, undefined]);
   });
 
-  test('a draft of an overlay is not the draft of another new index', async () => {
+  test('a draft of an overlay is separate from the draft of another new index', async () => {
     await follow(page, '/console/indices/new?beneath=CORE');
     await page.getByLabel('Name *').fill('Another fee');
     await page.getByRole('button', { name: 'Discard changes' }).waitFor();
@@ -185,7 +185,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await page.getByRole('navigation', { name: 'Contents' }).getByRole('button', { name: 'Discretion' }).click();
     const discretion = page.getByRole('region', { name: 'Discretion' });
     await discretion.getByText('The price of the exchange').first().waitFor();
-    const file = await downloaded(page, () => page.getByRole('button', { name: 'Download as Markdown' }).click());
+    const file = await downloadFile(page, () => page.getByRole('button', { name: 'Download as Markdown' }).click());
     expect(file.toString()).toContain('An index ends six months after its notice.');
   });
 
@@ -198,7 +198,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     const today = new Date().toISOString().slice(0, 10);
     await follow(page, `/console/governance/audit?from=${today}`);
     await page.getByRole('row', { name: /created client ACME/ }).waitFor();
-    const file = await downloaded(page, () => page.getByRole('button', { name: 'Download the extract' }).click());
+    const file = await downloadFile(page, () => page.getByRole('button', { name: 'Download the extract' }).click());
     const lines = file.toString().trim().split('\n');
     expect(lines.some((line) => line.includes('"kind":"client"') && line.includes('"ACME"'))).toBe(true);
     await follow(page, '/console/governance/audit?from=2020-01-01&to=2020-01-31');

@@ -8,14 +8,14 @@ const QUALITY = 82;
 /** Saves a picture of a page for the guide if `PICTURES=1` is set; otherwise does nothing. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (process.env['PICTURES'] === undefined) return;
-  const notes = (display: string) => `document.querySelector('.toasts').style.display = '${display}'`;
-  await page.evaluate(notes('none'));
+  const formatToastScript = (display: string) => `document.querySelector('.toasts').style.display = '${display}'`;
+  await page.evaluate(formatToastScript('none'));
   await page.mouse.move(0, 0);
   await page.evaluate('new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve), 600))');
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
   await session.detach();
-  await page.evaluate(notes(''));
+  await page.evaluate(formatToastScript(''));
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(`${FOLDER}/${name}.webp`, Buffer.from(data, 'base64'));
 }

@@ -4,71 +4,81 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { indexStates, describeDay } from '#console/pages/schedules/day-states.js';
-import { dayOf, FAMILY, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
+import {
+  dayOf,
+  FAMILY,
+  createFamilyOn,
+  fileOf,
+  performDay,
+  putSchedule,
+  SESSIONS,
+} from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
-import { eventually, slowDown, WAIT_MS } from './desk.js';
+import { pollEventually, slowDown, WAIT_MS } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
-const tried = await tryBrowser();
+const browserFailure = await tryBrowser();
 const [first, second] = SESSIONS.slice(9) as [string, string];
 
 describe('states of indices', () => {
-  const held = (index: string, code: string) => ({
+  const createHeldIndex = (index: string, code: string) => ({
     index_id: index,
     step: 'checks',
     reason: 'no price',
     since: first,
     code,
   });
-  const day = (change: object) =>
+  const createDayStates = (change: object) =>
     ({ state: 'done', reason: null, held: [], step: null, ...change }) as unknown as ScheduleDaySummary;
   const statesOf = (change: object) =>
-    indexStates(day(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
+    indexStates(createDayStates(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
 
-  test('are blocked with the reason, waiting before the steps are done, and done afterwards', () => {
+  test('are blocked with the reason, waiting before the steps are complete, and complete afterwards', () => {
     expect(statesOf({})).toEqual(['A done', 'B done']);
-    const blocked = { state: 'blocked', step: 'checks', held: [held('B', 'CHECK_FAILED')] };
+    const blocked = { state: 'blocked', step: 'checks', held: [createHeldIndex('B', 'CHECK_FAILED')] };
     expect(statesOf(blocked)).toEqual(['B blocked', 'A done']);
-    expect(describeDay(day(blocked))).toEqual({ text: 'blocked', kind: 'bad' });
+    expect(describeDay(createDayStates(blocked))).toEqual({ text: 'blocked', kind: 'bad' });
     expect(statesOf({ state: 'waiting', step: 'run' })).toEqual(['A waiting', 'B waiting']);
     expect(statesOf({ state: 'waiting', step: 'deliver' })).toEqual(['A done', 'B done']);
   });
 
-  test('are blocked since an earlier day, while this one waits for its prices', () => {
+  test('are blocked since an earlier day, while this day waits for its prices', () => {
     const late = { date: second, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
-    const states = indexStates(day({ ...late, held: [held('B', 'CHECK_FAILED')] }), ['A', 'B']);
+    const states = indexStates(createDayStates({ ...late, held: [createHeldIndex('B', 'CHECK_FAILED')] }), ['A', 'B']);
     expect(states.map(({ index, state, reason }) => [index, state, reason])).toEqual([
       ['B', 'blocked', `Since ${first}: no price`],
       ['A', 'waiting', late.reason],
     ]);
-    expect(describeDay(day({ ...late, held: [held('B', 'CHECK_FAILED')] })).text).toBe('held back');
+    expect(describeDay(createDayStates({ ...late, held: [createHeldIndex('B', 'CHECK_FAILED')] })).text).toBe(
+      'held back',
+    );
   });
 
-  test('that wait for a second person are not blocked', () => {
-    const awaited = { state: 'blocked', step: 'publish', held: [held('B', 'APPROVAL_REQUIRED')] };
+  test('are not blocked if they wait for an approval', () => {
+    const awaited = { state: 'blocked', step: 'publish', held: [createHeldIndex('B', 'APPROVAL_REQUIRED')] };
     expect(statesOf(awaited)).toEqual(['B awaited', 'A done']);
     for (const state of ['blocked', 'waiting'])
-      expect(describeDay(day({ ...awaited, state }))).toEqual({ text: 'awaits approval', kind: 'warning' });
-    const both = { ...awaited, held: [...awaited.held, held('A', 'CHECK_FAILED')] };
+      expect(describeDay(createDayStates({ ...awaited, state }))).toEqual({ text: 'awaits approval', kind: 'warning' });
+    const both = { ...awaited, held: [...awaited.held, createHeldIndex('A', 'CHECK_FAILED')] };
     expect(statesOf(both)).toEqual(['A blocked', 'B awaited']);
-    expect(describeDay(day(both)).text).toBe('blocked');
+    expect(describeDay(createDayStates(both)).text).toBe('blocked');
     // The approval of an earlier day is missing, and the current day waits for prices.
     const early = { ...awaited, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
-    expect(describeDay(day(early)).text).toBe('waiting');
-    expect(describeDay(day({ ...awaited, reason: 'B: no price' })).text).toBe('awaits approval');
+    expect(describeDay(createDayStates(early)).text).toBe('waiting');
+    expect(describeDay(createDayStates({ ...awaited, reason: 'B: no price' })).text).toBe('awaits approval');
   });
 });
 
-describe.skipIf('why' in tried)('the page of schedules', () => {
+describe.skipIf('why' in browserFailure)('the page of schedules', () => {
   let service: RunningService;
   let page: Page;
 
   beforeAll(async () => {
-    if (!('browser' in tried)) return;
+    if (!('browser' in browserFailure)) return;
     service = await runService();
-    const folder = await familyOn(service, 10);
+    const folder = await createFamilyOn(service, 10);
     const out = join(service.root, 'home', 'delivery', 'acme');
     const targets = [{ name: 'house', type: 'folder', url: `file://${out}` }];
     await service.ask('PUT', '/clients/ACME', { name: 'Acme', entitlements: [{ indices: ['CORE'] }], targets });
@@ -81,17 +91,17 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
       { type: 'deliver' },
     ];
     await putSchedule(service, { enabled: false, steps });
-    expect((await performed(service, first)).state).toBe('done');
+    expect((await performDay(service, first)).state).toBe('done');
     await folder.write(fileOf(second, (price, security) => (security === 'AA' ? price * 10 : price)));
     await rename(out, `${out}-away`);
     await writeFile(out, '');
-    expect((await performed(service, second)).state).toBe('blocked');
-    page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
+    expect((await performDay(service, second)).state).toBe('blocked');
+    page = await browserFailure.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
     page.setDefaultTimeout(WAIT_MS);
     await slowDown(page);
   });
   afterAll(async () => {
-    if ('browser' in tried) await tried.browser.close();
+    if ('browser' in browserFailure) await browserFailure.browser.close();
     await service?.close();
   });
 
@@ -105,7 +115,7 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.waitForURL('**/console/schedules/close');
   });
 
-  test('lists days with their states, and opens one to its indices, steps, deliveries and log', async () => {
+  test('lists days with their states, and opens a day with its indices, steps, deliveries and log', async () => {
     await page.goto(`${service.url()}/console/schedules/close`);
     await page.getByText(second).first().waitFor();
     await page.getByText('blocked', { exact: true }).first().waitFor();
@@ -127,7 +137,7 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
   });
 
-  test('shows which indices a day blocks, and why', async () => {
+  test('shows the indices that a day blocks, and the reason', async () => {
     await page.goto(`${service.url()}/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
     await panel.getByText('blocked', { exact: true }).first().waitFor();
@@ -140,10 +150,12 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await panel.getByLabel('Reason').fill('The price of the exchange');
     await accept.click();
     await panel.getByText('Accepted', { exact: true }).waitFor();
-    await eventually(async () => (await dayOf(service, second)).waivers.map(({ check }) => check)).toEqual(['moves']);
+    await pollEventually(async () => (await dayOf(service, second)).waivers.map(({ check }) => check)).toEqual([
+      'moves',
+    ]);
   });
 
-  test('a schedule is written in a form, with its errors at their fields, and edited', async () => {
+  test('a schedule is created in a form, with its errors at their fields, and edited', async () => {
     await page.goto(`${service.url()}/console/schedules`);
     await page.getByRole('link', { name: 'New schedule' }).click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -161,8 +173,8 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByLabel('Add a step').selectOption('export');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('must be a time of day, HH:MM, such as 18:30').first().waitFor();
-    const focused = () => page.evaluate('document.activeElement.innerText');
-    await eventually(focused).toContain('must be a time of day'); // the focus moved here from the button, which is now disabled
+    const readFocusedText = () => page.evaluate('document.activeElement.innerText');
+    await pollEventually(readFocusedText).toContain('must be a time of day'); // the focus moved here from the button, which is now disabled
     // The reason names the label of the field and links to the field.
     await page.getByText('Begins at must be a time of day').first().waitFor();
     await page.getByRole('button', { name: 'Go to Begins at' }).click();
@@ -181,7 +193,7 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByRole('button', { name: 'Move step 4 up' }).click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await eventually(async () => (await readSchedule()).steps.map(({ type }) => type)).toEqual([
+    await pollEventually(async () => (await readSchedule()).steps.map(({ type }) => type)).toEqual([
       'run',
       'checks',
       'export',

@@ -19,7 +19,7 @@ const rows = [0.05, 0.1].flatMap((cap, i) =>
   ),
 );
 
-const on = (fixed: Record<string, string>) => {
+const findFixedCells = (fixed: Record<string, string>) => {
   const axes = { across: CAP, down: LAG };
   const hidden = listHiddenParameters(rows, POINTERS, { ...axes, fixed });
   return {
@@ -29,22 +29,22 @@ const on = (fixed: Record<string, string>) => {
 };
 
 test('a cell of a map without a parameter shows the best rank over its values', () => {
-  const { hidden, cell } = on({});
+  const { hidden, cell } = findFixedCells({});
   expect(hidden).toEqual([{ pointer: COST, values: ['0', '10', '25'], fixed: null }]);
   expect([cell('0.05', '0'), cell('0.05', '2'), cell('0.1', '0')]).toEqual([2, 3, 6]);
 });
 
 test('a fixed parameter leaves one variant in each cell', () => {
-  const { hidden, cell } = on({ [COST]: '10' });
+  const { hidden, cell } = findFixedCells({ [COST]: '10' });
   expect(hidden[0]!.fixed).toBe('10');
   expect([cell('0.05', '0'), cell('0.05', '2'), cell('0.1', '0'), cell('0.1', '2')]).toEqual([1, 4, 7, 10]);
 });
 
-test('a value that no variant has fixes nothing', () => {
-  expect(on({ [COST]: '99' }).hidden[0]!.fixed).toBeNull();
+test('a value that no variant has is ignored', () => {
+  expect(findFixedCells({ [COST]: '99' }).hidden[0]!.fixed).toBeNull();
 });
 
-test('securities at their cap hold the number of them times the cap, if a variant sets both', () => {
+test('the capped weight is the number of securities times the cap, if a variant sets both', () => {
   const COUNT = '/document/pipeline/selection/1/params/count';
   expect(capacityOf({ [COUNT]: 20, [CAP]: 0.03 })).toBeCloseTo(0.6, 12);
   expect([capacityOf({ [CAP]: 0.03 }), capacityOf({ [COUNT]: 20, [CAP]: null })]).toEqual([null, null]);

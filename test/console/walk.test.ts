@@ -17,10 +17,10 @@ import { describeTemplates } from './walk/templates.js';
 // A single test waits for several states.
 vi.setConfig({ testTimeout: 10 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
-const tried = await tryBrowser();
-if ('why' in tried) process.stderr.write(`The console is not walked through: ${tried.why}\n`);
+const browserFailure = await tryBrowser();
+if ('why' in browserFailure) process.stderr.write(`The console is not walked through: ${browserFailure.why}\n`);
 
-test('it can be omitted', async () => {
+test('it can be skipped', async () => {
   const service = await runService(['--console', 'off']);
   const headers = { accept: 'text/html' };
   const answers = await Promise.all(['/', '/console/jobs'].map((path) => service.download(path, { headers })));
@@ -29,23 +29,23 @@ test('it can be omitted', async () => {
 });
 
 /** The order matters: each part uses content that the previous parts created. */
-describe.skipIf('why' in tried)('the console', () => {
+describe.skipIf('why' in browserFailure)('the console', () => {
   let opened: Desk;
-  const desk = () => opened;
+  const readDesk = () => opened;
   beforeAll(async () => {
-    if ('browser' in tried) opened = await openDesk(tried.browser);
+    if ('browser' in browserFailure) opened = await openDesk(browserFailure.browser);
   });
   afterAll(() => opened?.close());
 
-  describeFirstMarket(desk);
-  describeIndices(desk);
-  describeStudies(desk);
-  describeDocuments(desk);
-  describeRecord(desk);
-  describeOperations(desk);
-  describePages(desk);
-  describeTemplates(desk);
-  describeData(desk);
-  describeCrowd(desk);
-  describeKeys(desk);
+  describeFirstMarket(readDesk);
+  describeIndices(readDesk);
+  describeStudies(readDesk);
+  describeDocuments(readDesk);
+  describeRecord(readDesk);
+  describeOperations(readDesk);
+  describePages(readDesk);
+  describeTemplates(readDesk);
+  describeData(readDesk);
+  describeCrowd(readDesk);
+  describeKeys(readDesk);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
-import { queryOf } from '#contract/common-query.js';
+import { defineQuery } from '#contract/common-query.js';
 import type { Route } from '#contract/route.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
@@ -19,20 +19,20 @@ interface Form {
 /** Returns the formats of strings in a schema that have no description: clients would see only a regular expression. */
 function listUndescribedFormats(schema: z.ZodType): string[] {
   const results: string[] = [];
-  const override = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {
+  const overrideSchema = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {
     const { def } = zodSchema._zod;
     const checks = (def.checks ?? []).map((check) => check._zod.def as Form);
     for (const { check, format, pattern, error } of [def as Form, ...checks])
       if (check === 'string_format' && error === undefined) results.push(`${format}: ${String(pattern)}`);
   };
-  z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override });
+  z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: overrideSchema });
   return results;
 }
 
 test('an invalid value is described in words, never as a regular expression', () => {
   const routes: readonly Route[] = Object.values(API);
   const sent = [
-    ...routes.flatMap((route) => [route.body?.schema, route.params, queryOf(route)]),
+    ...routes.flatMap((route) => [route.body?.schema, route.params, defineQuery(route)]),
     IndexDocument,
     StrategyDocument,
     ConstraintSet,

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { queryOf } from '#contract/common-query.js';
-import { formatsOf, listMediaTypes } from '#contract/media-formats.js';
+import { defineQuery } from '#contract/common-query.js';
+import { getFormats, listMediaTypes } from '#contract/media-formats.js';
 import type { Route } from '#contract/route.js';
 
 const several = Object.entries<Route>(API).filter(([, route]) => listMediaTypes(route).length > 1);
 
-test('every route with several media types takes a format for each, and no other does', () => {
+test('every route with several media types accepts a format for each, and no other route does', () => {
   expect(several.length).toBeGreaterThan(8);
-  for (const [name, route] of several) expect(queryOf(route)?.shape, name).toHaveProperty('format');
+  for (const [name, route] of several) expect(defineQuery(route)?.shape, name).toHaveProperty('format');
   for (const [name, route] of several.filter(([, { success }]) => success.schema !== undefined))
-    expect([...formatsOf(route).values()], name).toEqual(listMediaTypes(route));
+    expect([...getFormats(route).values()], name).toEqual(listMediaTypes(route));
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { queryOf } from '#contract/common-query.js';
-import { errorCodesOf } from '#contract/openapi.js';
+import { defineQuery } from '#contract/common-query.js';
+import { listErrorCodes } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
 
 const ROUTES = Object.entries(API as Readonly<Record<string, Route>>);
@@ -21,10 +21,10 @@ describe('the data store of a request', () => {
     expect(undeclared.map(([id]) => id)).toEqual([]);
   });
 
-  test('is a parameter of the query of declared routes, with the errors of a store that cannot be read', () => {
+  test('is a query parameter of declared routes, with the errors of an unreadable store', () => {
     for (const [id, route] of ROUTES.filter(([, { onStore }]) => onStore !== undefined)) {
-      expect([id, 'store_id' in (queryOf(route)?.shape ?? {})]).toEqual([id, route.onStore === 'query']);
-      expect([id, errorCodesOf(route)]).toEqual([id, expect.arrayContaining(['STORE_NOT_FOUND', 'STORE_LOADING'])]);
+      expect([id, 'store_id' in (defineQuery(route)?.shape ?? {})]).toEqual([id, route.onStore === 'query']);
+      expect([id, listErrorCodes(route)]).toEqual([id, expect.arrayContaining(['STORE_NOT_FOUND', 'STORE_LOADING'])]);
     }
   });
 });

@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
-import { errorCodesOf, openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
+import { listErrorCodes, openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
 import { defineRoutes, type Route } from '#contract/route.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { COMPILED_ONCE } from '../http/conformity.js';
@@ -69,7 +69,7 @@ test('every path parameter is declared, and every code of a route is listed unde
     };
     const declared = operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
     expect(declared).toEqual([...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]));
-    for (const code of errorCodesOf(route)) {
+    for (const code of listErrorCodes(route)) {
       const answer = operation.responses[String(ERRORS[code].status)];
       const resolved = JSON.stringify(answer).includes('$ref":"#/components/responses')
         ? document.components.responses[`Error${ERRORS[code].status}`]

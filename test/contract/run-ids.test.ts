@@ -17,7 +17,7 @@ const OF_NO_ONE_RUN = [
   'runSql',
 ];
 
-const takesRun = ({ query, body }: Route): boolean =>
+const isRunAccepted = ({ query, body }: Route): boolean =>
   [query, body?.schema].some(
     (schema) =>
       schema !== undefined &&
@@ -26,7 +26,7 @@ const takesRun = ({ query, body }: Route): boolean =>
 
 test('every operation that needs a stored run states which one', () => {
   const without = Object.entries(API as Readonly<Record<string, Route>>)
-    .filter(([, route]) => route.errors.includes('RUN_NOT_FOUND') && !takesRun(route))
+    .filter(([, route]) => route.errors.includes('RUN_NOT_FOUND') && !isRunAccepted(route))
     .map(([id]) => id);
   expect(without.toSorted()).toEqual(OF_NO_ONE_RUN);
 });

@@ -6,7 +6,7 @@ import { RUN_VIEW_NEEDS, type RunViewNeed } from '#domain/run-views/terms.js';
 import { RUN_VIEWS } from '#workers/views/catalogue.js';
 
 /** Parameters or body that each need reads; every route with this need declares them. */
-const READ: Partial<Record<RunViewNeed, readonly string[]>> = {
+const ARTIFACTS_READ: Partial<Record<RunViewNeed, readonly string[]>> = {
   benchmark: ['benchmark'],
   'group-column': ['by'],
   risk: ['risk', 'risk_model', 'risk_estimator', 'benchmark'],
@@ -22,9 +22,9 @@ const views = Object.entries<Route>(API).flatMap(([id, route]) =>
   route.view ? [{ id, route, view: route.view }] : [],
 );
 
-test.each(views)('$id has the inputs of its needs, and an entry that computes it', ({ route, view }) => {
+test.each(views)('$id has the inputs that it needs, and an entry that computes it', ({ route, view }) => {
   const has = [...Object.keys(route.query?.shape ?? {}), ...(route.body ? ['body'] : [])];
-  expect(view.needs.flatMap((need) => (READ[need] ?? []).filter((name) => !has.includes(name)))).toEqual([]);
+  expect(view.needs.flatMap((need) => (ARTIFACTS_READ[need] ?? []).filter((name) => !has.includes(name)))).toEqual([]);
   const isDated = 'start' in (route.query?.shape ?? {}) || 'from' in (route.query?.shape ?? {});
   expect(view.needs.includes('window')).toBe(isDated);
   expect(Object.keys(route.params?.shape ?? {})).toContain('index_id');
@@ -37,7 +37,7 @@ test('every need is declared by a route, and described', () => {
   expect(Object.keys(RUN_VIEW_NEEDS).filter((need) => !declared.has(need as RunViewNeed))).toEqual([]);
 });
 
-test('the steps for a new view name files that are there', () => {
+test('the steps for a new view mention existing files', () => {
   const [, steps = ''] = readFileSync('docs/CONTRIBUTING.md', 'utf8').split('**A view of a stored run.**');
   const files = steps.split('**A field of the record.**')[0]!.match(/`(src|workers)\/[\w/-]+\.ts`/g) ?? [];
   expect(files.length).toBeGreaterThan(2);

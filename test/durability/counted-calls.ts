@@ -7,42 +7,43 @@ import { syncBuiltinESMExports } from 'node:module';
  */
 export type CallListener = (call: string) => void;
 
-const CHANGING = ['open', 'rename', 'unlink', 'link', 'mkdir', 'rm', 'writeFile', 'copyFile'] as const;
+const MUTATING_CALLS = ['open', 'rename', 'unlink', 'link', 'mkdir', 'rm', 'writeFile', 'copyFile'] as const;
 
-let watched: { readonly folder: string; readonly listener: CallListener } | undefined;
+let watchedFolder: { readonly folder: string; readonly listener: CallListener } | undefined;
 
 /** Watches calls of this process that change files in a folder; without a listener, the watch ends. */
 export function watchCalls(folder: string, listener: CallListener | undefined): void {
-  watched = listener === undefined ? undefined : { folder, listener };
+  watchedFolder = listener === undefined ? undefined : { folder, listener };
 }
 
 /** Promise of the latest call, which may be pending. */
-let last: Promise<unknown> = Promise.resolve();
+let lastCall: Promise<unknown> = Promise.resolve();
 
 /**
  * Performs a watched call after all earlier calls have finished, so that the listener sees a consistent state of the
  * folder.
  */
-export function inTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
-  const made = last.then(() => {
-    watched?.listener(call);
+export function runInTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
+  const made = lastCall.then(() => {
+    watchedFolder?.listener(call);
     return make();
   });
-  last = made.catch(() => undefined);
+  lastCall = made.catch(() => undefined);
   return made;
 }
 
 /** Intercepts the functions of `node:fs/promises`. @returns a function that restores them */
 export function interceptFiles(): () => void {
-  const originals = new Map(CHANGING.map((name) => [name, fs.promises[name]]));
+  const originals = new Map(MUTATING_CALLS.map((name) => [name, fs.promises[name]]));
   const functions = fs.promises as unknown as Record<string, unknown>; // the type declares the functions read-only
   for (const [name, original] of originals) {
     functions[name] = (...words: unknown[]): unknown => {
       const make = () => Reflect.apply(original, fs.promises, words) as Promise<unknown>;
       const isWatched = words.some(
-        (word) => typeof word === 'string' && watched !== undefined && word.startsWith(`${watched.folder}/`),
+        (word) =>
+          typeof word === 'string' && watchedFolder !== undefined && word.startsWith(`${watchedFolder.folder}/`),
       );
-      return isWatched ? inTurn(name, make) : make();
+      return isWatched ? runInTurn(name, make) : make();
     };
   }
   syncBuiltinESMExports();

@@ -147,14 +147,14 @@ const createBars = (names: readonly string[], price: number) => {
   return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
 };
 
-async function must(answer: Promise<Answer>): Promise<Answer['body']> {
+async function requireSuccess(answer: Promise<Answer>): Promise<Answer['body']> {
   const { status, body } = await answer;
   if (status >= 300) throw new Error(`answered ${status}: ${JSON.stringify(body)}`);
   return body;
 }
 
 const readImports = (subject: Subject, datasetId: string, names: readonly string[], activate: boolean) =>
-  must(
+  requireSuccess(
     subject.ask('POST', '/data/import', {
       store_id: datasetId,
       name: datasetId,
@@ -163,8 +163,8 @@ const readImports = (subject: Subject, datasetId: string, names: readonly string
     }),
   );
 
-async function backtest(subject: Subject, id: string, costs: number): Promise<Answer> {
-  await must(subject.ask('POST', `/analytics/${id}/backtest`, { transaction_cost_bps: costs }));
+async function submitCostBacktest(subject: Subject, id: string, costs: number): Promise<Answer> {
+  await requireSuccess(subject.ask('POST', `/analytics/${id}/backtest`, { transaction_cost_bps: costs }));
   return subject.ended(`backtest:${id}`);
 }
 
@@ -187,7 +187,7 @@ const statusOf = (documents: ReadonlyMap<string, unknown>, jobId: string) =>
 const storeOf = (documents: ReadonlyMap<string, unknown>, id: string) =>
   documents.get(`store ${id}`) as { readonly active: boolean; readonly identifiers: number } | undefined;
 /** Returns the number of audit log entries about a document. */
-const auditedOf = (documents: ReadonlyMap<string, unknown>, kind: string, id: string): number =>
+const listAuditEntries = (documents: ReadonlyMap<string, unknown>, kind: string, id: string): number =>
   [...documents].filter(
     ([key, body]) => key.startsWith('audit ') && (body as AuditEntry).kind === kind && (body as AuditEntry).id === id,
   ).length;
@@ -199,12 +199,12 @@ export const EFFECTS: readonly Effect[] = [
     name: 'a deletion that takes children, runs and jobs with it',
     async prepare(subject) {
       await readImports(subject, 'market', ['A', 'B', 'C'], true);
-      await must(subject.ask('PUT', '/indices/PARENT', createDefinition('PARENT')));
+      await requireSuccess(subject.ask('PUT', '/indices/PARENT', createDefinition('PARENT')));
       for (const [id, source] of [
         ['SON', 'PARENT'],
         ['GRANDSON', 'SON'],
       ] as const) {
-        await must(
+        await requireSuccess(
           subject.ask('PUT', `/indices/${id}`, {
             ...createDefinition(id),
             pipeline: null,
@@ -212,7 +212,7 @@ export const EFFECTS: readonly Effect[] = [
           }),
         );
       }
-      for (const id of FAMILY) await backtest(subject, id, 0);
+      for (const id of FAMILY) await submitCostBacktest(subject, id, 0);
     },
     perform: async (subject) => (await subject.ask('DELETE', '/indices/PARENT')).status === 200,
     hasHappened: (documents) =>
@@ -230,9 +230,9 @@ export const EFFECTS: readonly Effect[] = [
     jobId: 'backtest:ONE',
     async prepare(subject) {
       await readImports(subject, 'market', ['A', 'B', 'C'], true);
-      await must(subject.ask('PUT', '/indices/ONE', createDefinition('ONE')));
-      await backtest(subject, 'ONE', 1);
-      await must(subject.ask('DELETE', '/jobs/backtest:ONE'));
+      await requireSuccess(subject.ask('PUT', '/indices/ONE', createDefinition('ONE')));
+      await submitCostBacktest(subject, 'ONE', 1);
+      await requireSuccess(subject.ask('DELETE', '/jobs/backtest:ONE'));
     },
     async perform(subject) {
       const { status } = await subject.ask('POST', '/analytics/ONE/backtest', { transaction_cost_bps: 7 });
@@ -254,7 +254,7 @@ export const EFFECTS: readonly Effect[] = [
     isOfDocuments: true,
     async prepare(subject) {
       await readImports(subject, 'market', ['A', 'B'], true);
-      await must(subject.ask('PUT', '/indices/ONE', createDefinition('ONE')));
+      await requireSuccess(subject.ask('PUT', '/indices/ONE', createDefinition('ONE')));
     },
     perform: async (subject) =>
       (await subject.ask('PUT', '/indices/ONE', { ...createDefinition('ONE'), name: 'other' })).status === 200,
@@ -262,7 +262,7 @@ export const EFFECTS: readonly Effect[] = [
       allOrNone({
         document: (documents.get('index ONE') as { readonly name: string }).name === 'other',
         version: documents.has('version index/ONE/0000000002'),
-        'log of writes': auditedOf(documents, 'index', 'ONE') === 2,
+        'log of writes': listAuditEntries(documents, 'index', 'ONE') === 2,
         'head of the log': versionOfLast(documents) === 2,
       }),
   },
@@ -271,15 +271,15 @@ export const EFFECTS: readonly Effect[] = [
     isOfDocuments: true,
     async prepare(subject) {
       await readImports(subject, 'market', ['A', 'B'], true);
-      await must(subject.ask('PUT', '/indices/ONE', createDefinition('ONE')));
-      await backtest(subject, 'ONE', 0);
+      await requireSuccess(subject.ask('PUT', '/indices/ONE', createDefinition('ONE')));
+      await submitCostBacktest(subject, 'ONE', 0);
     },
     perform: async (subject) => (await subject.ask('POST', '/analytics/ONE/publish', {})).status === 200,
     hasHappened: (documents) =>
       allOrNone({
         entries: documents.has('publication ONE/0000000001'),
         head: documents.has('publication-head ONE'),
-        'log of writes': auditedOf(documents, 'publication', 'ONE/0000000001') === 1,
+        'log of writes': listAuditEntries(documents, 'publication', 'ONE/0000000001') === 1,
       }),
   },
   {

@@ -54,7 +54,7 @@ async function prepare(home: string, effect: Effect): Promise<void> {
 /**
  * Starts a service on a home after a crash or disk error, waits until its work ends, and returns the resulting state.
  */
-async function afterRestart(
+async function checkAfterRestart(
   home: string,
   { jobId, hasHappened, isOfDocuments }: Effect,
 ): Promise<{ readonly happened: boolean; readonly left: readonly string[] }> {
@@ -98,7 +98,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test('is whole or has not happened, at whichever call the process ends', { timeout: 240_000 }, async () => {
+  test('is complete or absent, at whichever call the process ends', { timeout: 240_000 }, async () => {
     const seen: boolean[] = [];
     let before = '';
     let isStarted = false;
@@ -115,7 +115,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       // Starting on equal homes has equal results, so one start per home suffices.
       if (isStarted || !(isTried(calls, call) || call === calls.length)) continue;
       isStarted = true;
-      const { happened, left } = await afterRestart(copy, effect);
+      const { happened, left } = await checkAfterRestart(copy, effect);
       expect(happened || !seen.at(-1)!, place).toBe(true);
       expect(left, place).toEqual([]);
       // An accepted job ends after a restart; nothing else changes.
@@ -124,7 +124,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
     expect([seen[0], seen.at(-1), seen.toSorted()]).toEqual([false, true, seen]);
   });
 
-  test('is whole or has not happened, whichever call the disk refuses', { timeout: 600_000 }, async () => {
+  test('is complete or absent, whichever call the disk refuses', { timeout: 600_000 }, async () => {
     let refusals = 0;
     for (const refused of calls.keys()) {
       if (!isTried(calls, refused)) continue;
@@ -147,7 +147,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       // commit.
       if (isAcknowledged) expect(happened, place).toBe(true);
       await subject.close();
-      const after = await afterRestart(home, effect);
+      const after = await checkAfterRestart(home, effect);
       if (happened) expect(after.happened, place).toBe(true);
       expect(after.left, place).toEqual([]);
       if (failed !== '') refusals++;

@@ -28,8 +28,8 @@ interface Server {
   readonly process: ChildProcess;
 }
 
-const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
-const user = process.getuid?.() === 0 && isInstalled ? { uid: id('-u'), gid: id('-g') } : {};
+const readUserId = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+const user = process.getuid?.() === 0 && isInstalled ? { uid: readUserId('-u'), gid: readUserId('-g') } : {};
 const run = (program: string, words: readonly string[]) =>
   execFileSync(join(programs, program), words, { stdio: 'pipe', ...user, cwd: tmpdir() });
 
@@ -41,7 +41,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function answering(port: number): Promise<void> {
+async function waitForPostgresql(port: number): Promise<void> {
   for (;;) {
     const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' });
     client.on('error', () => {}); // the running query reports the error
@@ -60,7 +60,7 @@ async function launch(data: string): Promise<Server> {
   const port = await freePort();
   const words = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
   const server = spawn(join(programs, 'postgres'), words, { stdio: 'ignore', ...user, cwd: tmpdir() });
-  await answering(port);
+  await waitForPostgresql(port);
   return { port, data, process: server };
 }
 

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
-import { serving } from '../cli/process.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { startService } from '../cli/process.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 
-const newFolder = temporaryFolders();
-const mounted: string[] = [];
+const newFolder = openTemporaryFolders();
+const mountedFolders: string[] = [];
 afterEach(() => {
-  for (const folder of mounted.splice(0)) execFileSync('umount', ['-l', folder]); // lazily, because a failed test may still use a file
+  for (const folder of mountedFolders.splice(0)) execFileSync('umount', ['-l', folder]); // lazily, because a failed test may still use a file
 });
 
 /** Mounts a volume of 8 MiB; returns undefined if the user has no permission to mount. */
@@ -21,14 +21,14 @@ async function mountSmallVolume(): Promise<string | undefined> {
   } catch {
     return undefined;
   }
-  mounted.push(folder);
+  mountedFolders.push(folder);
   return folder;
 }
 
 const write = (store: Store, id: string): Promise<unknown> =>
   store.documents.transaction((tx) => tx.put('index', id, { id, text: 'x'.repeat(4000) }));
 
-test('a full volume refuses writes before the engine meets it, keeps everything it acknowledged, and recovers', async ({
+test('a full volume refuses writes before the database fails, keeps every acknowledged write, and recovers', async ({
   skip,
 }) => {
   const folder = await mountSmallVolume();
@@ -80,7 +80,14 @@ test(
     const folder = await mountSmallVolume();
     if (folder === undefined) return skip('mounting a small volume needs more rights than this user has');
     await writeFile(join(folder, 'filler'), Buffer.alloc(4 * 2 ** 20));
-    const service = await serving(join(folder, 'home'), ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+    const service = await startService(join(folder, 'home'), [
+      '--log-level',
+      'error',
+      '--workers',
+      '1',
+      '--drain-ms',
+      '0',
+    ]);
     const ask = (method: string, path: string, body?: unknown) =>
       fetch(
         `${service.url}${path}`,

@@ -8,7 +8,7 @@ function openHistory() {
   return { history, tick: () => time++ };
 }
 
-test('the last acknowledged value is explained, an older one is not', () => {
+test('the last acknowledged value is consistent, an older one is not', () => {
   for (const [found, isExplained] of [
     ['b', true],
     ['a', false],
@@ -34,7 +34,7 @@ test('an unacknowledged write may or may not have happened', () => {
   }
 });
 
-test('of writes that overlap either can be the last', () => {
+test('of overlapping writes either can be the last', () => {
   for (const found of ['a', 'b']) {
     const { history, tick } = openHistory();
     const a = history.begin('k', 'a');
@@ -45,7 +45,7 @@ test('of writes that overlap either can be the last', () => {
   }
 });
 
-test('what was found once must be there the next time', () => {
+test('a value that was found once must be found again', () => {
   const { history, tick } = openHistory();
   history.begin('k', 'a').ackMs = tick();
   history.settle('k', 'a');

@@ -28,7 +28,7 @@ export interface History {
 export function createHistory(now: () => number): History {
   const writes = new Map<string, Write[]>();
   let settled = 0;
-  const acknowledgedIn = (list: readonly Write[]): number =>
+  const countAcknowledged = (list: readonly Write[]): number =>
     list.filter(({ ackMs, startMs }) => ackMs !== null && startMs > 0).length;
   return {
     begin(key, value) {
@@ -46,11 +46,11 @@ export function createHistory(now: () => number): History {
       return [...writes.keys()];
     },
     get acknowledged() {
-      return settled + [...writes.values()].reduce((sum, list) => sum + acknowledgedIn(list), 0);
+      return settled + [...writes.values()].reduce((sum, list) => sum + countAcknowledged(list), 0);
     },
     settle(key, found) {
       const list = writes.get(key) ?? [];
-      settled += acknowledgedIn(list);
+      settled += countAcknowledged(list);
       // There is no value before the first write; the value found by the previous check is first in the list.
       const candidates: Write[] = [{ value: null, startMs: -1, ackMs: -1 }, ...list];
       const explained = candidates.some(

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { listHomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify-home.js';
 import { seeded } from '../seeded.js';
-import { serving } from '../cli/process.js';
+import { startService } from '../cli/process.js';
 import { createHistory, type History } from './history.js';
 import { createPublisher, PUBLISHED } from './publisher.js';
 
@@ -33,7 +33,7 @@ test(
     const clients = createClients();
     let readyMsMax = 0;
     let damaged: readonly unknown[] = [];
-    let service = await serving(home, ['--log-level', 'error', '--workers', '2']);
+    let service = await startService(home, ['--log-level', 'error', '--workers', '2']);
     try {
       await clients.prepare(service.url);
       for (let round = 1; round <= ROUNDS; round++) {
@@ -51,7 +51,7 @@ test(
         await service.ended;
         await work.end();
         const start = performance.now();
-        service = await serving(home, ['--log-level', 'error', '--workers', '2']);
+        service = await startService(home, ['--log-level', 'error', '--workers', '2']);
         readyMsMax = Math.max(readyMsMax, performance.now() - start);
         expect(await clients.check(service.url), `round ${round}`).toEqual([]);
       }
@@ -91,7 +91,7 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
   }
 }
 
-interface Acknowledged {
+interface AcknowledgedJob {
   /** Transaction cost in basis points, which identifies the submission. */
   readonly token: number;
   /** Finish time of the job, if a client has received its terminal status. */
@@ -103,7 +103,7 @@ interface Acknowledged {
 function createClients() {
   const documents: History = createHistory(() => performance.now());
   const publisher = createPublisher(ask, SESSIONS);
-  const submitted = new Map<string, { acknowledged: Acknowledged | undefined; tried: number[] }>();
+  const submitted = new Map<string, { acknowledged: AcknowledgedJob | undefined; tried: number[] }>();
   let serial = 0;
   let jobs = 0;
 
@@ -128,19 +128,19 @@ function createClients() {
       await write(url, `${own}-${turn % 50}`, false);
       await write(url, own, turn % 7 === 6);
       await write(url, shared, false);
-      if (turn % 5 === 0) await comeAndGo(url, writer, turn);
+      if (turn % 5 === 0) await putAndDelete(url, writer, turn);
     }
   }
 
-  async function comeAndGo(url: string, writer: number, turn: number): Promise<void> {
+  async function putAndDelete(url: string, writer: number, turn: number): Promise<void> {
     const parent = `parent-${writer}`;
     if (turn % 10 === 5) {
       await ask(url, 'DELETE', `/indices/${parent}`);
       return;
     }
-    await ask(url, 'POST', '/indices', indexBody(parent, `v${turn}`));
+    await ask(url, 'POST', '/indices', createIndexBody(parent, `v${turn}`));
     await ask(url, 'POST', '/indices', {
-      ...indexBody(`child-${writer}`, 'child'),
+      ...createIndexBody(`child-${writer}`, 'child'),
       pipeline: null,
       derivation: { source_index_id: parent },
     });
@@ -173,7 +173,7 @@ function createClients() {
     }
   }
 
-  function remember(acknowledged: Acknowledged, { status, finished_at: finishedAt }: Answer['body']): void {
+  function remember(acknowledged: AcknowledgedJob, { status, finished_at: finishedAt }: Answer['body']): void {
     if (typeof finishedAt !== 'string') return;
     acknowledged.finishedAt = finishedAt;
     acknowledged.status = String(status);
@@ -264,11 +264,11 @@ function createClients() {
         expect(status).toBe('succeeded');
       };
       await waitForJob(String(market?.body['job_id']));
-      await ask(url, 'POST', '/indices', indexBody(PUBLISHED, 'published'));
+      await ask(url, 'POST', '/indices', createIndexBody(PUBLISHED, 'published'));
       await ask(url, 'POST', `/analytics/${PUBLISHED}/backtest`, {});
       await waitForJob(`backtest:${PUBLISHED}`);
       for (let writer = 0; writer < JOB_WRITERS; writer++) {
-        const made = await ask(url, 'POST', '/indices', indexBody(`bt-${writer}`, 'under test'));
+        const made = await ask(url, 'POST', '/indices', createIndexBody(`bt-${writer}`, 'under test'));
         expect(made?.status).toBe(200);
         submitted.set(`backtest:bt-${writer}`, { acknowledged: undefined, tried: [] });
       }
@@ -315,7 +315,7 @@ const SESSIONS = Array.from({ length: 360 }, (_, i) => new Date(Date.UTC(2022, 0
 
 const bodyOf = (value: string): object => ({ name: value, identifiers: ['ABC'] });
 
-const indexBody = (id: string, name: string): object => ({
+const createIndexBody = (id: string, name: string): object => ({
   id,
   name,
   calendar: 'XNYS',

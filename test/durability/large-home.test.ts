@@ -4,11 +4,11 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { JobStatus } from '#jobs/status.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { serving } from '../cli/process.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { startService } from '../cli/process.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { IS_SOAK } from '../soak.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const COUNT = 20_000;
 /** Number of documents in addition to the jobs; the number of jobs is the maximum that is stored. */
 const DOCUMENTS = IS_SOAK ? COUNT : 1000;
@@ -16,11 +16,11 @@ const BATCH = 1000;
 /** Maximum start time: five times the duration on an idle machine. */
 const READY_MS_MAX = 2000;
 
-const jobId = (i: number): string => `risk:m${String(i).padStart(5, '0')}`;
+const formatJobId = (i: number): string => `risk:m${String(i).padStart(5, '0')}`;
 
 /** Returns the stored document of a job that has ended. */
-const jobRecord = (i: number) => ({
-  job_id: jobId(i),
+const createJobRecord = (i: number) => ({
+  job_id: formatJobId(i),
   kind: 'risk',
   created_at: '2026-01-02T00:00:00.000000+00:00',
   input_hash: '0'.repeat(64),
@@ -41,7 +41,7 @@ const jobRecord = (i: number) => ({
 });
 
 test(
-  `a service with ${COUNT} jobs and ${DOCUMENTS} documents is ready soon after it was killed, and forgets no more than the oldest`,
+  `a service with ${COUNT} jobs and ${DOCUMENTS} documents is ready soon after a kill, and deletes only the oldest jobs`,
   { timeout: 180_000 },
   async () => {
     const folder = join(await newFolder(), 'home');
@@ -50,7 +50,7 @@ test(
     for (let from = 0; from < COUNT; from += BATCH) {
       await store.documents.transaction(async (tx) => {
         for (let i = from; i < from + BATCH; i++) {
-          await tx.put('job', jobId(i), jobRecord(i));
+          await tx.put('job', formatJobId(i), createJobRecord(i));
           if (i < DOCUMENTS)
             await tx.put('watchlist', `w${i}`, { watchlist_id: `w${i}`, name: `w${i}`, identifiers: ['A'] });
         }
@@ -59,11 +59,11 @@ test(
     await store.close();
     await home.close();
 
-    const first = await serving(folder, ['--log-level', 'error', '--workers', '1']);
+    const first = await startService(folder, ['--log-level', 'error', '--workers', '1']);
     first.child.kill('SIGKILL');
     await first.ended;
     const began = performance.now();
-    const service = await serving(folder, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+    const service = await startService(folder, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
     const readyMs = performance.now() - began;
     try {
       const ask = async <T>(method: string, path: string, body?: unknown): Promise<T> =>
@@ -78,7 +78,11 @@ test(
       console.log(`ready ${readyMs.toFixed(0)} ms after its start with ${COUNT} jobs and ${DOCUMENTS} documents`);
       if (IS_SOAK) expect(readyMs).toBeLessThan(READY_MS_MAX);
       const { jobs } = await ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs?limit=500');
-      expect([jobs.length, jobs[0]!.job_id, jobs.at(-1)!.job_id]).toEqual([500, jobId(COUNT - 1), jobId(COUNT - 500)]);
+      expect([jobs.length, jobs[0]!.job_id, jobs.at(-1)!.job_id]).toEqual([
+        500,
+        formatJobId(COUNT - 1),
+        formatJobId(COUNT - 500),
+      ]);
 
       // Adds two more jobs. The first has ended when the second is stored, which removes the oldest job.
       for (const id of ['one', 'two']) {
@@ -96,7 +100,7 @@ test(
       }
       expect(LIMITS.MAX_ENDED_JOBS).toBe(COUNT);
       const statuses = await Promise.all(
-        [jobId(0), jobId(1), jobId(COUNT - 1), 'generate:one', 'generate:two'].map(
+        [formatJobId(0), formatJobId(1), formatJobId(COUNT - 1), 'generate:one', 'generate:two'].map(
           async (id) => (await fetch(`${service.url}/jobs/${id}`)).status,
         ),
       );

@@ -11,10 +11,10 @@ import { BLOCK_ACCOUNTS } from '#domain/personal/batch-parts.js';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
 import { readCommon, type CommonJson } from '#domain/personal/verify-result.js';
 import type { JobStatus } from '#jobs/status.js';
-import { serving, type Listening } from '../cli/process.js';
+import { startService, type ListeningProcess } from '../cli/process.js';
 import { seeded } from '../seeded.js';
 import { IS_SOAK } from '../soak.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 
 /**
  * Number of accounts, with about 3,000 lots of 500 securities; a second variable sets the number of kills of the
@@ -33,18 +33,18 @@ const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 0);
  * Share of these minutes in which accounts are sent. A second constant is the share after which no account is solved:
  * the remaining time is for the checks.
  */
-const SENDING = 0.25;
-const SOLVING = 0.95;
+const SENDING_PROGRESS = 0.25;
+const SOLVING_PROGRESS = 0.95;
 /** Number of accounts whose certificates are checked with their lots, and which are solved again in this process. */
-const COMPARED = Number(process.env['NIGHT_COMPARED'] ?? 100);
+const COMPARED_COUNT = Number(process.env['NIGHT_COMPARED'] ?? 100);
 const WARM_UP = 10;
 /** Number of blocks that are read again at the end. */
-const READ_AGAIN = 20;
+const REREAD_COUNT = 20;
 const DAY = '2024-06-28';
 /** Processor clock ticks per second. */
 const TICKS = 100;
 
-let service: Listening;
+let service: ListeningProcess;
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
   const init =
@@ -103,18 +103,18 @@ function secondsOf(pid: number): number {
 const memoryOf = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 
-const secondsSince = (began: number): number => (performance.now() - began) / 1000;
+const measureSecondsSince = (began: number): number => (performance.now() - began) / 1000;
 
 test.runIf(IS_SOAK)(
-  'accounts of a night survive kills: each has one result, and those that are read while the batch runs are final',
+  'a nightly batch of accounts survives kills: each account has one result, and results read during the batch are final',
   async () => {
     const began = performance.now();
-    const home = await temporaryFolder();
-    const start = () => serving(home, ['--workers', '2', '--job-retries', 'losses=1000']);
+    const home = await createTemporaryFolder();
+    const start = () => startService(home, ['--workers', '2', '--job-retries', 'losses=1000']);
     service = await start();
     const common = await prepare();
     const before = secondsOf(service.child.pid!);
-    const { sent, uploadS } = await upload(common);
+    const { sent, uploadS } = await uploadAccounts(common);
     const uploadProcessorS = secondsOf(service.child.pid!) - before;
     const checker = createChecker(common, sent);
     const ran = await solve(checker, start, began);
@@ -129,9 +129,9 @@ test.runIf(IS_SOAK)(
     const clockS = uploadS / sent + ran.clockS / done;
     console.log(
       `${done} of ${sent} accounts solved and checked, ${ran.kills} kills, attempt ${ran.job.attempt}\n` +
-        `by the clock: upload ${uploadS.toFixed(0)} s, solving ${ran.clockS.toFixed(0)} s, all ${secondsSince(began).toFixed(0)} s\n` +
+        `by the clock: upload ${uploadS.toFixed(0)} s, solving ${ran.clockS.toFixed(0)} s, all ${measureSecondsSince(began).toFixed(0)} s\n` +
         `processor of the service: ${ownMs.toFixed(1)} ms an account, ${uploadMs.toFixed(1)} ms of it for the upload\n` +
-        `one account in this process, of ${again.length}: median ${atShare(again, 0.5)} ms, p99 ${atShare(again, 0.99)} ms of processor; ` +
+        `one account in this process, of ${again.length}: median ${formatPercentile(again, 0.5)} ms, p99 ${formatPercentile(again, 0.99)} ms of processor; ` +
         `${differing.length} have other bits than in the batch\n` +
         `memory at most ${ran.memoryMb.toFixed(0)} MiB\n` +
         `100,000 accounts: ${((ownMs * 100_000) / 3_600_000).toFixed(2)} hours of processor, ` +
@@ -146,13 +146,13 @@ test.runIf(IS_SOAK)(
   0, // the limit is NIGHT_MINUTES
 );
 
-const atShare = (sorted: readonly number[], share: number): string =>
+const formatPercentile = (sorted: readonly number[], share: number): string =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]?.toFixed(1) ?? '-';
 
 /** Sends the accounts. @returns their number, and the wall-clock seconds */
-async function upload(common: CommonJson): Promise<{ sent: number; uploadS: number }> {
+async function uploadAccounts(common: CommonJson): Promise<{ sent: number; uploadS: number }> {
   const start = performance.now();
-  const endMs = MINUTES === 0 ? Infinity : start + MINUTES * 60_000 * SENDING;
+  const endMs = MINUTES === 0 ? Infinity : start + MINUTES * 60_000 * SENDING_PROGRESS;
   let sent = 0;
   const answer = await fetch(`${service.url}/optimise/batches`, {
     method: 'POST',
@@ -161,7 +161,7 @@ async function upload(common: CommonJson): Promise<{ sent: number; uploadS: numb
     duplex: 'half',
   } as RequestInit);
   expect(answer.status, await answer.text()).toBe(202);
-  const uploadS = secondsSince(start);
+  const uploadS = measureSecondsSince(start);
   console.log(`${sent} accounts sent in ${uploadS.toFixed(0)} s`);
   return { sent, uploadS };
 }
@@ -170,25 +170,29 @@ async function upload(common: CommonJson): Promise<{ sent: number; uploadS: numb
  * Kills the service at equal shares of the work or of the time, and reads results until the job has ended or the time
  * is over.
  */
-async function solve(checker: ReturnType<typeof createChecker>, restart: () => Promise<Listening>, began: number) {
+async function solve(
+  checker: ReturnType<typeof createChecker>,
+  restart: () => Promise<ListeningProcess>,
+  began: number,
+) {
   const start = performance.now();
-  const limitS = MINUTES === 0 ? Infinity : Math.max(1, MINUTES * 60 * SOLVING - secondsSince(began));
+  const limitS = MINUTES === 0 ? Infinity : Math.max(1, MINUTES * 60 * SOLVING_PROGRESS - measureSecondsSince(began));
   let [processorS, memoryMb, kills] = [0, 0, 0];
-  const look = (): void => {
+  const sampleUsage = (): void => {
     processorS += secondsOf(service.child.pid!);
     memoryMb = Math.max(memoryMb, memoryOf(service.child.pid!));
   };
   for (;;) {
     const job = await ask<JobStatus>('GET', '/jobs/batch:night');
-    if (!['pending', 'running'].includes(job.status) || secondsSince(start) > limitS) {
-      look();
-      return { job, processorS, memoryMb, kills, clockS: secondsSince(start) };
+    if (!['pending', 'running'].includes(job.status) || measureSecondsSince(start) > limitS) {
+      sampleUsage();
+      return { job, processorS, memoryMb, kills, clockS: measureSecondsSince(start) };
     }
-    if (kills < KILLS && Math.max(job.progress, secondsSince(start) / limitS) >= (kills + 1) / (KILLS + 1)) {
-      look();
+    if (kills < KILLS && Math.max(job.progress, measureSecondsSince(start) / limitS) >= (kills + 1) / (KILLS + 1)) {
+      sampleUsage();
       kills++;
       console.log(
-        `kill ${kills} after ${secondsSince(began).toFixed(0)} s by the clock, ${processorS.toFixed(0)} s of processor, ` +
+        `kill ${kills} after ${measureSecondsSince(began).toFixed(0)} s by the clock, ${processorS.toFixed(0)} s of processor, ` +
           `${checker.results()} accounts checked`,
       );
       service.child.kill('SIGKILL');
@@ -246,7 +250,7 @@ async function prepare(): Promise<CommonJson> {
   return ask<CommonJson>('GET', '/optimise/batches/empty/common');
 }
 
-interface Checked {
+interface BatchCheck {
   readonly faults: string[];
   readonly results: number;
   readonly compared: number;
@@ -258,7 +262,7 @@ interface Checked {
  * and the sums of all results, and the certificates of some results.
  */
 function createChecker(common: CommonJson, sent: number) {
-  const step = Math.max(1, Math.floor(sent / COMPARED));
+  const step = Math.max(1, Math.floor(sent / COMPARED_COUNT));
   const script = spawn('python3', ['test/durability/check-batch.py'], { stdio: ['pipe', 'pipe', 'inherit'] });
   const answer = textOf(script.stdout);
   const hashes: string[] = [];
@@ -300,16 +304,16 @@ function createChecker(common: CommonJson, sent: number) {
     /** Reads some blocks again. @returns the blocks that have changed */
     async readAgain(): Promise<string[]> {
       const changed: string[] = [];
-      for (let block = 0; block < hashes.length; block += Math.ceil(hashes.length / READ_AGAIN)) {
+      for (let block = 0; block < hashes.length; block += Math.ceil(hashes.length / REREAD_COUNT)) {
         const accounts = await blockOf(block);
         if (accounts === undefined || hashOf(accounts) !== hashes[block]) changed.push(`block ${block} has changed`);
       }
       return changed;
     },
-    async end(): Promise<Checked> {
+    async end(): Promise<BatchCheck> {
       if (position === 0) await put(common);
       script.stdin.end();
-      return JSON.parse(await answer) as Checked;
+      return JSON.parse(await answer) as BatchCheck;
     },
   };
 }

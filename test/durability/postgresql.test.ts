@@ -12,7 +12,7 @@ const WRITERS = 6;
 /** Minimum number of acknowledged writes per writer between two crashes. */
 const WRITES = 15;
 
-describe.skipIf(!hasPostgresql)('a PostgreSQL that crashes under its writers', () => {
+describe.skipIf(!hasPostgresql)('a PostgreSQL server that crashes during writes', () => {
   let server: PostgresqlServer;
   beforeAll(async () => {
     server = await startPostgresql();
@@ -23,7 +23,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL that crashes under its writers', (
   });
   afterAll(() => server?.stop());
 
-  test('loses no acknowledged write, and none happens twice', async () => {
+  test('loses no acknowledged write, and applies none twice', async () => {
     const processes = Array.from({ length: 2 }, () => openDatabase({ url: server.url }));
     const stores = await Promise.all(processes.map((database) => openPostgresDocuments({ database, schema: SCHEMA })));
     await stores[0]!.transaction((tx) => tx.put('index', 'shared', { n: 0 }));

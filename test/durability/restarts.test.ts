@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { serving } from '../cli/process.js';
+import { startService } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
@@ -70,12 +70,12 @@ async function importMarket(url: string): Promise<void> {
 }
 
 test(
-  `no request is lost and no job over restarts under load, ${RESTARTS} of them`,
+  `no request and no job is lost over ${RESTARTS} restarts under load`,
   { timeout: 60_000 + RESTARTS * 30_000 },
   async () => {
     const home = await mkdtemp(join(tmpdir(), 'restarts-'));
     const words = ['--log-level', 'error', '--workers', '2', '--drain-ms', String(DRAIN_MS)];
-    let service = await serving(home, words);
+    let service = await startService(home, words);
     /** Address to which the load balancer sends requests; undefined while no service is ready. */
     let ready: string | undefined;
     let lookedAt = 0;
@@ -84,7 +84,7 @@ test(
     const accepted = new Set<string>();
     let refused = 0;
 
-    const balancer = async (): Promise<void> => {
+    const balanceRequests = async (): Promise<void> => {
       while (!state.isOver) {
         const { url } = service;
         const began = performance.now();
@@ -121,13 +121,13 @@ test(
       }
     }
 
-    async function answers(more: number): Promise<void> {
+    async function waitForAnswers(more: number): Promise<void> {
       for (const end = state.answered + more; state.answered < end;) await pause(EVERY_MS);
     }
 
     try {
       await importMarket(service.url);
-      const balancing = balancer();
+      const balancing = balanceRequests();
       const sending: Promise<void>[] = [];
       const load = (async () => {
         for (let turn = 0; !state.isOver; turn++) {
@@ -136,12 +136,12 @@ test(
         }
       })();
       for (let restart = 0; restart < RESTARTS; restart++) {
-        await answers(20);
+        await waitForAnswers(20);
         service.child.kill('SIGTERM');
         expect(await service.ended).toBe(0);
-        service = await serving(home, words);
+        service = await startService(home, words);
       }
-      await answers(20);
+      await waitForAnswers(20);
       state.isOver = true;
       await Promise.all([balancing, load, ...sending]);
       const ends = new Map<string, number>();

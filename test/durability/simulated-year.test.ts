@@ -7,13 +7,13 @@ import type { PublicationEntry } from '#domain/documents/publication-document.js
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import { openDesk, type Desk } from './year/desk.js';
 import {
-  drawnSecurity,
+  drawSecurity,
   FAMILY,
   faultOf,
   HISTORY,
   levelsOf,
-  OVERLAID,
-  RULED,
+  OVERLAY_INDICES,
+  RULE_INDICES,
   SEED,
   SESSION_COUNT,
   SESSIONS,
@@ -28,7 +28,7 @@ import {
  */
 const closed = new Set<string>();
 const reasons: string[] = [];
-const killedIn: string[] = [];
+const killedPhases: string[] = [];
 /** Positions of the steps in which the service is killed, used in turn. */
 const KILLED_IN = [3, 5, 0, 1, 2, 4];
 
@@ -40,11 +40,11 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
     await writePrices(t);
   },
   async wrong({ performed, writePrices, delivered, refreshWhole }, t) {
-    const security = drawnSecurity();
+    const security = drawSecurity();
     await writePrices(t, security);
     const day = await performed(SESSIONS[t]!);
-    const direct = RULED.filter(({ members }) => members.includes(security)).map(({ id }) => id);
-    const made = OVERLAID.filter(({ parent }) => direct.includes(parent)).map(({ id }) => id);
+    const direct = RULE_INDICES.filter(({ members }) => members.includes(security)).map(({ id }) => id);
+    const made = OVERLAY_INDICES.filter(({ parent }) => direct.includes(parent)).map(({ id }) => id);
     expect(day.held.map(({ index_id: id }) => id)).toEqual([...direct, ...made].toSorted());
     expect(new Set(day.held.map(({ code }) => code))).toEqual(new Set(['CHECK_FAILED']));
     expect(await delivered(SESSIONS[t]!)).toBe(FAMILY.length - direct.length - made.length);
@@ -52,7 +52,7 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
     await refreshWhole();
   },
   async repeated({ performed, write, writePrices, split }, t) {
-    const security = drawnSecurity();
+    const security = drawSecurity();
     split(security);
     const row = `${security},SPLIT,2,${SESSIONS[t]}`;
     const file = `corporate_actions/${SESSIONS[t]}.csv`;
@@ -88,8 +88,8 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
     const date = SESSIONS[t]!;
     await writePrices(t);
     await ask('POST', `/schedules/close/days/${date}/run`, {});
-    const { steps } = await atStep(date, KILLED_IN[killedIn.length % KILLED_IN.length]!);
-    killedIn.push(steps.find(({ state }) => state !== 'done')?.type ?? 'end');
+    const { steps } = await atStep(date, KILLED_IN[killedPhases.length % KILLED_IN.length]!);
+    killedPhases.push(steps.find(({ state }) => state !== 'done')?.type ?? 'end');
     await kill();
     await settled(date);
   },
@@ -154,7 +154,7 @@ test(
       await verifyPublished(desk);
       await verifyDelivered(desk);
       console.log(
-        `faults: ${JSON.stringify(count)}; killed in: ${killedIn.join(' ')}; outages: ${desk.outages()}; ${reasons[0] ?? ''}`,
+        `faults: ${JSON.stringify(count)}; killed in: ${killedPhases.join(' ')}; outages: ${desk.outages()}; ${reasons[0] ?? ''}`,
       );
     } finally {
       await desk.close();

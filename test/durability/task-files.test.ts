@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listHomeFolders } from '#store/home/home.js';
-import { serving, servingHere } from '../cli/process.js';
+import { startService, startServiceHere } from '../cli/process.js';
 import { documentsOf, readLeftovers } from './effects.js';
 
 /** Number of files that a run begins to write: columns, checkpoint, plan. */
-const BEGUN = 2;
+const STARTED_TASKS = 2;
 
 test(
-  'a service killed while a thread writes the files of a run has after a restart that run, whole, and no file of nobody',
+  'a service killed while a thread writes the files of a run has the complete run after a restart, and no orphaned file',
   { timeout: 120_000 },
   async () => {
     const home = await mkdtemp(join(tmpdir(), 'durability-'));
-    const service = await serving(home, ['--log-level', 'error', '--workers', '1']);
+    const service = await startService(home, ['--log-level', 'error', '--workers', '1']);
     let { url } = service;
     const ask = async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {
       const init = body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
@@ -46,7 +46,7 @@ test(
         const names = new Set<string>();
         const watcher = watch(artifacts, () => {
           for (const name of readdirSync(artifacts)) names.add(name.replace(/\.new$/, ''));
-          if (names.size < BEGUN) return;
+          if (names.size < STARTED_TASKS) return;
           watcher.close();
           service.child.kill('SIGKILL');
           resolve();
@@ -55,7 +55,7 @@ test(
       await ask('POST', '/analytics/ONE/backtest', {});
       await killed;
       await service.ended;
-      const next = await servingHere(home);
+      const next = await startServiceHere(home);
       ({ url } = next);
       expect(await waitForJob('backtest:ONE')).toBe('succeeded');
       await next.stop();

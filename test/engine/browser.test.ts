@@ -13,12 +13,12 @@ import { decodeSlice } from '#views/bundle/market-slice.js';
 import { readTar } from '#views/bundle/tar.js';
 import { tryBrowser } from '../console/browser.js';
 import { IS_SOAK } from '../soak.js';
-import { liveService, type LiveService } from '../real/live.js';
-import { exampleMarket } from './example-market.js';
+import { openLiveService, type LiveService } from '../real/live.js';
+import { createExampleMarket } from './example-market.js';
 import { addPrice } from './rewritten-bundle.js';
 
-const tried = await tryBrowser();
-if ('why' in tried) process.stderr.write(`The engine is not run in a browser: ${tried.why}\n`);
+const browserFailure = await tryBrowser();
+if ('why' in browserFailure) process.stderr.write(`The engine is not run in a browser: ${browserFailure.why}\n`);
 
 /** Size of the market: 500 securities over five years in the soak, which also checks the duration. */
 const SIZE = IS_SOAK
@@ -36,7 +36,7 @@ const document = {
   pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
 } as const;
 
-const plugged = {
+const pluginDocument = {
   ...document,
   id: 'PLUGGED',
   base_date: '2022-02-01', // the filter reads 252 sessions
@@ -58,7 +58,7 @@ const derived = {
 /** Runs two indices, one of them optimised, in Node or in the page, and returns the hashes of their results. */
 async function hashesOf(
   open: typeof openEngine,
-  market: ReturnType<typeof exampleMarket>,
+  market: ReturnType<typeof createExampleMarket>,
   { documents, plugins }: { readonly documents: readonly object[]; readonly plugins: typeof PLUGIN_EXAMPLES },
 ): Promise<string[]> {
   const { CLOSE, VOLUME } = market.arrays.fields;
@@ -74,11 +74,11 @@ async function hashesOf(
   return hashes;
 }
 
-describe.skipIf('why' in tried)('in Chromium', () => {
+describe.skipIf('why' in browserFailure)('in Chromium', () => {
   let page: Page;
   let server: Server;
   beforeAll(async () => {
-    if ('browser' in tried) page = await tried.browser.newPage();
+    if ('browser' in browserFailure) page = await browserFailure.browser.newPage();
     server = createServer(({ url }, answer) => {
       if (url === '/') return answer.setHeader('content-type', 'text/html').end('<!doctype html><title>Engine</title>');
       answer.setHeader('content-type', 'text/javascript').end(readFileSync(`dist/engine${url!}`));
@@ -86,13 +86,13 @@ describe.skipIf('why' in tried)('in Chromium', () => {
     await new Promise((resolve) => server.once('listening', resolve));
   });
   afterAll(async () => {
-    if ('browser' in tried) await tried.browser.close();
+    if ('browser' in browserFailure) await browserFailure.browser.close();
     server.close();
   });
 
-  test('the whole results have the hashes that they have in Node', async () => {
-    const market = exampleMarket({ names: 25, days: 420, seed: 3 });
-    const request = { documents: [document, derived, plugged], plugins: PLUGIN_EXAMPLES };
+  test('the complete results have the hashes that they have in Node', async () => {
+    const market = createExampleMarket({ names: 25, days: 420, seed: 3 });
+    const request = { documents: [document, derived, pluginDocument], plugins: PLUGIN_EXAMPLES };
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     const { CLOSE, VOLUME } = market.arrays.fields;
     const asLists = { ...market.arrays, fields: { CLOSE: [...CLOSE], VOLUME: [...VOLUME] } };
@@ -112,7 +112,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
     const requests: string[] = [];
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'divisor-verify-'));
-      service = await liveService();
+      service = await openLiveService();
       await service.job('/data/synthetic', { store_id: 'm', seed: 4, ...SIZE });
       const base_date = `${SIZE.start.slice(0, 4)}-02-01`;
       await service.ok('PUT', '/indices/EQ', { ...document, base_date });
@@ -120,7 +120,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
       await service.ok('POST', '/analytics/EQ/publish', {});
       bundle = new Uint8Array(await (await fetch(`${service.url}/analytics/EQ/published/bundle`)).arrayBuffer());
       await writeFile(join(folder, 'eq.tar'), bundle);
-      if ('browser' in tried) page = await tried.browser.newPage();
+      if ('browser' in browserFailure) page = await browserFailure.browser.newPage();
       page.context().on('request', (request) => requests.push(request.url()));
     });
     afterAll(async () => {
@@ -133,7 +133,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
       return (await page.textContent('#result h2'))!;
     };
 
-    test('a bundle from a file is recomputed without any request but that of the worker', async () => {
+    test('a bundle from a file is recomputed without any request except that of the worker', async () => {
       await page.goto(`${service.url}/verify`);
       requests.splice(0);
       await page.setInputFiles('#file', join(folder, 'eq.tar'));
@@ -147,7 +147,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
 
     test('the closes of a plug-in are recomputed in the sandbox of the tab', async () => {
       await service.ok('PUT', '/plugins/near-high', PLUGIN_EXAMPLES['near-high']);
-      await service.ok('PUT', '/indices/PLUGGED', plugged);
+      await service.ok('PUT', '/indices/PLUGGED', pluginDocument);
       await service.job('/analytics/PLUGGED/backtest', {});
       await service.ok('POST', '/analytics/PLUGGED/publish', {});
       const answer = await fetch(`${service.url}/analytics/PLUGGED/published/bundle`);
@@ -157,7 +157,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
       expect(await titleOf('sound')).toContain('closes recomputed bit for bit');
     });
 
-    test('the page and its worker can connect to nobody else', async () => {
+    test('the page and its worker cannot connect to any other server', async () => {
       const [ofPage, ofWorker] = await Promise.all(
         ['/verify', '/verify/worker.js'].map(async (path) =>
           (await fetch(service.url + path)).headers.get('content-security-policy')!,
@@ -173,7 +173,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
       expect(stopped).toBe('stopped');
     });
 
-    test('a changed price is named by date and security', async () => {
+    test('a changed price is reported by date and security', async () => {
       const files = readTar(bundle);
       const market = decodeSlice({
         'market.arrow': files.get('market.arrow')!.slice(),
@@ -188,7 +188,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
       );
     });
 
-    test('a bundle of the service is loaded by the id of its index, and an absent one is a message', async () => {
+    test('a bundle of the service is loaded by the id of its index, and a missing one is reported', async () => {
       await page.fill('#index', 'EQ');
       await page.click('#from-service button');
       expect(await titleOf('sound')).toContain('recomputed bit for bit');
@@ -199,7 +199,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
   });
 });
 
-test('the engine takes at most 1.5 MB of a transfer', () => {
+test('the engine transfers at most 1.5 MB', () => {
   const { bytes } = JSON.parse(readFileSync('dist/engine/built.json', 'utf8')) as { readonly bytes: number };
   expect(bytes).toBeLessThan(1.5e6);
 });

@@ -22,14 +22,14 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
+async function requireBody<T>(method: string, path: string, body?: unknown): Promise<T> {
   const answer = await service.ask<T>(method, path, body);
   expect([path, answer.status, answer.status >= 300 && answer.body]).toEqual([path, expect.any(Number), false]);
   return answer.body;
 }
 
 async function runJob(path: string, body: unknown): Promise<void> {
-  const { job_id: id } = await ok<{ job_id: string }>('POST', path, body);
+  const { job_id: id } = await requireBody<{ job_id: string }>('POST', path, body);
   expect(await service.finished(id)).toMatchObject({ error: null, status: 'succeeded' });
 }
 
@@ -41,7 +41,7 @@ async function bundleOf(id: string): Promise<Uint8Array> {
 }
 
 const kindsOf = async (bundle: Uint8Array) => [...new Set((await verifyBundle(bundle)).faults.map(({ kind }) => kind))];
-const namesIn = (bundle: Uint8Array) => [...readTar(bundle).keys()];
+const listFileNames = (bundle: Uint8Array) => [...readTar(bundle).keys()];
 
 const editFile = (bundle: Uint8Array, name: string, from: string, to: string) =>
   addFiles(bundle, (files) => {
@@ -59,9 +59,9 @@ describe('on a synthetic market', () => {
   };
 
   async function bundleIndex(document: { readonly id: string }): Promise<Uint8Array> {
-    await ok('PUT', `/indices/${document.id}`, document);
+    await requireBody('PUT', `/indices/${document.id}`, document);
     await runJob(`/analytics/${document.id}/backtest`, { end: '2023-05-31' });
-    await ok('POST', `/analytics/${document.id}/publish`, {});
+    await requireBody('POST', `/analytics/${document.id}/publish`, {});
     return bundleOf(document.id);
   }
 
@@ -69,9 +69,9 @@ describe('on a synthetic market', () => {
     await runJob('/data/synthetic', { store_id: 's', seed: 5, assets: 20, start: '2022-01-03', end: '2023-06-30' });
   });
 
-  test('the closes of plug-ins are recomputed, and another source or parameter is found', async () => {
-    await ok('PUT', '/plugins/near-high', PLUGIN_EXAMPLES['near-high']);
-    await ok('PUT', '/plugins/damped-cap', PLUGIN_EXAMPLES['damped-cap']);
+  test('the closes of plug-ins are recomputed, and a changed source or parameter is detected', async () => {
+    await requireBody('PUT', '/plugins/near-high', PLUGIN_EXAMPLES['near-high']);
+    await requireBody('PUT', '/plugins/damped-cap', PLUGIN_EXAMPLES['damped-cap']);
     const bundle = await bundleIndex({
       ...rules,
       id: 'PLUGGED',
@@ -94,13 +94,13 @@ describe('on a synthetic market', () => {
     expect(verdict.faults.at(-1)!.message).toMatch(/The plug-in damped-cap took more than .* steps/);
   });
 
-  test('the covariances of a stored risk model are in the bundle, and a changed one is found', async () => {
+  test('the covariances of a stored risk model are in the bundle, and a changed one is detected', async () => {
     // Returns securities with prices on every day of the window.
-    const { data } = await ok<{ data: [string][] }>('POST', '/sql', {
+    const { data } = await requireBody<{ data: [string][] }>('POST', '/sql', {
       query:
         "SELECT identifier FROM prices WHERE date < '2023-06-01' AND CLOSE IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 10",
     });
-    await ok('PUT', '/indices/PARENT', {
+    await requireBody('PUT', '/indices/PARENT', {
       ...rules,
       id: 'PARENT',
       base_date: '2022-02-01',
@@ -110,7 +110,7 @@ describe('on a synthetic market', () => {
     await runJob('/analytics/PARENT/backtest', { end: '2023-05-31' });
     await runJob('/risk-models/own/estimate', { index_id: 'PARENT', end: '2023-01-31' });
     const bundle = await bundleIndex({ ...least, id: 'LEAST' });
-    expect(namesIn(bundle)).toContain('model-0.f64');
+    expect(listFileNames(bundle)).toContain('model-0.f64');
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
     const changed = addFiles(bundle, (files) => {
       const bytes = files.get('model-0.f64')!.slice();
@@ -119,7 +119,7 @@ describe('on a synthetic market', () => {
     });
     expect(await kindsOf(changed)).toEqual(['file', 'close']);
     expect(await kindsOf(addHashes(changed))).toEqual(['signature', 'close']);
-    await inSeveralFiles(bundle, changed);
+    await writeInSeveralFiles(bundle, changed);
   });
 
   const least = {
@@ -128,17 +128,18 @@ describe('on a synthetic market', () => {
   };
 
   /** Repeats the checks with the model stored in parts, so that its matrix is in several files. */
-  async function inSeveralFiles(before: Uint8Array, changed: Uint8Array): Promise<void> {
-    const model = await ok<Model>('GET', '/risk-models/own');
-    const own = await dividedModel(model.asset_ids.length);
-    expect(await ok<Model>('GET', '/risk-models/own')).toEqual({
+  async function writeInSeveralFiles(before: Uint8Array, changed: Uint8Array): Promise<void> {
+    const model = await requireBody<Model>('GET', '/risk-models/own');
+    const own = await rebuildDividedModel(model.asset_ids.length);
+    expect(await requireBody<Model>('GET', '/risk-models/own')).toEqual({
       ...model,
       content_hash: expect.any(String) as string,
     });
     const bundle = await bundleIndex({ ...least, id: 'DIVIDED' });
-    const levelsOf = async (id: string) => (await ok<{ levels: object }>('GET', `/analytics/${id}/levels`)).levels;
+    const levelsOf = async (id: string) =>
+      (await requireBody<{ levels: object }>('GET', `/analytics/${id}/levels`)).levels;
     expect(await levelsOf('DIVIDED')).toEqual(await levelsOf('LEAST'));
-    const { checks } = await ok<Checks>('GET', '/analytics/DIVIDED/reconcile');
+    const { checks } = await requireBody<Checks>('GET', '/analytics/DIVIDED/reconcile');
     expect(checks.filter(({ name, holds }) => holds && name.startsWith('stored risk model own, file'))).toHaveLength(
       own.length,
     );
@@ -157,7 +158,7 @@ describe('on a synthetic market', () => {
   const openHome = () => listHomeFolders(join(service.root, 'home'));
 
   /** Divides the matrix of a stored model into the files of several parts. @returns the names of the files */
-  async function dividedModel(assets: number): Promise<readonly string[]> {
+  async function rebuildDividedModel(assets: number): Promise<readonly string[]> {
     let names: string[] = [];
     await service.restart(async () => {
       const documents = await openDocumentStore({ folder: openHome().documents });
@@ -200,7 +201,7 @@ describe('on data with a corrected price', () => {
       (['A', 'B'] as const).map((name) => [name, date, name === 'B' && t === 3 ? wrong : CLOSES[name][t]!]),
     );
     const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
-    return ok('POST', '/data/import', {
+    return requireBody('POST', '/data/import', {
       store_id: 'm',
       name: 'M',
       tables: { market },
@@ -209,10 +210,10 @@ describe('on data with a corrected price', () => {
     });
   };
 
-  test('decisions on known data are recomputed from the earlier content', async () => {
+  test('decisions on data known at the time are recomputed from the earlier content', async () => {
     await importStore(40);
     await importStore(10);
-    await ok('PUT', '/indices/DESK', {
+    await requireBody('PUT', '/indices/DESK', {
       id: 'DESK',
       name: 'Desk',
       calendar: 'XNYS',
@@ -236,10 +237,10 @@ describe('on data with a corrected price', () => {
     }, 'new');
     await service.resumed();
     await runJob('/analytics/DESK/backtest', { as_known: 'decision' });
-    const { runs } = await ok<{ runs: { run_id: string }[] }>('GET', '/analytics/DESK/runs');
-    await ok('POST', '/analytics/DESK/publish', { run_id: runs[0]!.run_id });
+    const { runs } = await requireBody<{ runs: { run_id: string }[] }>('GET', '/analytics/DESK/runs');
+    await requireBody('POST', '/analytics/DESK/publish', { run_id: runs[0]!.run_id });
     const bundle = await bundleOf('DESK');
-    expect(namesIn(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
+    expect(listFileNames(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, closes: DATES.length, faults: [] });
     // Decisions on the latest data version would differ: half in A instead of a fifth.
     const known = addFiles(bundle, () => ({

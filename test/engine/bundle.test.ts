@@ -18,7 +18,7 @@ import { addFiles, addHashes, addPrice } from './rewritten-bundle.js';
 let service: RunningService;
 let folder: string;
 let bundle: Uint8Array;
-let narrow: Uint8Array;
+let narrowBundle: Uint8Array;
 
 const keyOf = (name: string, scopes: readonly ('read' | 'admin' | 'publish' | 'run')[]) => {
   const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
@@ -68,8 +68,8 @@ beforeAll(async () => {
   service = await runService([], { DIVISOR_API_KEYS: [root, reader, runner].map(({ given }) => given).join(',') });
   await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 20, start: '2023-01-03', end: '2023-06-30' });
   bundle = await bundleIndex(definition);
-  const identifiers = marketIn(bundle).identifiers.filter((_, n) => n % 5 === 0);
-  narrow = await bundleIndex({
+  const identifiers = readMarket(bundle).identifiers.filter((_, n) => n % 5 === 0);
+  narrowBundle = await bundleIndex({
     ...definition,
     id: 'NARROW',
     universe: { kind: 'list', identifiers },
@@ -97,22 +97,22 @@ test('every published close is recomputed from the bundle alone', async () => {
   });
 });
 
-const marketIn = (bytes: Uint8Array) => {
+const readMarket = (bytes: Uint8Array) => {
   const files = readTar(bytes);
   return decodeSlice({ 'market.arrow': files.get('market.arrow')!.slice(), 'tables.json': files.get('tables.json')! });
 };
 
 test('a bundle has the fields, securities and dates that the index reads, and no others', async () => {
-  const [market, few] = [marketIn(bundle), marketIn(narrow)];
+  const [market, few] = [readMarket(bundle), readMarket(narrowBundle)];
   expect([...market.fields.keys()]).toContain('SHARES_OUTSTANDING');
   expect([...market.fields.keys()]).not.toContain('HIGH');
   expect(formatDay(market.dates.at(-1)!)).toBe('2023-05-31');
   expect(few.identifiers).toEqual(market.identifiers.filter((_, n) => n % 5 === 0));
-  expect((await verifyBundle(narrow)).ok).toBe(true);
+  expect((await verifyBundle(narrowBundle)).ok).toBe(true);
 });
 
-test('one changed price is named by its date and security, and so is the first close that it changes', async () => {
-  const market = marketIn(bundle);
+test('a changed price is reported by its date and security, and so is the first close that it changes', async () => {
+  const market = readMarket(bundle);
   const day = market.dates[60]!;
   const column = market.identifiers.findIndex(
     (_, n) => !Number.isNaN(market.fields.get('CLOSE')![60 * market.identifiers.length + n]!),
@@ -125,14 +125,14 @@ test('one changed price is named by its date and security, and so is the first c
   expect(verdict.faults.find(({ kind }) => kind === 'close')?.date).toBe(formatDay(day));
 });
 
-test('hashes written again without the key do not hide a change', async () => {
-  const market = marketIn(bundle);
+test('recomputed hashes without the key do not hide a change', async () => {
+  const market = readMarket(bundle);
   const changed = addPrice(bundle, { identifier: market.identifiers[0]!, day: market.dates[60]!, by: 1.001 });
   const verdict = await verifyBundle(addHashes(changed));
   expect(kindsOf(verdict)).toEqual(['signature', 'close']);
 });
 
-test('a changed definition, log or key is a fault, and so is a file that is cut off or none', async () => {
+test('a changed definition, log or key is reported, and so is a truncated or empty file', async () => {
   const editFile = (name: string, from: string, to: string) =>
     addFiles(bundle, (files) => {
       const text = new TextDecoder().decode(files.get(name));
@@ -152,13 +152,13 @@ test('a changed definition, log or key is a fault, and so is a file that is cut 
   expect(kindsOf(await verifyBundle(bundle, given))).toEqual(['signature', 'log']);
 });
 
-test('`divisor bundle` writes it, and `divisor verify-bundle` ends with 0 for a sound one and 1 for a changed one', async () => {
+test('`divisor bundle` writes it, and `divisor verify-bundle` exits with 0 for a valid one and 1 for a changed one', async () => {
   const file = join(folder, 'proved.tar');
   const words = ['bundle', 'PROVED', '--out', file, '--url', service.url()];
   expect((await runHere(words, { DIVISOR_API_KEY: reader.key })).status).toBe(0);
   const sound = await runHere(['verify-bundle', file]);
   expect([sound.status, sound.out]).toEqual([0, expect.stringContaining('recomputed bit for bit')]);
-  const market = marketIn(bundle);
+  const market = readMarket(bundle);
   const identifier = market.identifiers[0]!;
   await writeFile(file, addPrice(bundle, { identifier, day: market.dates[60]!, by: 1.001 }));
   const changed = await runHere(['verify-bundle', file]);

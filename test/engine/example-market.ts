@@ -22,7 +22,7 @@ interface Table {
  * Generates a market over weekdays from 2021 on, with some late listings and missing prices. Identifiers are not
  * sorted.
  */
-export function exampleMarket({ names, days, seed }: Record<'names' | 'days' | 'seed', number>): ExampleMarket {
+export function createExampleMarket({ names, days, seed }: Record<'names' | 'days' | 'seed', number>): ExampleMarket {
   const random = seeded(seed);
   const dates = listWeekdays(days);
   const identifiers = Array.from({ length: names }, (_, n) => `N${String((n * 7) % names).padStart(2, '0')}`);

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
 import type * as Api from '#engine/api.js';
 import { openEngine } from '#engine/main.js';
-import { liveService, type LiveService } from '../real/live.js';
-import { exampleMarket } from './example-market.js';
+import { openLiveService, type LiveService } from '../real/live.js';
+import { createExampleMarket } from './example-market.js';
 
-const market = exampleMarket({ names: 20, days: 400, seed: 11 });
+const market = createExampleMarket({ names: 20, days: 400, seed: 11 });
 /** Every fifth security is listed later. */
 const list = market.arrays.identifiers.filter((_, n) => n % 5 !== 0).toSorted();
 
@@ -47,7 +47,7 @@ const estimate = { identifiers: list, end: '2022-01-31', estimator: 'gerber' } a
 let service: LiveService;
 let engine: Api.Engine;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   const tables = { market: market.table, corporate_actions: market.actions, reference: market.reference };
   await service.ok('POST', '/data/import', { store_id: 'm', name: 'm', tables, activate: true });
   for (const id of ['near-high', 'residual-momentum'] as const)
@@ -69,7 +69,7 @@ interface Frame {
   readonly data: readonly (readonly number[])[];
 }
 
-test('an estimated risk model has the bits of the service, and so has one that is imported from its export', async () => {
+test('an estimated risk model is bit-identical to that of the service, and so is one imported from its export', async () => {
   const own = engine.riskModel('own', estimate);
   const stored = await service.ok<{ covariance: Frame; asset_ids: string[]; diagnostics: object }>(
     'GET',
@@ -83,7 +83,7 @@ test('an estimated risk model has the bits of the service, and so has one that i
   expect([...copy.covariance]).toEqual(stored.covariance.data.flat());
 });
 
-test.each(bodies.map(({ id }) => id))('the whole run of %s has the bytes of the file of the service', (id) => {
+test.each(bodies.map(({ id }) => id))('the complete run of %s has the bytes of the file of the service', (id) => {
   engine.riskModel('own', estimate);
   for (const body of bodies) engine.define(body);
   const { hash } = engine.backtest(id);
@@ -96,7 +96,7 @@ test.each(bodies.map(({ id }) => id))('the whole run of %s has the bytes of the 
   expect(hashes).toContain(hash);
 });
 
-test('an index of a run is estimated on the securities that the run held last', async () => {
+test('an index of a run is estimated on its last held securities', async () => {
   engine.define(bodies[1]!);
   await service.job('/risk-models/held/estimate', { index_id: 'PARENT', start: '2022-02-01' });
   const stored = await service.ok<{ covariance: Frame }>('GET', '/risk-models/held');
@@ -150,7 +150,7 @@ test('a missing part is refused by name', async () => {
   });
 });
 
-describe('decisions on what was known', () => {
+describe('decisions on data known at the time', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
   const createPrices = (wrong: number): Api.PriceArrays => ({
     dates,
@@ -166,7 +166,7 @@ describe('decisions on what was known', () => {
     pipeline: { weighting: { type: 'PriceWeight' } },
   } as unknown as Body;
 
-  test('use the earlier content, and levels the last one', async () => {
+  test('use the earlier content, and levels use the last content', async () => {
     const own = await openEngine({
       market: { prices: createPrices(10) },
       known_on: '2024-01-08',

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type * as Api from '#engine/api.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { openEngine } from '#engine/main.js';
-import { liveService, type LiveService } from '../real/live.js';
-import { exampleMarket } from './example-market.js';
+import { openLiveService, type LiveService } from '../real/live.js';
+import { createExampleMarket } from './example-market.js';
 
-const market = exampleMarket({ names: 30, days: 400, seed: 7 });
+const market = createExampleMarket({ names: 30, days: 400, seed: 7 });
 
 const documents = [
   {
@@ -44,7 +44,7 @@ const documents = [
 let service: LiveService;
 let engine: Api.Engine;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   const tables = { market: market.table, corporate_actions: market.actions, reference: market.reference };
   await service.ok('POST', '/data/import', { store_id: 'm', name: 'm', tables, activate: true });
   for (const document of documents) await service.ok('PUT', `/indices/${document.id}`, document);
@@ -56,7 +56,7 @@ afterAll(() => service.close());
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-test('arrays, a table and Arrow are one market, whose content hash is that of the service', async () => {
+test('arrays, a table and Arrow are the same market, with the content hash of the service', async () => {
   const { stores } = await service.ok<{ readonly stores: readonly { readonly content_hash: string }[] }>(
     'GET',
     '/data/stores',
@@ -70,7 +70,7 @@ test('arrays, a table and Arrow are one market, whose content hash is that of th
 });
 
 test.each(documents.map(({ id }) => id))(
-  '%s: define, run, preview and explain give what the service gives',
+  '%s: define, run, preview and explain return the results of the service',
   async (id) => {
     const document = documents.find((each) => each.id === id)!;
     const request = { transaction_cost_bps: 7, benchmark: 'identifier:N05' };
@@ -117,7 +117,7 @@ test('the whole result of a run has the bytes of the file that the service store
   }
 });
 
-const wrong = [
+const wrongDocuments = [
   {
     id: 'X Y',
     name: 'x',
@@ -139,8 +139,8 @@ const wrong = [
   },
 ] as unknown as Parameters<Api.Engine['define']>[0][];
 
-test.each(wrong.map((document, i) => [i, document] as const))(
-  'a wrong definition (%i) has the findings of the service',
+test.each(wrongDocuments.map((document, i) => [i, document] as const))(
+  'an invalid definition (%i) has the findings of the service',
   async (_, document) => {
     const { findings } = await service.ok<{ readonly findings: readonly Finding[] }>(
       'POST',
@@ -150,7 +150,7 @@ test.each(wrong.map((document, i) => [i, document] as const))(
     expect(findings.length).toBeGreaterThan(0);
     expect(engine.validate(document)).toEqual(findings);
     const refusal = await service.ask<{ readonly error: object }>('POST', '/indices', document);
-    expect(codeAndFindings(() => engine.define(document))).toEqual(shortened(refusal.body.error));
+    expect(catchCodeAndFindings(() => engine.define(document))).toEqual(shortenError(refusal.body.error));
   },
 );
 
@@ -159,16 +159,16 @@ interface StoredLevels {
   readonly divisor: { readonly data: readonly number[] };
 }
 
-function codeAndFindings(work: () => unknown): object {
+function catchCodeAndFindings(work: () => unknown): object {
   try {
     work();
   } catch (thrown) {
-    return shortened(thrown as Api.EngineError);
+    return shortenError(thrown as Api.EngineError);
   }
   throw new Error('nothing was refused');
 }
 
-const shortened = (error: object): object => {
+const shortenError = (error: object): object => {
   const { code, message, detail } = error as Api.EngineError;
   return { code, message, findings: detail?.['findings'] };
 };
@@ -176,11 +176,11 @@ const shortened = (error: object): object => {
 test('a request that only a service can answer is refused by name', () => {
   engine.define(documents[1]!);
   const request = { as_known_on: 3 } as unknown as Parameters<Api.Engine['backtest']>[1];
-  expect(codeAndFindings(() => engine.backtest('EQUAL', request))).toMatchObject({
+  expect(catchCodeAndFindings(() => engine.backtest('EQUAL', request))).toMatchObject({
     code: 'VALIDATION_FAILED',
     findings: [{ path: 'as_known_on', code: 'NO_EFFECT' }],
   });
-  expect(codeAndFindings(() => engine.backtest('ABSENT'))).toMatchObject({ code: 'INDEX_NOT_FOUND' });
+  expect(catchCodeAndFindings(() => engine.backtest('ABSENT'))).toMatchObject({ code: 'INDEX_NOT_FOUND' });
 });
 
 test.each([
@@ -209,6 +209,6 @@ test.each([
     fields: { CLOSE: Float64Array.of(1, 2, 3, 4) },
   };
   const prices = { ...right, ...change } as unknown as Api.PriceArrays;
-  const refusal = await openEngine({ market: { prices } }).catch((thrown: unknown) => shortened(thrown as object));
+  const refusal = await openEngine({ market: { prices } }).catch((thrown: unknown) => shortenError(thrown as object));
   expect(refusal).toMatchObject({ code: 'VALIDATION_FAILED', findings: [{ path, code }] });
 });

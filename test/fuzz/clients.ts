@@ -2,7 +2,7 @@ import { SCOPES } from '#contract/route.js';
 import { issueKey, type IssuedKey } from '#services/operations/keys.js';
 import { startProvider } from '../http/oidc-provider.js';
 import { signIn } from '../security/signed-in.js';
-import { SPARE } from './request-arbitrary.js';
+import { SPARE_IDS } from './request-arbitrary.js';
 
 /** A client of the service, possibly limited to a part of the stored documents. */
 export interface Client {
@@ -13,7 +13,7 @@ export interface Client {
 }
 
 /** Id prefixes of limited clients, which cover some of the ids in the vocabulary. */
-const PREFIXES = ['BETA', 'CHILD', 'NEW', 'own', 'names', 'limits', 'plan', 'extra', ...SPARE.slice(0, 1)];
+const PREFIXES = ['BETA', 'CHILD', 'NEW', 'own', 'names', 'limits', 'plan', 'extra', ...SPARE_IDS.slice(0, 1)];
 
 /**
  * Creates the clients of a service with teams: the operator, and a limited team with a key, a token and a browser
@@ -58,7 +58,7 @@ export async function openTeams() {
 }
 
 /** The client of a service without keys, on the same machine. */
-export const ANYBODY = {
+export const OPEN_ACCESS = {
   flags: [],
   environment: {},
   operator: {},

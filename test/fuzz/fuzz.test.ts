@@ -4,7 +4,7 @@ import { API } from '#contract/api.js';
 import { createJudge } from './judge.js';
 import { createRequests } from './request-arbitrary.js';
 import type { Client } from './clients.js';
-import { KEPT, openScene, type Scene } from './scene.js';
+import { KEPT_NAME, openScene, type Scene } from './scene.js';
 import { openWire, type Wire, type WireRequest } from './wire.js';
 import { apiDocument } from '../contract/api-document.js';
 
@@ -54,15 +54,15 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
           if (answer.status < 300) reached.add(request.operation);
           slowest.push({ ms: answer.ms, request });
           slowest.sort((a, b) => b.ms - a.ms).splice(5);
-          const isShown = isLimited && answer.body.includes(KEPT) && made.body?.includes(KEPT) !== true;
+          const isShown = isLimited && answer.body.includes(KEPT_NAME) && made.body?.includes(KEPT_NAME) !== true;
           const faults = [...judge(request, answer), ...(isShown ? [`${name} is shown a document of others`] : [])];
           if (faults.length > 0)
             broken.push(
-              `${faults.slice(0, 4).join('\n  ')}\n  ${described(request)}\n  ${answer.body.toString('utf8').slice(0, 600)}`,
+              `${faults.slice(0, 4).join('\n  ')}\n  ${describeRequest(request)}\n  ${answer.body.toString('utf8').slice(0, 600)}`,
             );
         } catch (failure) {
           broken.push(
-            `${failure instanceof Error ? `${failure.name}: ${failure.message}` : String(failure)}\n  ${described(request)}`,
+            `${failure instanceof Error ? `${failure.name}: ${failure.message}` : String(failure)}\n  ${describeRequest(request)}`,
           );
         }
       }
@@ -71,11 +71,11 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
       for (let part = 0; sent < REQUESTS && broken.length < BROKEN_MAX; part++) {
         const queue = fc.sample(requests, { seed: SEED + part, numRuns: Math.min(RESTORE_AFTER, REQUESTS - sent) });
         sent += queue.length;
-        const client = async () => {
+        const sendQueuedRequests = async () => {
           for (let request = queue.pop(); request !== undefined; request = queue.pop())
             await ask(request, scene.clients[queue.length % scene.clients.length]!);
         };
-        await Promise.all(Array.from({ length: AT_ONCE }, client));
+        await Promise.all(Array.from({ length: AT_ONCE }, sendQueuedRequests));
         if (sent < REQUESTS) await scene.restore();
       }
       const seconds = (performance.now() - began) / 1000;
@@ -98,7 +98,7 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
   );
 });
 
-function described({ method, path, headers, body }: WireRequest): string {
+function describeRequest({ method, path, headers, body }: WireRequest): string {
   const shown =
     body === undefined
       ? ''

@@ -170,7 +170,7 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...HOSTILE_NUMBERS) },
   { weight: 2, arbitrary: fc.constantFrom(...RAW_TEXTS).map(markRaw) },
   { weight: 2, arbitrary: fc.constantFrom<unknown>(null, true, false, [], {}, [[]], [null], { '': '' }) },
-  { weight: 1, arbitrary: fc.binaryText({ maxLength: 40 }) },
+  { weight: 1, arbitrary: fc.createBinaryText({ maxLength: 40 }) },
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
 );
 
@@ -206,7 +206,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 );
 
 /** Returns values in which one to three positions are changed. */
-export function nearly(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+export function createNearlyValid(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc
     .tuple(value, fc.array(change, { minLength: 1, maxLength: 3 }))
     .map(([sound, changes]) => changes.reduce(changePart, sound));
@@ -229,17 +229,17 @@ function placesOf(value: unknown, path: Path = [], found: Path[] = []): readonly
 }
 
 function editAt(value: unknown, [key, ...rest]: Path, edit: Change): unknown {
-  if (key === undefined) return editedHere(value, edit);
+  if (key === undefined) return applyEdit(value, edit);
   if (Array.isArray(value)) {
     if (rest.length === 0 && edit.kind === 'drop') return value.filter((_, i) => i !== key);
     return value.map((member: unknown, i) => (i === key ? editAt(member, rest, edit) : member));
   }
   const entries = Object.entries(value as Readonly<Record<string, unknown>>);
   const retained = rest.length === 0 && edit.kind === 'drop' ? entries.filter(([name]) => name !== key) : entries;
-  return objectFrom(retained.map(([name, member]) => [name, name === key ? editAt(member, rest, edit) : member]));
+  return createObjectFrom(retained.map(([name, member]) => [name, name === key ? editAt(member, rest, edit) : member]));
 }
 
-function editedHere(value: unknown, edit: Change): unknown {
+function applyEdit(value: unknown, edit: Change): unknown {
   switch (edit.kind) {
     case 'drop':
       return null;
@@ -251,20 +251,20 @@ function editedHere(value: unknown, edit: Change): unknown {
         : [value, value];
     case 'add':
       return typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? objectFrom([...Object.entries(value), [edit.key, edit.value]])
+        ? createObjectFrom([...Object.entries(value), [edit.key, edit.value]])
         : { [edit.key]: edit.value };
   }
 }
 
 /** Creates an object in which `__proto__` is an ordinary key. */
-function objectFrom(entries: readonly (readonly [string, unknown])[]): unknown {
+function createObjectFrom(entries: readonly (readonly [string, unknown])[]): unknown {
   const object = Object.create(null) as Record<string, unknown>;
   for (const [name, member] of entries) object[name] = member;
   return object;
 }
 
 /** Returns the JSON text of a value, with placeholders replaced by raw text. */
-export function textOfValue(value: unknown): string {
+export function formatJsonValue(value: unknown): string {
   return (JSON.stringify(value) ?? 'null').replaceAll(
     /"\\u0001raw:((?:[^"\\]|\\.)*)"/g,
     (_, quoted: string) => JSON.parse(`"${quoted}"`) as string,

@@ -12,21 +12,21 @@ import { apiDocument } from '../contract/api-document.js';
 export type Judge = (request: WireRequest, answer: WireAnswer) => readonly string[];
 
 /** Status codes of a request that does not reach an operation. */
-const NOWHERE = new Set([400, 401, 403, 404, 405]);
+const UNROUTED_STATUSES = new Set([400, 401, 403, 404, 405]);
 
 export function createJudge(): Judge {
   const conforms = createConformity(apiDocument());
   return (request, answer) => {
     const { status, headers } = answer;
-    const faults = [...headerFaults(answer)];
+    const faults = [...listHeaderFaults(answer)];
     if (status >= 500 && status !== 501 && status !== 503) faults.push(`status ${status}`);
     const type = headers['content-type'] === undefined ? null : String(headers['content-type']);
     const isJson = type?.startsWith('application/json') === true && request.method !== 'HEAD';
-    const body = isJson && !answer.isCut ? parsed(answer.body, faults) : answer.body;
-    if (status >= 400 && request.method !== 'HEAD') faults.push(...envelopeFaults(status, body));
+    const body = isJson && !answer.isCut ? parseJson(answer.body, faults) : answer.body;
+    if (status >= 400 && request.method !== 'HEAD') faults.push(...listEnvelopeFaults(status, body));
     const operation = operationOf(request);
     if (operation === undefined) {
-      if (!NOWHERE.has(status)) faults.push(`${status} of no operation`);
+      if (!UNROUTED_STATUSES.has(status)) faults.push(`${status} of no operation`);
     } else if (request.method !== 'HEAD' && status !== 405) {
       faults.push(...conforms(operation, { status, type, body }));
     }
@@ -34,7 +34,7 @@ export function createJudge(): Judge {
   };
 }
 
-function headerFaults({ status, headers }: WireAnswer): string[] {
+function listHeaderFaults({ status, headers }: WireAnswer): string[] {
   const faults: string[] = [];
   const wanted = ['x-request-id', 'x-engine-version', 'x-content-type-options', 'content-security-policy'];
   if (status === 503) wanted.push('retry-after');
@@ -46,7 +46,7 @@ function headerFaults({ status, headers }: WireAnswer): string[] {
   return faults;
 }
 
-function envelopeFaults(status: number, body: unknown): string[] {
+function listEnvelopeFaults(status: number, body: unknown): string[] {
   const envelope = ErrorEnvelope.safeParse(body);
   if (!envelope.success) return [`${status} without an ErrorEnvelope`];
   const { code, message } = envelope.data.error;
@@ -57,7 +57,7 @@ function envelopeFaults(status: number, body: unknown): string[] {
   return faults;
 }
 
-function parsed(bytes: Buffer, faults: string[]): unknown {
+function parseJson(bytes: Buffer, faults: string[]): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch {

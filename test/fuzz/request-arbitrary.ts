@@ -1,7 +1,7 @@
 import { fc } from '../fast-check.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { operationsOf, type Operation, type Parameter } from '#views/documentation/operation.js';
-import { HOSTILE_TEXTS, hostileValue, nearly, textOfValue } from './hostile.js';
+import { listOperations, type Operation, type Parameter } from '#views/documentation/operation.js';
+import { HOSTILE_TEXTS, hostileValue, createNearlyValid, formatJsonValue } from './hostile.js';
 import { createSchemaArbitraries, type JsonSchema, type Vocabulary } from './schema-arbitrary.js';
 import type { WireRequest } from './wire.js';
 
@@ -21,7 +21,7 @@ interface Part {
 export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary): fc.Arbitrary<WireRequest> {
   const { valueOf } = createSchemaArbitraries(document.components.schemas, vocabulary);
   return fc.oneof(
-    ...operationsOf(document).map((operation) => ({
+    ...listOperations(document).map((operation) => ({
       weight: isHeavy(operation) ? 1 : 6,
       arbitrary: requestsOf(operation),
     })),
@@ -32,7 +32,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
     const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query');
     const sound = fc.record<Part>({
       path: pathOf(operation.path, inPath, (parameter) =>
-        askedFor(operation, parameter).map((value) => encodeURIComponent(String(value))),
+        createParameterArbitrary(operation, parameter).map((value) => encodeURIComponent(String(value))),
       ),
       query: queryOf(inQuery),
       headers: headersOf(operation),
@@ -72,10 +72,10 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
   }
 
   /** Returns values of a parameter; deletions mostly address objects that no other request uses. */
-  function askedFor({ method }: Operation, { name, schema }: Parameter): fc.Arbitrary<unknown> {
+  function createParameterArbitrary({ method }: Operation, { name, schema }: Parameter): fc.Arbitrary<unknown> {
     const known = valueOf(schema, name);
     return method === 'DELETE' && name !== 'job_id'
-      ? fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...SPARE) }, { weight: 1, arbitrary: known })
+      ? fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...SPARE_IDS) }, { weight: 1, arbitrary: known })
       : known;
   }
 
@@ -93,7 +93,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
 
   function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<readonly (readonly [string, string])[]> {
     if (parameters.length === 0) return fc.constant([]);
-    const one = (parameter: Parameter) =>
+    const createOneParameter = (parameter: Parameter) =>
       valueOf(parameter.schema as JsonSchema, parameter.name).map(
         (value) =>
           [
@@ -104,10 +104,10 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
               .join(','),
           ] as const,
       );
-    const required = parameters.filter((parameter) => parameter.required).map(one);
+    const required = parameters.filter((parameter) => parameter.required).map(createOneParameter);
     const optional = parameters
       .filter((parameter) => !parameter.required)
-      .map((parameter) => fc.option(one(parameter), { nil: undefined, freq: 2 }));
+      .map((parameter) => fc.option(createOneParameter(parameter), { nil: undefined, freq: 2 }));
     return fc.tuple(...required, ...optional).map((pairs) => pairs.filter((pair) => pair !== undefined));
   }
 
@@ -138,12 +138,12 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
         : fc.oneof({ weight: 2, arbitrary: bySchema }, { weight: 1, arbitrary: fc.constant(declared.example) });
     const value = fc.oneof(
       { weight: 5, arbitrary: sound },
-      { weight: 4, arbitrary: nearly(sound) },
+      { weight: 4, arbitrary: createNearlyValid(sound) },
       { weight: 1, arbitrary: hostileValue },
     );
     const whole = fc
       .tuple(value, fc.constantFrom(false, false, false, true))
-      .map(([body, isChunked]) => ({ body: textOfValue(body), ...(isChunked ? { isChunked } : {}) }));
+      .map(([body, isChunked]) => ({ body: formatJsonValue(body), ...(isChunked ? { isChunked } : {}) }));
     return requestBody?.required === true
       ? whole
       : fc.oneof(
@@ -197,7 +197,7 @@ const isHeavy = ({ method, path }: Operation) =>
   method === 'POST' && /^\/data|estimate$|render$|backtest$|simulate$|optimise$|sweep$/.test(path);
 
 /** Ids of documents that may be deleted. */
-export const SPARE = ['SPARE-1', 'SPARE-2', 'SPARE-3'] as const;
+export const SPARE_IDS = ['SPARE-1', 'SPARE-2', 'SPARE-3'] as const;
 
 const CONDITIONS = {
   read: [
@@ -214,7 +214,7 @@ const CONDITIONS = {
   ],
 } as const;
 
-const encoded = (text: string): string => {
+const encodeSafely = (text: string): string => {
   try {
     return encodeURIComponent(text);
   } catch {
@@ -223,7 +223,7 @@ const encoded = (text: string): string => {
 };
 
 const hostileSegment: fc.Arbitrary<string> = fc.oneof(
-  fc.constantFrom(...HOSTILE_TEXTS).map(encoded),
+  fc.constantFrom(...HOSTILE_TEXTS).map(encodeSafely),
   fc.constantFrom(
     '..%2f..%2f..%2fetc%2fpasswd',
     '%2e%2e',
@@ -251,7 +251,7 @@ const hostileSegment: fc.Arbitrary<string> = fc.oneof(
 );
 
 const hostileQueryText: fc.Arbitrary<string> = fc.oneof(
-  fc.constantFrom(...HOSTILE_TEXTS).map(encoded),
+  fc.constantFrom(...HOSTILE_TEXTS).map(encodeSafely),
   fc.constantFrom(
     '%zz',
     '%',
@@ -313,8 +313,8 @@ const HEADERS: readonly Readonly<Record<string, string>>[] = [
 
 /** Request bodies that are not JSON, not text, or not allowed for the method. */
 const hostileBody: fc.Arbitrary<Part['body']> = fc.oneof(
-  hostileValue.map((value) => ({ body: textOfValue(value) })),
-  fc.binaryText({ maxLength: 200 }).map((body) => ({ body, encoding: 'latin1' as const })),
+  hostileValue.map((value) => ({ body: formatJsonValue(value) })),
+  fc.createBinaryText({ maxLength: 200 }).map((body) => ({ body, encoding: 'latin1' as const })),
   fc.constantFrom<Part['body']>(
     { body: '{"a":1}', encoding: 'utf16le' },
     { body: '\u0000' },

@@ -5,12 +5,12 @@ import { pino } from 'pino';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import type { JobStatus } from '#jobs/status.js';
-import { ANYBODY, openTeams, type Client } from './clients.js';
-import { SPARE } from './request-arbitrary.js';
+import { OPEN_ACCESS, openTeams, type Client } from './clients.js';
+import { SPARE_IDS } from './request-arbitrary.js';
 import type { Vocabulary } from './schema-arbitrary.js';
 
 /** Marker in documents that limited clients must not receive. */
-export const KEPT = 'kept-from-others';
+export const KEPT_NAME = 'kept-from-others';
 
 /** A service in this process with a small market, indices, runs and documents of every kind. */
 export interface Scene {
@@ -34,7 +34,7 @@ const FLAGS = ['--port', '0', '--workers', '2', '--drain-ms', '0', '--warm-up', 
 
 /** @param access kind of the clients: anybody on this machine, or teams with keys, tokens and browser sessions */
 export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
-  const teams = access === 'teams' ? await openTeams() : ANYBODY;
+  const teams = access === 'teams' ? await openTeams() : OPEN_ACCESS;
   const folder = await mkdtemp(join(tmpdir(), 'divisor-fuzz-'));
   const csv = join(folder, 'csv');
   await mkdir(csv);
@@ -70,7 +70,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   }
 
   /** Sends a request that the scene requires to succeed. */
-  async function must(method: string, path: string, body?: unknown): Promise<void> {
+  async function requireSuccess(method: string, path: string, body?: unknown): Promise<void> {
     const { status, body: answer } = await ask(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer).slice(0, 800)}`);
   }
@@ -100,16 +100,16 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   }
 
   async function putSpares(): Promise<void> {
-    for (const id of ['names', ...SPARE])
-      await must('PUT', `/data/watchlists/${id}`, { name: 'Names', identifiers: names });
-    for (const id of ['own', ...SPARE])
-      await must('PUT', `/reports/templates/${id}`, {
+    for (const id of ['names', ...SPARE_IDS])
+      await requireSuccess('PUT', `/data/watchlists/${id}`, { name: 'Names', identifiers: names });
+    for (const id of ['own', ...SPARE_IDS])
+      await requireSuccess('PUT', `/reports/templates/${id}`, {
         template_id: id,
         name: 'Own',
         blocks: [{ kind: 'text', text: 'A line.' }],
       });
-    for (const id of ['limits', ...SPARE])
-      await must('PUT', `/optimise/constraint-sets/${id}`, {
+    for (const id of ['limits', ...SPARE_IDS])
+      await requireSuccess('PUT', `/optimise/constraint-sets/${id}`, {
         id,
         name: 'Limits',
         constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.3 } }],
@@ -135,15 +135,15 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
     if (scene !== undefined && !scene.active) await finish('/data/stores/scene/activate', undefined);
     await removeOthers();
     // Indices and strategies share one id space, so a strategy may occupy the id of an index.
-    for (const id of [...INDICES, ...SPARE]) await ask('DELETE', `/strategies/${id}`);
+    for (const id of [...INDICES, ...SPARE_IDS]) await ask('DELETE', `/strategies/${id}`);
     await ask('DELETE', '/indices/plan');
-    for (const id of ['ALPHA', 'BETA', ...SPARE]) {
-      if ((await ask('PUT', `/indices/${id}`, indexBody(id))).status < 300) continue;
+    for (const id of ['ALPHA', 'BETA', ...SPARE_IDS]) {
+      if ((await ask('PUT', `/indices/${id}`, createIndexBody(id))).status < 300) continue;
       await ask('DELETE', `/indices/${id}`); // a derived index cannot be replaced by an index with rules
-      await must('PUT', `/indices/${id}`, indexBody(id));
+      await requireSuccess('PUT', `/indices/${id}`, createIndexBody(id));
     }
     await ask('POST', '/indices', {
-      ...indexBody('CHILD'),
+      ...createIndexBody('CHILD'),
       universe: undefined,
       pipeline: null,
       derivation: { source_index_id: 'ALPHA' },
@@ -152,7 +152,12 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
     await finish('/analytics/BETA/backtest', {});
     await finish('/risk-models/small/estimate', { index_id: 'ALPHA' });
     await putSpares();
-    await must('PUT', '/strategies/plan', { id: 'plan', name: 'Plan', index_id: 'ALPHA', transaction_cost_bps: 5 });
+    await requireSuccess('PUT', '/strategies/plan', {
+      id: 'plan',
+      name: 'Plan',
+      index_id: 'ALPHA',
+      transaction_cost_bps: 5,
+    });
     const optimised = await finish('/optimise/runs', { index_id: 'ALPHA', constraint_set_id: 'limits' });
     const run = (optimised.result as { readonly run_id?: string } | null)?.run_id;
     if (run !== undefined) runs.splice(0, runs.length, run);
@@ -196,9 +201,9 @@ function isDefect(line: string): boolean {
   );
 }
 
-const indexBody = (id: string) => ({
+const createIndexBody = (id: string) => ({
   id,
-  name: id === 'ALPHA' ? KEPT : id,
+  name: id === 'ALPHA' ? KEPT_NAME : id,
   calendar: 'XNYS',
   base_date: '2022-01-03',
   universe: { kind: 'all' },

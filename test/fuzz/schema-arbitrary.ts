@@ -3,11 +3,11 @@ import { fc } from '../fast-check.js';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Useful values for a field; `only` excludes all other values. */
-export interface Word {
+export interface VocabularyEntry {
   readonly values: readonly unknown[];
   readonly only?: boolean;
 }
-export type Vocabulary = Readonly<Record<string, Word>>;
+export type Vocabulary = Readonly<Record<string, VocabularyEntry>>;
 
 /** Nesting depth beyond which generated values become null; hostile bodies contain deeper values. */
 const DEPTH_MAX = 7;
@@ -23,7 +23,7 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
   function valueOf(schema: JsonSchema, name = '', depth = 0): fc.Arbitrary<unknown> {
     const word = Object.hasOwn(vocabulary, name) ? vocabulary[name] : undefined;
     if (word === undefined) return shapeOf(schema, name, depth);
-    if (schema['type'] === 'array') return arrayOf(schema, name, depth);
+    if (schema['type'] === 'array') return createArrayArbitrary(schema, name, depth);
     const fitting = fc.constantFrom(...word.values);
     return word.only === true
       ? fitting
@@ -46,7 +46,7 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
       case 'object':
         return objectOf(schema, depth);
       case 'array':
-        return arrayOf(schema, name, depth);
+        return createArrayArbitrary(schema, name, depth);
       case 'string':
         return textOf(schema);
       case 'integer':
@@ -85,7 +85,7 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
     return fc.tuple(free, named).map(([a, b]) => Object.assign({}, a, b) as unknown);
   }
 
-  function arrayOf(schema: JsonSchema, name: string, depth: number): fc.Arbitrary<unknown> {
+  function createArrayArbitrary(schema: JsonSchema, name: string, depth: number): fc.Arbitrary<unknown> {
     const minLength = Number(schema['minItems'] ?? 0);
     const maxLength = Math.max(minLength, Math.min(Number(schema['maxItems'] ?? 4), 4));
     const prefix = schema['prefixItems'] as readonly JsonSchema[] | undefined;

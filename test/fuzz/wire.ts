@@ -81,7 +81,7 @@ export function openWire(url: string, connections: number): Wire {
           resolve({
             status: incoming.statusCode ?? 0,
             headers: incoming.headers,
-            body: inflated(Buffer.concat(chunks), incoming.headers['content-encoding']),
+            body: inflateBody(Buffer.concat(chunks), incoming.headers['content-encoding']),
             isCut,
             ms: performance.now() - began,
           });
@@ -105,7 +105,7 @@ export function openWire(url: string, connections: number): Wire {
 }
 
 /** Decompresses a response body. */
-function inflated(body: Buffer, encoding: string | undefined): Buffer {
+function inflateBody(body: Buffer, encoding: string | undefined): Buffer {
   if (body.length === 0) return body;
   if (encoding === 'gzip') return gunzipSync(body);
   return encoding === 'br' ? brotliDecompressSync(body) : body;

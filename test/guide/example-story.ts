@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import type { JobStatus } from '#jobs/status.js';
 import {
   createExampleRequest,
-  operationsOf,
+  listOperations,
   type ExampleRequest,
   type Operation,
 } from '#views/documentation/operation.js';
-import { liveService, type Answer, type LiveService } from '../real/live.js';
+import { openLiveService, type Answer, type LiveService } from '../real/live.js';
 import { apiDocument } from '../contract/api-document.js';
 
 /** Sends the examples of all operations to one service, in an order in which each example can succeed. */
 
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
-  operationsOf(apiDocument()).map((operation) => [operation.operationId, operation]),
+  listOperations(apiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
 /** Operations that create the market and the index of the examples, sent before the operations that read them. */
@@ -24,22 +24,22 @@ const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'dele
 );
 
 const methodOf = (id: string) => OPERATIONS.get(id)!.method;
-const rest = [...OPERATIONS.keys()].filter((id) => !FIRST.includes(id) && !LAST.includes(id));
+const otherOperations = [...OPERATIONS.keys()].filter((id) => !FIRST.includes(id) && !LAST.includes(id));
 const isWrite = (id: string) => methodOf(id) === 'PUT' || methodOf(id) === 'POST';
 const isDeletion = (id: string) => methodOf(id) === 'DELETE';
 
 /** Operation ids in the order in which the examples are sent; the method of a new operation determines its position. */
 export const STORY: readonly string[] = [
   ...FIRST.filter((id) => OPERATIONS.has(id)),
-  ...rest.filter(isWrite),
-  ...rest.filter((id) => !isWrite(id) && !isDeletion(id)),
+  ...otherOperations.filter(isWrite),
+  ...otherOperations.filter((id) => !isWrite(id) && !isDeletion(id)),
   ...LAST.filter((id) => !isDeletion(id)),
-  ...rest.filter(isDeletion),
+  ...otherOperations.filter(isDeletion),
   ...LAST.filter(isDeletion),
 ];
 
 /** Opens a service on which every example succeeds. */
-export const storyService = (): Promise<LiveService> => liveService(['--approvals', 'restate=2']);
+export const openStoryService = (): Promise<LiveService> => openLiveService(['--approvals', 'restate=2']);
 
 /** Stores for operations whose example requires another kind of store than the store named in the document. */
 const OTHER_STORES: Readonly<Record<string, string>> = {
@@ -80,7 +80,7 @@ const EQUAL_100 = {
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
 
-export interface Teller {
+export interface ExampleRunner {
   /** Sends the example of an operation, and waits for the end of its job. */
   tell(id: string): Promise<Outcome>;
 }
@@ -91,7 +91,7 @@ export interface Outcome {
   readonly job: JobStatus | undefined;
 }
 
-export function createTeller(service: LiveService): Teller {
+export function createTeller(service: LiveService): ExampleRunner {
   /** Ids that the service assigned to objects of the examples. */
   const outcome: Record<string, string> = {};
 
@@ -132,8 +132,8 @@ export function createTeller(service: LiveService): Teller {
     },
     backtestAccount: async () => {
       const [start, end] = ['2024-09-02', '2024-11-29'];
-      type Listed = { readonly identifier: string; readonly start: string; readonly end: string };
-      const all = await service.ok<{ identifiers: Listed[] }>('GET', '/data/identifiers?limit=1000');
+      type ListedSecurity = { readonly identifier: string; readonly start: string; readonly end: string };
+      const all = await service.ok<{ identifiers: ListedSecurity[] }>('GET', '/data/identifiers?limit=1000');
       // The index held different securities before its last date.
       const listed = all.identifiers.filter((security) => security.start <= start && security.end >= end);
       const identifiers = listed.map(({ identifier }) => identifier);
@@ -207,7 +207,7 @@ export function createTeller(service: LiveService): Teller {
   /**
    * Adapts an example that names resources of its reader, such as a private folder or a store that can be refreshed.
    */
-  function adapted(id: string, request: ExampleRequest): ExampleRequest {
+  function adaptRequest(id: string, request: ExampleRequest): ExampleRequest {
     if (id === 'diffRuns') return { ...request, body: { from: runs.at(-1), to: runs[0] } };
     if (id === 'inspectData') return { ...request, body: { location: join(service.folder, 'us-large') } };
     if (id === 'createStore')
@@ -231,7 +231,7 @@ export function createTeller(service: LiveService): Teller {
   return {
     async tell(id) {
       await preparations[id]?.();
-      const { method, path, body } = adapted(id, createExampleRequest(OPERATIONS.get(id)!, outcome));
+      const { method, path, body } = adaptRequest(id, createExampleRequest(OPERATIONS.get(id)!, outcome));
       const answer = await service.ask(method, path, body);
       const { backtests = [] } = answer.body as { readonly backtests?: readonly { readonly job?: JobStatus | null }[] };
       for (const { job } of backtests) if (job) await finish(job);

@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createExampleRequest, successesOf } from '#views/documentation/operation.js';
+import { createExampleRequest, listSuccesses } from '#views/documentation/operation.js';
 import type { AuditLog } from '#contract/audit.js';
 import type { z } from 'zod';
 import { createConformity } from '../http/conformity.js';
 import type { LiveService } from '../real/live.js';
-import { createTeller, OPERATIONS, STORY, storyService, type Teller } from './example-story.js';
+import { createTeller, OPERATIONS, STORY, openStoryService, type ExampleRunner } from './example-story.js';
 
 let service: LiveService;
-let teller: Teller;
+let teller: ExampleRunner;
 beforeAll(async () => {
-  service = await storyService();
+  service = await openStoryService();
   teller = createTeller(service);
 });
 afterAll(() => service.close());
 
 test.each(STORY)('the example of %s succeeds', async (id) => {
   const { answer, job } = await teller.tell(id);
-  const declared = successesOf(OPERATIONS.get(id)!).at(-1)?.[0];
+  const declared = listSuccesses(OPERATIONS.get(id)!).at(-1)?.[0];
   expect(`${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`.trim()).toBe(declared);
   if (id === 'runSql') expect((answer.body as { readonly rows: number }).rows).toBeGreaterThan(0);
   if (job !== undefined) expect([job.status, job.error]).toEqual(['succeeded', null]);
@@ -51,7 +51,7 @@ test('every answer that the document shows satisfies the schema of its operation
   const conforms = createConformity(service.document);
   const broken = Object.entries(answers).flatMap(([id, body]) => {
     const operation = OPERATIONS.get(id);
-    const status = Number(operation && successesOf(operation).at(-1)?.[0]);
+    const status = Number(operation && listSuccesses(operation).at(-1)?.[0]);
     return conforms(id, { status, type: 'application/json', body });
   });
   expect(broken, 'npm run generate').toEqual([]);

@@ -1,18 +1,18 @@
 /**
  * Returns the paths at which an excerpt differs from the actual response; empty if the response contains the excerpt.
  */
-export function missingFrom(actual: unknown, shown: unknown, path = ''): string[] {
+export function listMissing(actual: unknown, shown: unknown, path = ''): string[] {
   if (shown === '...') return actual === undefined ? [`${path} is not there`] : [];
   if (typeof shown === 'number')
     return isShownAs(actual, shown) ? [] : [`${path} is ${JSON.stringify(actual)}, shown as ${shown}`];
   if (Array.isArray(shown)) {
     if (!Array.isArray(actual)) return [`${path} is no list`];
-    return shown.flatMap((item, i) => missingFrom(actual[i], item, `${path}[${i}]`));
+    return shown.flatMap((item, i) => listMissing(actual[i], item, `${path}[${i}]`));
   }
   if (typeof shown === 'object' && shown !== null) {
     if (typeof actual !== 'object' || actual === null) return [`${path} is ${JSON.stringify(actual)}`];
     return Object.entries(shown).flatMap(([key, member]) =>
-      missingFrom((actual as Record<string, unknown>)[key], member, `${path}.${key}`),
+      listMissing((actual as Record<string, unknown>)[key], member, `${path}.${key}`),
     );
   }
   return actual === shown ? [] : [`${path} is ${JSON.stringify(actual)}, shown as ${JSON.stringify(shown)}`];

@@ -21,7 +21,7 @@ export interface GuideSource {
 const FOLDER = 'data/guide/';
 
 /** Returns the pages of the guide in reading order; the first page links to all others. */
-export function guideSources(): GuideSource[] {
+export function readGuideSources(): GuideSource[] {
   const first = read('README.md');
   const others = [...new Set([...first.matchAll(/\]\(([a-z-]+\.md)\)/g)].map((match) => match[1]!))];
   return ['README.md', ...others].map((file) => {
@@ -33,7 +33,7 @@ export function guideSources(): GuideSource[] {
 const read = (file: string) => readFileSync(FOLDER + file, 'utf8');
 
 /** Languages of blocks that are not executed: formulas, responses and shapes. */
-const SHOWN = new Set(['text', 'json']);
+const SHOWN_LANGUAGES = new Set(['text', 'json']);
 
 /**
  * Returns the executed examples of a page. @throws Error if a block states neither that it is only shown nor its
@@ -51,7 +51,7 @@ function examplesOf(file: string, text: string): Example[] {
       examples.push({ ...example, excerpt: JSON.parse(body) });
     } else if (expected.length > 0) {
       examples.push({ line, language, expected, text: body, excerpt: undefined });
-    } else if (!SHOWN.has(language)) {
+    } else if (!SHOWN_LANGUAGES.has(language)) {
       throw new Error(`${file}:${line}: a block of ${language || 'no language'} without an expected status`);
     }
   }

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import type { Route } from '#contract/route.js';
 import { createConformity, type Conformity } from '../http/conformity.js';
-import { liveService, type LiveService } from '../real/live.js';
-import { missingFrom } from './excerpt.js';
-import { guideSources } from './guide-page.js';
+import { openLiveService, type LiveService } from '../real/live.js';
+import { listMissing } from './excerpt.js';
+import { readGuideSources } from './guide-page.js';
 import { addTables } from './tables.js';
 import { openShell, type Call, type Shell } from './shell.js';
 
@@ -25,7 +25,7 @@ let folder: string;
 let conforms: Conformity;
 
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   conforms = createConformity(service.document);
   folder = await mkdtemp(join(tmpdir(), 'divisor-guide-'));
   if (!isRunnable) return;
@@ -44,7 +44,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) => {
+describe.skipIf(!isRunnable).each(readGuideSources())('$file', ({ file, examples }) => {
   const runnable = examples.filter(({ language }) => LANGUAGES.has(language));
   if (runnable.length === 0) test('only tells', () => expect(examples.length).toBe(0));
   test.each(runnable)(`${file}:$line`, async ({ language, expected, text, excerpt }) => {
@@ -55,11 +55,11 @@ describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) 
     for (const call of calls) expect(listViolations(call), `${call.method} ${call.path}`).toEqual([]);
     for (const { path, status, text: answered } of calls)
       if (path === '/sql' && status === 200) expect(JSON.parse(answered)).not.toMatchObject({ rows: 0 });
-    if (excerpt !== undefined) expect(missingFrom(JSON.parse(calls.at(-1)?.text ?? output), excerpt)).toEqual([]);
+    if (excerpt !== undefined) expect(listMissing(JSON.parse(calls.at(-1)?.text ?? output), excerpt)).toEqual([]);
   });
 });
 
-test.each(guideSources())('the tables of $file are those of the code', ({ text }) => {
+test.each(readGuideSources())('the generated tables of $file agree with the code', ({ text }) => {
   expect(text, 'npm run generate').toBe(addTables(text));
 });
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 const PAGES = ['security', 'promises'];
 
 /** Returns the test names in the tables of a page: `room/name`, or a folder of tests. */
-function testsNamed(page: string): string[] {
+function listTestsNamed(page: string): string[] {
   const rows = readFileSync(`data/guide/${page}.md`, 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('| '));
@@ -20,8 +20,8 @@ function testsNamed(page: string): string[] {
   ];
 }
 
-test.each(PAGES)('every test that the page %s names is there', (page) => {
-  const names = testsNamed(page);
+test.each(PAGES)('every test that the page %s names exists', (page) => {
+  const names = listTestsNamed(page);
   expect(names.length).toBeGreaterThan(15);
   expect(names.filter((name) => !existsSync(`test/${name}.test.ts`) && !existsSync(`test/${name}`))).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { liveService, type LiveService } from '../real/live.js';
+import { openLiveService, type LiveService } from '../real/live.js';
 import { runHere } from '../cli/process.js';
 import { openShell, type Shell } from './shell.js';
 
@@ -18,7 +18,7 @@ const commands = [...new Set([...readme.matchAll(/npx divisor ([a-z]+)/g)].map((
 let service: LiveService;
 let shell: Shell | undefined;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   const folder = join(service.folder, 'reader');
   if (isRunnable) shell = await openShell(folder, {});
   // The README assumes a folder with the reader's prices.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect, test } from 'vitest';
 
-test('the model of the recipe for dbt gives the returns between the last levels of months', async () => {
+test('the model of the dbt recipe computes the returns between the last levels of months', async () => {
   const page = readFileSync('data/guide/recipes.md', 'utf8');
   const [, model = ''] = /models\/monthly_returns\.sql <<'SQL'\n(.*?)\nSQL\n/s.exec(page)!;
   const folder = await mkdtemp(join(tmpdir(), 'divisor-recipes-'));

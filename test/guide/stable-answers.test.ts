@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stableAnswers } from './stable-answers.js';
+import { selectStableAnswers } from './stable-answers.js';
 
 const createJob = (seconds: number, id: string, status = 'succeeded') => ({
   job_id: `render:20260102T09304${seconds}-${id}`,
@@ -10,14 +10,14 @@ const createJob = (seconds: number, id: string, status = 'succeeded') => ({
   message: `${seconds}74 MiB are free; 256 MiB are needed for writes.`,
 });
 
-test('an answer that differs only in times, ids, hashes and free space stays as it is stored', () => {
+test('an answer that differs only in times, ids, hashes and free space is not recorded again', () => {
   const stored = { getJob: createJob(1, '0a1b2c3d') };
-  expect(stableAnswers(stored, { getJob: createJob(2, 'ffffffff') })).toEqual(stored);
+  expect(selectStableAnswers(stored, { getJob: createJob(2, 'ffffffff') })).toEqual(stored);
 });
 
-test('an answer with other differences, a new one and the order are recorded again', () => {
+test('an answer with other differences, a new answer and the order are recorded', () => {
   const recorded = { listJobs: [createJob(2, 'ffffffff')], getJob: createJob(2, 'ffffffff', 'failed') };
-  const answers = stableAnswers({ getJob: createJob(1, '0a1b2c3d'), gone: 1 }, recorded);
+  const answers = selectStableAnswers({ getJob: createJob(1, '0a1b2c3d'), gone: 1 }, recorded);
   expect(answers).toEqual(recorded);
   expect(Object.keys(answers)).toEqual(['listJobs', 'getJob']);
 });

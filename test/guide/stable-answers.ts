@@ -1,5 +1,5 @@
 /** Patterns of text that differs between recordings: times, random ids, hashes, keys, signatures and free space. */
-const VARYING = [
+const VARYING_TEXTS = [
   /\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})/g,
   /\d{8}T\d{6}-[0-9a-f]{8}/g,
   /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g,
@@ -24,18 +24,23 @@ const VARYING_MEMBERS: ReadonlySet<string> = new Set([
  * Returns the recorded responses. A response keeps its stored text if it differs only in text that varies between
  * recordings, so that every change of the file is a change of a response.
  */
-export function stableAnswers(
+export function selectStableAnswers(
   stored: Readonly<Record<string, unknown>>,
   recorded: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(recorded).map(([id, answer]) => [id, masked(stored[id]) === masked(answer) ? stored[id] : answer]),
+    Object.entries(recorded).map(([id, answer]) => [
+      id,
+      maskVaryingParts(stored[id]) === maskVaryingParts(answer) ? stored[id] : answer,
+    ]),
   );
 }
 
-function masked(answer: unknown): string | undefined {
+function maskVaryingParts(answer: unknown): string | undefined {
   return JSON.stringify(answer, (member, value: unknown) => {
     if (VARYING_MEMBERS.has(member)) return null;
-    return typeof value === 'string' ? VARYING.reduce((text, pattern) => text.replace(pattern, ''), value) : value;
+    return typeof value === 'string'
+      ? VARYING_TEXTS.reduce((text, pattern) => text.replace(pattern, ''), value)
+      : value;
   });
 }

@@ -27,18 +27,18 @@ import { createMethodologyTemplates } from '#services/indices/methodology-templa
 
 /** Tables of the guide that are generated from the code, in Markdown, by name. */
 const TABLES: Readonly<Record<string, () => string>> = {
-  selection: () => classTable(SELECTION_CLASSES),
-  weighting: () => classTable(WEIGHTING_CLASSES),
+  selection: () => formatClassTable(SELECTION_CLASSES),
+  weighting: () => formatClassTable(WEIGHTING_CLASSES),
   functions: () =>
     formatTable(
       ['function', 'is', 'example'],
       FUNCTIONS.map(({ signature, help, example }) => [`\`${signature}\``, help, `\`${example}\``]),
     ),
-  methodologies: () => methodologySections(),
-  evidence: () => evidenceTable(),
-  constraints: () => classTable(CONSTRAINT_CLASSES),
-  objectives: () => classTable(OBJECTIVE_CLASSES),
-  returns: () => classTable(RETURNS_CLASSES),
+  methodologies: () => formatMethodologySections(),
+  evidence: () => formatEvidenceTable(),
+  constraints: () => formatClassTable(CONSTRAINT_CLASSES),
+  objectives: () => formatClassTable(OBJECTIVE_CLASSES),
+  returns: () => formatClassTable(RETURNS_CLASSES),
   overlays: () =>
     formatTable(
       ['type', 'is', 'formula', 'as published in'],
@@ -53,15 +53,20 @@ const TABLES: Readonly<Record<string, () => string>> = {
     formatTable(
       ['block', 'names', 'shows'],
       [
-        ...sourceRows('`table`, source', TABLE_SOURCES),
-        ...sourceRows('`bar_chart`, source', BAR_SOURCES),
-        ...sourceRows('`chart`, lines', CHART_LINES),
+        ...formatSourceRows('`table`, source', TABLE_SOURCES),
+        ...formatSourceRows('`bar_chart`, source', BAR_SOURCES),
+        ...formatSourceRows('`chart`, lines', CHART_LINES),
       ],
     ),
   stats: () =>
     formatTable(
       ['stat', 'printed as', 'it', 'unless stats are named, of'],
-      Object.entries(STATS).map(([stat, { label, meaning, usual }]) => [`\`${stat}\``, label, meaning, USUAL[usual]]),
+      Object.entries(STATS).map(([stat, { label, meaning, usual }]) => [
+        `\`${stat}\``,
+        label,
+        meaning,
+        USUAL_NOTES[usual],
+      ]),
     ),
   exports: () =>
     formatTable(
@@ -76,9 +81,9 @@ const TABLES: Readonly<Record<string, () => string>> = {
       ['format', '`Accept`', 'is'],
       Object.entries(EXPORT_FORMATS).map(([name, { media, help }]) => [`\`${name}\``, `\`${media}\``, help]),
     ),
-  example: () => `\`\`\`text\n${exampleClass()}\`\`\``,
-  plugins: () => pluginExamples(),
-  rows: () => rowFunctions(),
+  example: () => `\`\`\`text\n${readExampleClass()}\`\`\``,
+  plugins: () => formatPluginExamples(),
+  rows: () => formatRowFunctions(),
   errors: () =>
     formatTable(
       ['code', 'status', 'means'],
@@ -105,12 +110,12 @@ const TABLES: Readonly<Record<string, () => string>> = {
     ),
 };
 
-function nothingServed(): never {
+function refuseMarket(): never {
   throw new Error('the guide serves no market');
 }
 
 /** Returns the table that compares published methodologies with their rules in plain code. */
-function evidenceTable(): string {
+function formatEvidenceTable(): string {
   const templates = new Map(readMethodologies().map((template) => [template.id, template]));
   const rows = readEvidence().toSorted((a, b) => (a.template < b.template ? -1 : a.template > b.template ? 1 : 0));
   return formatTable(
@@ -131,12 +136,12 @@ function evidenceTable(): string {
 const isOmission = (choice: string): boolean => / (?:is|are) left out[;:.]/.test(choice);
 
 /** Returns a section per published methodology, with its source, its inputs and its choices. */
-function methodologySections(): string {
+function formatMethodologySections(): string {
   const templates = createMethodologyTemplates({
     read: readMethodologies,
     calendars: openCalendars(),
-    markets: { current: () => undefined, require: nothingServed },
-    jobs: { query: nothingServed },
+    markets: { current: () => undefined, require: refuseMarket },
+    jobs: { query: refuseMarket },
   });
   return templates
     .list()
@@ -162,11 +167,11 @@ function listIds(ids: readonly string[]): string {
     : `the indices ${marked.slice(0, -1).join(', ')} and ${marked.at(-1)}`;
 }
 
-const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
+const MARKED_BLOCK = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
 
 /** Returns a page with its generated tables replaced by current ones. */
 export function addTables(text: string): string {
-  return text.replaceAll(MARKED, (_, head: string, name: string, tail: string) => {
+  return text.replaceAll(MARKED_BLOCK, (_, head: string, name: string, tail: string) => {
     const write = TABLES[name];
     if (write === undefined)
       throw new Error(`the guide asks for a table ${name}; there are ${Object.keys(TABLES).join(', ')}`);
@@ -180,7 +185,7 @@ function formatTable(heads: readonly string[], rows: readonly (readonly string[]
     .join('\n');
 }
 
-const USUAL = {
+const USUAL_NOTES = {
   'every run': 'every run',
   'no overlay': 'every run but that of an overlay',
   derived: 'a derived index',
@@ -188,19 +193,19 @@ const USUAL = {
   none: '',
 } as const;
 
-function sourceRows(block: string, catalogue: Readonly<Record<string, string>>): string[][] {
+function formatSourceRows(block: string, catalogue: Readonly<Record<string, string>>): string[][] {
   return Object.entries(catalogue).map(([name, meaning], i) => [i === 0 ? block : '', `\`${name}\``, meaning]);
 }
 
 /** Returns the guide's example of a class in the form of other classes. */
-function exampleClass(): string {
+function readExampleClass(): string {
   return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8')
     .replaceAll('#domain/rules/', '../')
     .replaceAll('#domain/', '../../');
 }
 
 /** Returns the example plug-ins, each with its inputs and its source. */
-function pluginExamples(): string {
+function formatPluginExamples(): string {
   return Object.entries(PLUGIN_EXAMPLES)
     .map(([id, { name, kind, inputs, source }]) => {
       const given = Object.entries(inputs).map(
@@ -215,7 +220,7 @@ function pluginExamples(): string {
 }
 
 /** Returns the functions of `rows` as a TypeScript declaration. */
-function rowFunctions(): string {
+function formatRowFunctions(): string {
   const members = ROW_FUNCTIONS.map(({ name, help, parameters, lists }) => {
     const typed = parameters.map((parameter, k) => `${parameter}: ${k < lists ? 'List' : 'number'}`);
     return `  /** ${help} */\n  ${name}(${typed.join(', ')}): Float64Array;`;
@@ -225,17 +230,17 @@ function rowFunctions(): string {
 }
 
 /** Parameters of most classes in a catalogue; the text next to a table explains them. */
-const COMMON = new Set(['missing', 'soft', 'priority']);
+const COMMON_PARAMETERS = new Set(['missing', 'soft', 'priority']);
 
-function classTable(entries: readonly CatalogueEntry[]): string {
+function formatClassTable(entries: readonly CatalogueEntry[]): string {
   const rows = entries.map(createTypeSpec).map(({ type, help, parameters }) => {
-    const own = parameters.filter(({ name }) => !COMMON.has(name));
-    return [`\`${type}\``, help ?? '', own.map(parameterText).join(', ')];
+    const own = parameters.filter(({ name }) => !COMMON_PARAMETERS.has(name));
+    return [`\`${type}\``, help ?? '', own.map(formatParameterText).join(', ')];
   });
   return formatTable(['class', 'does', 'parameters'], rows);
 }
 
-function parameterText({ name, required, default: fallback }: ParameterSpec): string {
+function formatParameterText({ name, required, default: fallback }: ParameterSpec): string {
   if (required) return `**${name}**`;
   return fallback === undefined || fallback === null ? name : `${name} (${JSON.stringify(fallback)})`;
 }

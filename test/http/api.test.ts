@@ -9,10 +9,10 @@ import type { Handlers } from '#http/handler.js';
 
 /** Routes of the service, with handlers that do nothing: the request pipeline alone responds. */
 const routes: [string, Route][] = Object.entries(API);
-const idle = Object.fromEntries(routes.map(([id]) => [id, () => ({})])) as unknown as Handlers<typeof API>;
+const idleHandlers = Object.fromEntries(routes.map(([id]) => [id, () => ({})])) as unknown as Handlers<typeof API>;
 const app = createApp({
   api: API,
-  handlers: idle,
+  handlers: idleHandlers,
   version: '0.0.0',
   log: pino({ level: 'silent' }),
   authenticate({ request: { headers } }) {
@@ -48,17 +48,17 @@ async function ask(method: string, path: string, scope: string | undefined, text
 }
 
 const bodyOf = (route: Route) => (route.body === undefined ? undefined : '{}');
-const guarded = routes.filter(([, route]) => route.scope !== 'open');
+const guardedRoutes = routes.filter(([, route]) => route.scope !== 'open');
 
-test.each(guarded)('%s requires a key before it answers', async (_id, route) => {
+test.each(guardedRoutes)('%s requires a key before it answers', async (_id, route) => {
   expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), undefined, bodyOf(route))).toMatchObject({
     status: 401,
     code: 'UNAUTHENTICATED',
   });
 });
 
-describe('no scope implies another, but admin all', () => {
-  test.each(guarded)('%s', async (_id, route) => {
+describe('no scope implies another, except that admin implies all', () => {
+  test.each(guardedRoutes)('%s', async (_id, route) => {
     const forbidden = [];
     for (const scope of SCOPES) {
       const { status } = await ask(route.method, pathOf(route), scope, bodyOf(route));
@@ -68,7 +68,7 @@ describe('no scope implies another, but admin all', () => {
   });
 });
 
-test.each(routes)('%s shares its path with no method it does not have', async (_id, route) => {
+test.each(routes)('%s shares its path with no method that it lacks', async (_id, route) => {
   const methods = routes.filter(([, other]) => other.path === route.path).map(([, { method }]) => method);
   const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].toSorted();
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
@@ -90,7 +90,7 @@ test.each(routes.filter(([, route]) => /\{\w+_id\}/.test(route.path)))(
 );
 
 test.each(routes.filter(([, route]) => route.openQuery !== true))(
-  '%s refuses a query it does not know',
+  '%s refuses an unknown query parameter',
   async (_id, route) => {
     const { status, detail } = await ask(route.method, `${pathOf(route)}?no_such_parameter=1`, 'admin', bodyOf(route));
     const codes = ((detail?.['findings'] ?? []) as { path: string; code: string }[]).map(
@@ -124,9 +124,9 @@ describe('an unsupported Accept is 406 with the supported types', () => {
 });
 
 /** A body that is parsed off the event loop is read last, so query errors are reported before its syntax errors. */
-const parsedFirst = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
+const parsedRoutes = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
 
-test.each(parsedFirst)('%s refuses a body that is not JSON before other checks', async (_id, route) => {
+test.each(parsedRoutes)('%s refuses a body that is not JSON before other checks', async (_id, route) => {
   expect(
     await ask(route.method, `${pathOf(route, 'x'.repeat(65))}?no_such_parameter=1`, 'admin', '{"a":'),
   ).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
@@ -140,7 +140,7 @@ test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (
   if (route.success.status === 204) expect(route.success.schema).toBeUndefined();
 });
 
-describe('a job is named by its kind and what it works on', () => {
+describe('a job id states its kind and its subject', () => {
   test.each([
     'backtest:a',
     'backtest%3Aa',
@@ -166,7 +166,7 @@ describe('a job is named by its kind and what it works on', () => {
     'backtest%253Aa',
     `backtest:${'x'.repeat(65)}`,
     'backtest:a.b',
-  ])('%s is no name of a job', async (id) => {
+  ])('%s is no valid job id', async (id) => {
     expect(await ask('GET', `/jobs/${id}`, 'read')).toMatchObject({ status: 422, code: 'INVALID_IDENTIFIER' });
   });
 });

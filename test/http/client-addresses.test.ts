@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { resolveClientAddress, networkOf } from '#http/client-addresses.js';
-import { addressesOf, isAddressRange } from '#services/operations/address-ranges.js';
+import { resolveClientAddress, getNetwork } from '#http/client-addresses.js';
+import { createAddressCheck, isAddressRange } from '#services/operations/address-ranges.js';
 import { listen, type Server } from '#http/server.js';
 import { createSample } from './sample-app.js';
 
 describe('the address of a client', () => {
-  const isTrusted = addressesOf(['10.0.0.0/8', '::1', '192.0.2.7']);
+  const isTrusted = createAddressCheck(['10.0.0.0/8', '::1', '192.0.2.7']);
   test.each([
     ['203.0.113.9', null, '203.0.113.9'],
     ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
@@ -34,7 +34,7 @@ test.each([
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
 ])('a client at %s is counted as %s', (address, network) => {
-  expect(networkOf(address)).toBe(network);
+  expect(getNetwork(address)).toBe(network);
 });
 
 test('ranges are addresses with or without a prefix', () => {
@@ -48,7 +48,7 @@ describe('connections of one address', () => {
   beforeAll(async () => {
     const { app } = createSample();
     server = await listen({ app, host: '127.0.0.1', port: 0 });
-    trusting = await listen({ app, host: '127.0.0.1', port: 0, isTrustedProxy: addressesOf(['127.0.0.9']) });
+    trusting = await listen({ app, host: '127.0.0.1', port: 0, isTrustedProxy: createAddressCheck(['127.0.0.9']) });
   });
   afterAll(() => Promise.all([server.close(0), trusting.close(0)]));
 

@@ -1,32 +1,32 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { AnswerHeaders, JSON_TYPE } from '#http/answer-headers.js';
-import { compressAnswer } from '#http/compress-answer.js';
+import { ResponseHeaders, JSON_TYPE } from '#http/answer-headers.js';
+import { compressResponse } from '#http/compress-answer.js';
 
 const BROWSER = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)', 'accept-encoding': 'gzip, deflate, br' };
-const LONG = JSON.stringify(Array.from({ length: 5000 }, (_, t) => 1000 + Math.sin(t)));
+const LONG_TEXT = JSON.stringify(Array.from({ length: 5000 }, (_, t) => 1000 + Math.sin(t)));
 
 function answerOf(body: string, type = JSON_TYPE) {
-  const headers = new AnswerHeaders('id', {});
+  const headers = new ResponseHeaders('id', {});
   headers.set('ETag', '"e"');
   headers.describe(type, Buffer.byteLength(body));
   return { status: 200, headers, body: new Uint8Array(Buffer.from(body)) };
 }
 
-test('a browser gets a long answer compressed, in the coding it takes, with the etag of the content', async () => {
-  const { headers, body } = (await compressAnswer(answerOf(LONG), BROWSER))!;
+test('a browser receives a long answer compressed, in a coding that it accepts, with the etag of the content', async () => {
+  const { headers, body } = (await compressResponse(answerOf(LONG_TEXT), BROWSER))!;
   expect(headers.byName()).toMatchObject({ 'Content-Encoding': 'br', Vary: 'Accept-Encoding', ETag: '"e"' });
   expect(headers.byName()['Content-Length']).toBe(String((body as Uint8Array).byteLength));
-  expect((body as Uint8Array).byteLength).toBeLessThan(0.5 * LONG.length);
-  expect(brotliDecompressSync(body as Uint8Array).toString()).toBe(LONG);
-  const gzipped = (await compressAnswer(answerOf(LONG), { ...BROWSER, 'accept-encoding': 'gzip' }))!;
-  expect(gunzipSync(gzipped.body as Uint8Array).toString()).toBe(LONG);
+  expect((body as Uint8Array).byteLength).toBeLessThan(0.5 * LONG_TEXT.length);
+  expect(brotliDecompressSync(body as Uint8Array).toString()).toBe(LONG_TEXT);
+  const gzipped = (await compressResponse(answerOf(LONG_TEXT), { ...BROWSER, 'accept-encoding': 'gzip' }))!;
+  expect(gunzipSync(gzipped.body as Uint8Array).toString()).toBe(LONG_TEXT);
 });
 
-test('programs, short answers, other media and errors are sent as they are', () => {
-  expect(compressAnswer(answerOf(LONG), { 'accept-encoding': 'br' })).toBeUndefined();
-  expect(compressAnswer(answerOf(LONG), { 'user-agent': 'Mozilla/5.0' })).toBeUndefined();
-  expect(compressAnswer(answerOf('[1]'), BROWSER)).toBeUndefined();
-  expect(compressAnswer(answerOf(LONG, 'application/pdf'), BROWSER)).toBeUndefined();
-  expect(compressAnswer({ ...answerOf(LONG), status: 404 }, BROWSER)).toBeUndefined();
+test('programs, short answers, other media types and errors are sent uncompressed', () => {
+  expect(compressResponse(answerOf(LONG_TEXT), { 'accept-encoding': 'br' })).toBeUndefined();
+  expect(compressResponse(answerOf(LONG_TEXT), { 'user-agent': 'Mozilla/5.0' })).toBeUndefined();
+  expect(compressResponse(answerOf('[1]'), BROWSER)).toBeUndefined();
+  expect(compressResponse(answerOf(LONG_TEXT, 'application/pdf'), BROWSER)).toBeUndefined();
+  expect(compressResponse({ ...answerOf(LONG_TEXT), status: 404 }, BROWSER)).toBeUndefined();
 });

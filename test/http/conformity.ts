@@ -12,7 +12,7 @@ export const COMPILED_ONCE = { inlineRefs: false, code: { optimize: false } } as
 
 type Json = Record<string, unknown>;
 
-let last: { readonly text: string; readonly conformity: Conformity } | undefined;
+let lastConformity: { readonly text: string; readonly conformity: Conformity } | undefined;
 
 /**
  * Returns a checker of responses against an OpenAPI document. The schemas of a document are compiled once per test
@@ -20,8 +20,8 @@ let last: { readonly text: string; readonly conformity: Conformity } | undefined
  */
 export function createConformity(document: OpenApiDocument): Conformity {
   const text = JSON.stringify(document);
-  if (last?.text !== text) last = { text, conformity: conformityOf(document) };
-  return last.conformity;
+  if (lastConformity?.text !== text) lastConformity = { text, conformity: conformityOf(document) };
+  return lastConformity.conformity;
 }
 
 /**

@@ -3,15 +3,15 @@ import { expect, test } from 'vitest';
 import { createApp } from '#http/app.js';
 import { CONSOLE_POLICY, createConsoleHandlers, consoleRoutes, type ConsoleFile } from '#http/routes/console.js';
 
-const file = (text: string, type: string): ConsoleFile => {
+const createConsoleFile = (text: string, type: string): ConsoleFile => {
   const bytes = new TextEncoder().encode(text);
   return { type, etag: `hash-${text}`, bytes, coded: { br: new TextEncoder().encode(`br ${text}`) } };
 };
-const PAGE = file('page', 'text/html; charset=utf-8');
-const SCRIPT = file('script', 'text/javascript; charset=utf-8');
+const PAGE = createConsoleFile('page', 'text/html; charset=utf-8');
+const SCRIPT = createConsoleFile('script', 'text/javascript; charset=utf-8');
 
 /** @param isBuilt true if the console was built */
-function appOf(isBuilt = true) {
+function createConsoleApp(isBuilt = true) {
   const handlers = createConsoleHandlers({
     page: () => (isBuilt ? PAGE : undefined),
     asset: (name) => (name === 'main-abc.js' ? SCRIPT : undefined),
@@ -27,11 +27,11 @@ function appOf(isBuilt = true) {
   });
 }
 
-const ask = async (path: string, headers: Record<string, string> = {}, app = appOf()) =>
+const ask = async (path: string, headers: Record<string, string> = {}, app = createConsoleApp()) =>
   app.fetch(new Request(`http://localhost${path}`, { headers: { host: 'localhost', ...headers } }));
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'accept-encoding': 'gzip, br' };
 
-test('browsers get the page at each of its addresses, under a policy that blocks other origins', async () => {
+test('browsers receive the page at each of its addresses, under a policy that blocks other origins', async () => {
   for (const path of ['/', '/console', '/console/indices/EQ', '/console/indices/EQ/rebalances/2024-03-15?tab=x']) {
     const response = await ask(path, BROWSER);
     expect([path, response.status, await response.text()]).toEqual([path, 200, 'br page']);
@@ -65,6 +65,6 @@ test('assets are cached permanently in the requested coding, and those of anothe
 });
 
 test('a console that was not built explains how to build it', async () => {
-  const response = await ask('/', BROWSER, appOf(false));
+  const response = await ask('/', BROWSER, createConsoleApp(false));
   expect([response.status, await response.json()]).toMatchObject([404, { error: { message: /npm run build/ } }]);
 });

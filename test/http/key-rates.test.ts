@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createKeyRates } from '#http/key-rates.js';
 import { createSample } from './sample-app.js';
 
-test('a key has a burst, then its rate, and does not use the rate of another', () => {
+test('a key has a burst, then its rate, and does not use the rate of another key', () => {
   let now = 1000;
   const rates = createKeyRates({ monotonicMs: () => now, perSecond: 10, burst: 5 });
   const countTaken = (key: string): number => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createMetrics } from '#http/metrics.js';
 
 /** Creates the metrics of a service with two jobs and a home of two parts. */
-function sample(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
+function renderMetrics(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
   return createMetrics({
     version: '1.2.3',
     commit: '0123456789abcdef',
@@ -21,7 +21,7 @@ function sample(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
 
 test('metrics count what was answered by operation and status, and jobs by state', async () => {
   let running = 1;
-  const metrics = sample({ jobs: async () => ({ pending: 4, running }) });
+  const metrics = renderMetrics({ jobs: async () => ({ pending: 4, running }) });
   metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002, keyId: null });
   metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.2, keyId: null });
   metrics.observe({ operation: undefined, method: 'GET', status: 404, seconds: 0.001, keyId: null });
@@ -48,8 +48,8 @@ test('metrics count what was answered by operation and status, and jobs by state
   );
 });
 
-test('ended jobs are timed by kind and outcome, those that never began by neither', async () => {
-  const metrics = sample();
+test('ended jobs are timed by kind and outcome; jobs that never started are not', async () => {
+  const metrics = renderMetrics();
   metrics.jobEnded({
     jobId: 'backtest:A',
     owner: 'desk',
@@ -85,8 +85,8 @@ test('ended jobs are timed by kind and outcome, those that never began by neithe
   expect(lines.filter((line) => line.startsWith('divisor_job_') && line.includes('kind="render"'))).toEqual([]);
 });
 
-test('requests and ended jobs are counted by key, those of many keys together', async () => {
-  const metrics = sample();
+test('requests and ended jobs are counted by key, and beyond a number of keys together', async () => {
+  const metrics = renderMetrics();
   const response = { operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002 };
   metrics.observe({ ...response, keyId: null });
   for (let key = 0; key < 300; key++) metrics.observe({ ...response, keyId: `key-${key}` });
@@ -111,14 +111,14 @@ test('requests and ended jobs are counted by key, those of many keys together', 
 
 test('the age of the newest backup is exposed, and no age where there is none', async () => {
   let age: number | undefined = 86_400;
-  const metrics = sample({ backupAge: async () => age });
+  const metrics = renderMetrics({ backupAge: async () => age });
   expect((await metrics.expose()).text).toContain('divisor_backup_age_seconds{place="folder"} 86400');
   age = undefined;
   expect((await metrics.expose()).text).not.toContain('divisor_backup_age_seconds{');
 });
 
-test('threads that were lost are counted by their cause, from zero', async () => {
-  const metrics = sample();
+test('lost threads are counted by their cause, from zero', async () => {
+  const metrics = renderMetrics();
   metrics.threadLost('crashed');
   metrics.threadLost('crashed');
   expect((await metrics.expose()).text.split('\n')).toEqual(
@@ -131,7 +131,7 @@ test('threads that were lost are counted by their cause, from zero', async () =>
 });
 
 test('the size of the home is reported by part; unmeasurable parts are omitted', async () => {
-  const whole = (await sample().expose()).text.split('\n');
+  const whole = (await renderMetrics().expose()).text.split('\n');
   expect(whole).toEqual(
     expect.arrayContaining([
       'divisor_store_bytes{part="documents"} 1000',
@@ -139,13 +139,13 @@ test('the size of the home is reported by part; unmeasurable parts are omitted',
       'divisor_volume_free_bytes{volume="home"} 5000000000',
     ]),
   );
-  const blind = await sample({ homeBytes: () => Promise.reject(new Error('gone')) }).expose();
+  const blind = await renderMetrics({ homeBytes: () => Promise.reject(new Error('gone')) }).expose();
   expect(blind.text).not.toContain('divisor_store_bytes{');
 });
 
-test('the sizes of a cluster are reported once they are known, and by no other process', async () => {
+test('the sizes of a cluster are reported once they are known, by one process only', async () => {
   let sizes: { databaseBytes: number; results: number; resultBytes: number } | undefined;
-  const cluster = sample({ shared: () => sizes });
+  const cluster = renderMetrics({ shared: () => sizes });
   expect((await cluster.expose()).text).not.toMatch(/divisor_shared_\w+\{/);
   sizes = { databaseBytes: 3e10, results: 7, resultBytes: 4e9 };
   expect((await cluster.expose()).text.split('\n')).toEqual(
@@ -155,11 +155,11 @@ test('the sizes of a cluster are reported once they are known, and by no other p
       'divisor_shared_objects{part="results"} 7',
     ]),
   );
-  expect((await sample().expose()).text).not.toContain('divisor_shared');
+  expect((await renderMetrics().expose()).text).not.toContain('divisor_shared');
 });
 
 test('the process reports its memory, its processor time and the delay of its event loop', async () => {
-  const { text } = await sample().expose();
+  const { text } = await renderMetrics().expose();
   for (const name of [
     'process_resident_memory_bytes',
     'process_cpu_seconds_total',
@@ -173,7 +173,7 @@ test('the process reports its memory, its processor time and the delay of its ev
 });
 
 test('metrics for an autoscaler: the wait of the oldest job, and running jobs over slots', async () => {
-  const { text } = await sample().expose();
+  const { text } = await renderMetrics().expose();
   expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="heavy"} 2.5');
   expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="light"} 0');
   expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="huge"} 9');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { negotiate } from '#http/negotiate.js';
 
-const OFFERED = ['application/json', 'text/csv', 'application/vnd.apache.arrow.stream'] as const;
+const OFFERED_TYPES = ['application/json', 'text/csv', 'application/vnd.apache.arrow.stream'] as const;
 
 test.each([
   [undefined, 'application/json'],
@@ -14,12 +14,12 @@ test.each([
   ['application/json;q=0, */*;q=0.1', 'text/csv'],
   ['text/csv, application/json', 'application/json'],
   ['image/png, application/vnd.apache.arrow.stream;q=0.001', 'application/vnd.apache.arrow.stream'],
-])('Accept %s is met by %s', (accept, type) => expect(negotiate(accept, OFFERED)).toBe(type));
+])('Accept %s is met by %s', (accept, type) => expect(negotiate(accept, OFFERED_TYPES)).toBe(type));
 
 test.each(['image/png', 'text/csv;q=0', '*/*;q=0', 'text/csv;q=none', 'nonsense'])(
   'Accept %s cannot be met, and the refusal lists the available types',
   (accept) =>
-    expect(() => negotiate(accept, OFFERED)).toThrow(
-      expect.objectContaining({ code: 'NOT_ACCEPTABLE', detail: { accepted: [...OFFERED] } }),
+    expect(() => negotiate(accept, OFFERED_TYPES)).toThrow(
+      expect.objectContaining({ code: 'NOT_ACCEPTABLE', detail: { accepted: [...OFFERED_TYPES] } }),
     ),
 );

@@ -36,11 +36,11 @@ export async function startProvider(clientId: string): Promise<Provider> {
   const codes = new Map<string, { readonly challenge: string; readonly nonce: string }>();
   const server = createServer(async (request, response) => {
     const url = new URL(request.url!, readIssuer());
-    const json = (body: object, status = 200): void => {
+    const sendJson = (body: object, status = 200): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     };
     if (url.pathname === '/.well-known/openid-configuration')
-      return json({
+      return sendJson({
         issuer: readIssuer(),
         authorization_endpoint: `${readIssuer()}/authorize`,
         token_endpoint: `${readIssuer()}/token`,
@@ -51,12 +51,12 @@ export async function startProvider(clientId: string): Promise<Provider> {
       });
     if (url.pathname === '/keys') {
       reads++;
-      return json({ keys: [{ ...(await exportJWK(pair.publicKey)), kid, alg: 'ES256', use: 'sig' }] });
+      return sendJson({ keys: [{ ...(await exportJWK(pair.publicKey)), kid, alg: 'ES256', use: 'sig' }] });
     }
     if (url.pathname === '/authorize') {
       const ask = (name: string) => url.searchParams.get(name) ?? '';
       const code = randomBytes(8).toString('hex');
-      if (ask('code_challenge_method') !== 'S256') return json({ error: 'invalid_request' }, 400);
+      if (ask('code_challenge_method') !== 'S256') return sendJson({ error: 'invalid_request' }, 400);
       codes.set(code, { challenge: ask('code_challenge'), nonce: ask('nonce') });
       const back = new URL(ask('redirect_uri'));
       back.searchParams.set('code', code);
@@ -73,10 +73,10 @@ export async function startProvider(clientId: string): Promise<Provider> {
     const verifier = createHash('sha256')
       .update(form.get('code_verifier') ?? '')
       .digest('base64url');
-    if (granted === undefined || granted.challenge !== verifier) return json({ error: 'invalid_grant' }, 400);
+    if (granted === undefined || granted.challenge !== verifier) return sendJson({ error: 'invalid_grant' }, 400);
     const claims = { nonce: granted.nonce, ...provider.person };
     const idToken = await (provider.idTokenOf?.(claims) ?? provider.token(claims, { audience: clientId }));
-    json({ access_token: 'opaque', token_type: 'bearer', expires_in: 300, id_token: idToken });
+    sendJson({ access_token: 'opaque', token_type: 'bearer', expires_in: 300, id_token: idToken });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const readIssuer = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -60,7 +60,7 @@ describe('bodies', () => {
     expect(listFindings(detail)).toEqual(['extra.a[1]: OUT_OF_RANGE', 'weight: OUT_OF_RANGE']);
   });
 
-  test('a report receives a number outside the range of a double, and names it itself', async () => {
+  test('a report receives a number outside the range of a double, and reports it itself', async () => {
     expect(await (await send('POST', '/things/check', { text: '{"big":1e999}' })).json()).toEqual({
       seen: ['big'],
       big: true,
@@ -72,7 +72,7 @@ describe('bodies', () => {
     expect(listFindings(detail)).toEqual(['color: UNKNOWN_FIELD', 'name: OUT_OF_RANGE', 'weight: WRONG_TYPE']);
   });
 
-  test.each(['[]', '"text"', '7', 'null'])('a document that is %s is no object', async (text) => {
+  test.each(['[]', '"text"', '7', 'null'])('a document that is %s is refused, as it is no object', async (text) => {
     const { status, detail } = await createRefusal(send('POST', '/things/check', { text }));
     expect([status, listFindings(detail)]).toEqual([422, [': WRONG_TYPE']]);
   });
@@ -122,11 +122,11 @@ describe('etags', () => {
   const put = (ifMatch: string) =>
     send('PUT', '/things/one', { json: { name: 'x' }, headers: { 'if-match': ifMatch } });
 
-  test.each(['"e1"', '"e0" , "e1"', '*'])('If-Match %s lets the write pass', async (header) => {
+  test.each(['"e1"', '"e0" , "e1"', '*'])('If-Match %s permits the write', async (header) => {
     expect((await put(header)).status).toBe(200);
   });
 
-  test.each(['"e0"', 'W/"e1"', 'e1'])('If-Match %s refuses the write and names the stored etag', async (header) => {
+  test.each(['"e0"', 'W/"e1"', 'e1'])('If-Match %s refuses the write and states the stored etag', async (header) => {
     const { status, code, detail } = await createRefusal(put(header));
     expect([status, code, detail]).toEqual([412, 'PRECONDITION_FAILED', { etag: 'e1' }]);
   });

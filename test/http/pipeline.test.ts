@@ -65,13 +65,13 @@ describe('checks come in the order of the contract', () => {
 });
 
 describe('methods', () => {
-  test('a wrong method names those the path accepts, in Allow and in the detail', async () => {
+  test('a wrong method is refused with the methods of the path, in Allow and in the detail', async () => {
     const { headers, detail } = await createRefusal(send('PATCH', '/things/one'));
     expect(headers.get('allow')).toBe('DELETE, GET, HEAD, PUT');
     expect(detail).toEqual({ allowed: ['DELETE', 'GET', 'HEAD', 'PUT'] });
   });
 
-  test('a fixed word is not an id: its path has its own methods', async () => {
+  test('a fixed path segment is not an id: its path has its own methods', async () => {
     for (const method of ['GET', 'PUT', 'DELETE']) {
       const { status, detail } = await createRefusal(
         send(method, '/things/check', method === 'PUT' ? { json: { name: 'x' } } : {}),
@@ -110,7 +110,7 @@ describe('scopes', () => {
 });
 
 describe('answers', () => {
-  test('carry the request id sent, or a new one, and the engine version', async () => {
+  test('have the request id sent, or a new one, and the engine version', async () => {
     const named = await send('GET', '/things', { headers: { 'x-request-id': 'abc-1' } });
     expect([named.headers.get('x-request-id'), named.headers.get('x-engine-version')]).toEqual(['abc-1', '1.2.3']);
     for (const id of ['a'.repeat(129), 'two words', '']) {
@@ -120,7 +120,7 @@ describe('answers', () => {
     }
   });
 
-  test('a defect shows the client only its request id, and the log everything', async () => {
+  test('a defect shows the client only its request id; the log has all details', async () => {
     const { status, code, message, detail } = await createRefusal(
       send('GET', '/crash', { scopes: 'admin', headers: { 'x-request-id': 'r-7' } }),
     );
@@ -152,7 +152,7 @@ describe('answers', () => {
     ]);
   });
 
-  test('503 says when to try again, 401 how to authenticate', async () => {
+  test('503 states when to retry, 401 how to authenticate', async () => {
     expect(
       (await createRefusal(send('PUT', '/things/one', { json: { name: 'away' } }))).headers.get('retry-after'),
     ).toBe('5');
@@ -166,7 +166,7 @@ describe('answers', () => {
     expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([204, null, '']);
   });
 
-  test('choose another media type by Accept, and name it in Vary', async () => {
+  test('choose another media type by Accept, and list Accept in Vary', async () => {
     const json = await send('GET', '/bytes');
     const arrow = await send('GET', '/bytes', {
       headers: { accept: 'application/vnd.apache.arrow.stream;q=1, application/json;q=0.5' },
@@ -182,7 +182,7 @@ describe('answers', () => {
     expect([json.headers.get('vary'), arrow.headers.get('vary')]).toEqual(['Accept', 'Accept']);
   });
 
-  test('may not be sniffed, framed or cached', async () => {
+  test('must not be sniffed, framed or cached', async () => {
     const { headers } = await send('GET', '/things');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
@@ -193,11 +193,11 @@ describe('answers', () => {
 describe('queries', () => {
   const query = async (search: string) => (await (await send('GET', `/things?${search}`)).json()) as unknown;
 
-  test('arrays come by repetition and commas, without duplicates, in first order', async () => {
+  test('arrays are given by repetition and commas, without duplicates, in first order', async () => {
     expect(await query('ids=b,a&ids=c&ids=a')).toEqual({ ids: ['b', 'a', 'c'], deep: false });
   });
 
-  test('numbers and booleans are read, percent-encoding is undone', async () => {
+  test('numbers and booleans are parsed, and percent-encoding is decoded', async () => {
     expect(await query('limit=5&deep=true&after=a%2Bb%20c')).toEqual({ ids: [], limit: 5, deep: true, after: 'a+b c' });
   });
 
@@ -233,7 +233,7 @@ describe('queries', () => {
 
 describe('ids', () => {
   test.each(['x'.repeat(65), 'a.b', 'a%20b', '..%2F..%2Fetc', '%C3%A9', 'a%0A', '%ZZ', '%2541'])(
-    '%s is refused before anything is looked up',
+    '%s is refused before any lookup',
     async (id) => {
       const { status, code, detail } = await createRefusal(send('GET', `/things/${id}`));
       expect([status, code]).toEqual([422, 'INVALID_IDENTIFIER']);
@@ -241,7 +241,7 @@ describe('ids', () => {
     },
   );
 
-  test.each(['x'.repeat(64), '__proto__', 'constructor', '-', '%6Fne'])('%s is an id like any other', async (id) => {
+  test.each(['x'.repeat(64), '__proto__', 'constructor', '-', '%6Fne'])('%s is a valid id', async (id) => {
     expect((await send('GET', `/things/${id}`)).status).toBe(id === '%6Fne' ? 200 : 404);
   });
 });

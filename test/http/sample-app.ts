@@ -4,7 +4,7 @@ import { SCOPES, defineRoutes, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
 import { createApp, type App, type AppDependencies } from '#http/app.js';
-import type { AnsweredRequest } from '#http/request-log.js';
+import type { CompletedRequest } from '#http/request-log.js';
 import type { Handlers } from '#http/handler.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 
@@ -134,7 +134,7 @@ export const sampleRoutes = defineRoutes({
 });
 
 /** The only stored object. */
-export const THING = { id: 'one', etag: 'e1', body: { name: 'One' } };
+export const SAMPLE_ITEM = { id: 'one', etag: 'e1', body: { name: 'One' } };
 
 /** Producers of long responses, and their outcomes. */
 export interface LongAnswers {
@@ -155,14 +155,14 @@ const sampleHandlers = (long: LongAnswers): Handlers<typeof sampleRoutes> => ({
   checkThing: ({ body }) => ({ json: { seen: Object.keys(body()), big: body()['big'] === Infinity } }),
   getThing({ params }) {
     find(params.thing_id);
-    return { json: THING.body, etag: THING.etag };
+    return { json: SAMPLE_ITEM.body, etag: SAMPLE_ITEM.etag };
   },
   async putThing({ params, body, precondition }) {
     find(params.thing_id);
     const document = body();
     const ifMatch = precondition();
     await assertPrecondition(
-      { get: async () => ({ id: 'one', body: THING.body, etag: THING.etag, updatedAt: '' }) },
+      { get: async () => ({ id: 'one', body: SAMPLE_ITEM.body, etag: SAMPLE_ITEM.etag, updatedAt: '' }) },
       'index',
       'one',
       ifMatch,
@@ -203,7 +203,7 @@ const sampleHandlers = (long: LongAnswers): Handlers<typeof sampleRoutes> => ({
 });
 
 function find(id: string): void {
-  if (id !== THING.id) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under ${id}.`);
+  if (id !== SAMPLE_ITEM.id) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under ${id}.`);
 }
 
 export interface Sample {
@@ -212,7 +212,7 @@ export interface Sample {
   /** Resolves after a request to /wait has arrived. */
   readonly waiting: Promise<void>;
   readonly log: readonly Record<string, unknown>[];
-  readonly answered: readonly AnsweredRequest[];
+  readonly answered: readonly CompletedRequest[];
   /** Sends a request with a key that is the list of its scopes, such as `read+write`; without scopes it has no key. */
   send(
     method: string,
@@ -231,7 +231,7 @@ export function createSample(
   options: Partial<Pick<AppDependencies<typeof sampleRoutes>, 'keyRates' | 'delay' | 'isSecure'>> = {},
 ): Sample {
   const log: Record<string, unknown>[] = [];
-  const responses: AnsweredRequest[] = [];
+  const responses: CompletedRequest[] = [];
   let ignoreCall = () => {};
   const cameIn = new Promise<void>((resolve) => (ignoreCall = resolve));
   let release = () => {};

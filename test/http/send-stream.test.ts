@@ -58,7 +58,7 @@ async function serve(stream: ReadableStream<Uint8Array>): Promise<IncomingMessag
   return answer;
 }
 
-test('a stream of bytes arrives complete through one buffer, however slowly it is read', async () => {
+test('a byte stream arrives complete through one buffer, however slowly it is read', async () => {
   const { seen, stream } = createBytes({ length: 3_000_001 });
   const answer = await serve(stream);
   const arrived = createHash('sha256');
@@ -73,7 +73,7 @@ test('a stream of bytes arrives complete through one buffer, however slowly it i
   expect(seen.rooms.size).toBe(1);
 });
 
-test('an empty stream of bytes is an empty answer', async () => {
+test('an empty byte stream is an empty answer', async () => {
   const answer = await serve(new ReadableStream({ type: 'bytes', start: (controller) => controller.close() }));
   expect(await answer.toArray()).toEqual([]);
 });
@@ -101,12 +101,12 @@ test('a stream is cancelled when its client leaves', async () => {
   expect(seen.cancelled).toBe(1);
 });
 
-test('a stream that fails breaks the answer off', async () => {
+test('a stream that fails aborts the answer', async () => {
   const answer = await serve(createBytes({ failsAt: 600_000 }).stream);
   await expect(answer.toArray()).rejects.toThrow('aborted');
 });
 
-test('a stream that is not one of bytes opens its answer at once and arrives as it comes', async () => {
+test('another stream starts its answer at once and is sent as it arrives', async () => {
   let give = (_part: Uint8Array | undefined): void => {};
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -130,7 +130,7 @@ async function* listBatches(failure?: Error): AsyncGenerator<readonly object[]> 
   yield [{ seq: 2 }];
 }
 
-test('a log is cut where it cannot be read further, and never ends like a whole one', async () => {
+test('a log is truncated where it becomes unreadable, and never ends like a complete one', async () => {
   expect(Buffer.concat(await (await serve(streamLogLines(listBatches()))).toArray()).toString()).toBe(
     '{"seq":1}\n{"seq":2}\n',
   );

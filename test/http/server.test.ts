@@ -84,23 +84,23 @@ describe('bodies over the wire', () => {
     expect(bodyOf(response).message).toBe('The body has 99999999 bytes; at most 1048576 are accepted.');
   });
 
-  test('a client that leaves in the middle of its body is no defect', async () => {
+  test('a client that disconnects during its body is no defect', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write(`${head}Content-Length: 100\r\n\r\n{`);
     await once(socket, 'connect');
     socket.destroy();
-    await answeredOnce();
+    await waitForAnswer();
     expect(sample.log.filter(({ msg }) => msg === 'defect')).toEqual([]);
     expect(sample.answered.at(-1)?.status).toBe(400);
   });
 });
 
 /** Waits until the application has answered a request. */
-async function answeredOnce(): Promise<void> {
+async function waitForAnswer(): Promise<void> {
   while (sample.answered.length === 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe('a GET is answered with the same bytes whether it needs a Request or not', () => {
+describe('a GET returns the same bytes whether it needs a Request or not', () => {
   /**
    * HTTP/1.1 requires a Host header. The connection stays open after the first response and is closed after the second.
    */
@@ -155,24 +155,24 @@ test('a stream stops when its client leaves', async () => {
   expect(sample.long.cancelled).toBe(1);
 });
 
-test('HEAD of a stream opens nothing that stays open', async () => {
+test('HEAD of a stream leaves nothing open', async () => {
   const response = await fetch(`${server.url}/stream`, { method: 'HEAD', headers: { 'x-api-key': 'read' } });
   expect([response.status, sample.long.cancelled]).toEqual([200, 1]);
 });
 
-test('a handler is notified when its client leaves, and its failure then is not a defect', async () => {
+test('a handler is notified when its client disconnects, and its later failure is no defect', async () => {
   const request = httpRequest(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
   request.on('error', () => undefined);
   request.end();
   await sample.waiting;
   request.destroy();
   await sample.long.released;
-  await answeredOnce();
+  await waitForAnswer();
   expect(sample.long.aborted).toBe(1);
   expect(sample.log.filter(({ msg }) => msg === 'defect')).toEqual([]);
 });
 
-test('closing waits for the request under way and refuses new connections', async () => {
+test('closing waits for the pending request and refuses new connections', async () => {
   const answer = fetch(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
   await sample.waiting;
   sample.app.drain();

@@ -6,12 +6,12 @@ import { connect } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '#http/server.js';
 import { followTls, readTls } from '#http/tls.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { CERTIFICATES } from './certificates.js';
 import { createSample } from './sample-app.js';
 
 async function filesOf(name: keyof typeof CERTIFICATES) {
-  const folder = await temporaryFolder();
+  const folder = await createTemporaryFolder();
   const files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
   await write(files, name);
   return files;
@@ -42,7 +42,7 @@ function ask(url: string, options: RequestOptions) {
 }
 
 /** Returns the name in the certificate that a server presents. */
-async function shownBy(url: string): Promise<string> {
+async function readShownBy(url: string): Promise<string> {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', rejectUnauthorized: false });
   await once(socket, 'secureConnect');
   const { subject } = socket.getPeerCertificate();
@@ -58,8 +58,8 @@ test('a service with a certificate uses HTTPS, and requires it of browsers', asy
   await expect(fetch(url.replace('https', 'http'))).rejects.toThrow();
 });
 
-test('where clients need certificates, one of the authority is accepted and no other', async () => {
-  const folder = await temporaryFolder();
+test('if clients need certificates, only those of the authority are accepted', async () => {
+  const folder = await createTemporaryFolder();
   const clientCa = join(folder, 'ca.crt');
   await writeFile(clientCa, CERTIFICATES.authority.cert);
   const { url } = await serve({ tls: { ...(await filesOf('first')), clientCa } });
@@ -83,17 +83,17 @@ test('a renewed certificate is used for the next client; an invalid one changes 
     secure.close();
   });
   const url = `https://127.0.0.1:${(secure.address() as { port: number }).port}`;
-  expect(await shownBy(url)).toBe('first');
+  expect(await readShownBy(url)).toBe('first');
   await write(files, 'second');
-  await expect.poll(() => shownBy(url)).toBe('second');
+  await expect.poll(() => readShownBy(url)).toBe('second');
   const before = reloads.length;
   await writeFile(files.cert, CERTIFICATES.first.cert); // the key belongs to another certificate
   await expect.poll(() => reloads.slice(before).some((failure) => failure !== undefined)).toBe(true);
-  expect(await shownBy(url)).toBe('second');
+  expect(await readShownBy(url)).toBe('second');
 });
 
-test('connections of clients that another authority vouched for end when it is no longer accepted', async () => {
-  const files = { ...(await filesOf('first')), clientCa: join(await temporaryFolder(), 'ca.crt') };
+test('connections of clients with a certificate of a removed authority are closed', async () => {
+  const files = { ...(await filesOf('first')), clientCa: join(await createTemporaryFolder(), 'ca.crt') };
   await writeFile(files.clientCa, CERTIFICATES.authority.cert);
   const secrets = await readTls(files);
   const secure = createServer(secrets, (_, answer) => {
@@ -135,7 +135,7 @@ test.each([
   ['holds a key', CERTIFICATES.authority.key],
   ['has a changed certificate', CERTIFICATES.authority.cert.replace('MIIB', 'MIIA')],
 ])('a file of authorities that %s is refused: a server would accept no client', async (_, text) => {
-  const files = { ...(await filesOf('first')), clientCa: join(await temporaryFolder(), 'ca.crt') };
+  const files = { ...(await filesOf('first')), clientCa: join(await createTemporaryFolder(), 'ca.crt') };
   await writeFile(files.clientCa, text);
   await expect(readTls(files)).rejects.toThrow();
   await writeFile(files.clientCa, CERTIFICATES.authority.cert + CERTIFICATES.second.cert);

@@ -5,20 +5,20 @@ import { createSample } from './sample-app.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
-const SENT = `00-${TRACE}-${PARENT}-01`;
+const SENT_HEADER = `00-${TRACE}-${PARENT}-01`;
 
 describe('the header traceparent', () => {
-  test('gives the trace, the client’s span and a span of ours', () => {
-    expect(traceContextOf(SENT, () => '1'.repeat(16))).toEqual({
+  test('gives the trace, the client’s span and a new span', () => {
+    expect(traceContextOf(SENT_HEADER, () => '1'.repeat(16))).toEqual({
       traceId: TRACE,
       parentId: PARENT,
       spanId: '1'.repeat(16),
       flags: '01',
     });
-    expect(traceContextOf(SENT)!.spanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
+    expect(traceContextOf(SENT_HEADER)!.spanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
   });
 
-  test('of a later version may contain more', () => {
+  test('of a later version may contain more fields', () => {
     expect(traceContextOf(`cc-${TRACE}-${PARENT}-09-what-the-future-will-be-like`)).toMatchObject({
       traceId: TRACE,
       flags: '09',
@@ -30,14 +30,14 @@ describe('the header traceparent', () => {
     ['absent', null],
     ['empty', ''],
     ['of a forbidden version', `ff-${TRACE}-${PARENT}-01`],
-    ['longer than its version has it', `${SENT}-more`],
+    ['longer than its version has it', `${SENT_HEADER}-more`],
     ['of a version to come but glued to more', `cc-${TRACE}-${PARENT}-01.more`],
-    ['in capitals', SENT.toUpperCase()],
+    ['in capitals', SENT_HEADER.toUpperCase()],
     ['with a trace of zeros', `00-${'0'.repeat(32)}-${PARENT}-01`],
     ['with a parent of zeros', `00-${TRACE}-${'0'.repeat(16)}-01`],
     ['with a short trace', `00-${TRACE.slice(1)}-${PARENT}-01`],
     ['without flags', `00-${TRACE}-${PARENT}`],
-    ['sent twice', `${SENT}, ${SENT}`],
+    ['sent twice', `${SENT_HEADER}, ${SENT_HEADER}`],
   ])('is ignored when it is %s', (_, header) => expect(traceContextOf(header)).toBeNull());
 
   test('is either ignored or completely valid', () => {
@@ -62,22 +62,22 @@ describe('an answer', () => {
   const lineOf = (requestId: string) =>
     log.find(({ request_id, msg }) => request_id === requestId && msg === 'request');
 
-  test('names its span in the client’s trace, and so does its line in the log', async () => {
-    const response = await send('GET', '/things', { headers: { traceparent: SENT, 'x-request-id': 't-1' } });
+  test('states its span in the client’s trace, and so does its line in the log', async () => {
+    const response = await send('GET', '/things', { headers: { traceparent: SENT_HEADER, 'x-request-id': 't-1' } });
     const [, span] =
       new RegExp(`^00-${TRACE}-([0-9a-f]{16})-01$`).exec(response.headers.get('traceresponse') ?? '') ?? [];
     expect(span).not.toBe(PARENT);
     expect(lineOf('t-1')).toMatchObject({ trace_id: TRACE, span_id: span, parent_id: PARENT });
   });
 
-  test('that is a refusal or a defect does too', async () => {
+  test('states them also as a refusal or a defect', async () => {
     for (const [path, status] of [
       ['/things/unknown', 404],
       ['/crash', 500],
     ] as const) {
       const response = await send('GET', path, {
         scopes: 'admin',
-        headers: { traceparent: SENT, 'x-request-id': `t-${status}` },
+        headers: { traceparent: SENT_HEADER, 'x-request-id': `t-${status}` },
       });
       expect([response.status, response.headers.get('traceresponse')]).toEqual([
         status,
@@ -90,7 +90,7 @@ describe('an answer', () => {
     });
   });
 
-  test('to a request without a trace, or with a bad one, has none', async () => {
+  test('states none for a request without a valid trace', async () => {
     for (const headers of [{ 'x-request-id': 't-2' }, { traceparent: 'nonsense', 'x-request-id': 't-3' }]) {
       const response = await send('GET', '/things', { headers });
       expect([response.status, response.headers.has('traceresponse')]).toEqual([200, false]);

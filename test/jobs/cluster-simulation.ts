@@ -30,7 +30,7 @@ export interface ClusterReport {
 
 type Counts = { -readonly [K in keyof ClusterReport]: number };
 
-const NOTHING: ClusterReport = {
+const EMPTY_REPORT: ClusterReport = {
   submissions: 0,
   succeeded: 0,
   failed: 0,
@@ -43,7 +43,7 @@ const NOTHING: ClusterReport = {
 };
 
 /** A possible event with its probability. */
-type Act = readonly [number, () => void];
+type RandomEvent = readonly [number, () => void];
 
 const IDENTS = ['a', 'b', 'c', 'd', 'e'];
 const NODES = ['one', 'two', 'three'];
@@ -61,15 +61,15 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   const random = seeded(seed);
   const agenda = createAgenda();
   const drawBetween = (low: number, high: number): number => low + Math.floor(random() * (high - low));
-  const counts: Counts = { ...NOTHING };
+  const counts: Counts = { ...EMPTY_REPORT };
   let isKind = false;
   let failure: Error | undefined;
-  const say = (message: string): void => void (failure ??= new Error(`${message}\nSEED=${seed}`));
+  const recordFailure = (message: string): void => void (failure ??= new Error(`${message}\nSEED=${seed}`));
   const submitted = new Set<string>();
   const database = createSharedDatabase(agenda.now, (change) => {
-    checkCommit(change, say);
+    checkCommit(change, recordFailure);
     if (isOutagesAlone && isEndedEarly(change.after))
-      say(`${change.after!.job_id} crashed or was lost, but nothing ended`);
+      recordFailure(`${change.after!.job_id} crashed or was lost, but nothing ended`);
     if (change.after === undefined) return;
     submitted.add(tokenOf(change.after));
     const { status } = change.after;
@@ -98,29 +98,29 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
     const origin = { owner: ident, requestId: token, author: null, note: null, traceId: null, callback: null };
     createAnyNode()
       .system?.submit({ ...submission, origin })
-      .then((status) => void (tokenOf(status) === token && acknowledged.add(token)), onlyRefusals);
+      .then((status) => void (tokenOf(status) === token && acknowledged.add(token)), requireRefusal);
   }
 
-  function onlyRefusals(thrown: unknown): void {
+  function requireRefusal(thrown: unknown): void {
     if (!(thrown instanceof Refusal)) failure ??= thrown as Error;
   }
 
   function cancel(): void {
     const request = createAnyNode().system?.cancel(`backtest:${IDENTS[drawBetween(0, IDENTS.length)]!}`);
     request?.then(
-      (status) => isTerminal(status.status) || say(`${status.job_id} lives on after its cancellation`),
-      onlyRefusals,
+      (status) => isTerminal(status.status) || recordFailure(`${status.job_id} lives on after its cancellation`),
+      requireRefusal,
     );
   }
 
-  const acts: readonly Act[] = [
+  const acts: readonly RandomEvent[] = [
     [0.05, submit],
     [0.01, cancel],
     ...(isOutagesAlone ? [] : endingsOf(createAnyNode, counts, drawBetween)),
     [0.002, () => createAnyNode().setClock(drawBetween(-3_600_000, 3_600_000))],
-    [0.001, () => losesDatabase(drawBetween(500, 14_000))],
+    [0.001, () => loseDatabase(drawBetween(500, 14_000))],
   ];
-  function losesDatabase(ms: number): void {
+  function loseDatabase(ms: number): void {
     counts.outages++;
     for (const node of nodes) node.cut(ms);
   }
@@ -136,14 +136,15 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
     [...database.rows.values()].every(({ status }) => status !== 'pending' && status !== 'running');
   for (let done = 0; done < events || !isQuiet(); done++) {
     isKind = done >= events;
-    if (done > events + REST_EVENTS_MAX) say('the world does not come to rest');
+    if (done > events + REST_EVENTS_MAX) recordFailure('the world does not come to rest');
     if (isKind) agenda.runNext();
     else act();
     await new Promise((resolve) => setImmediate(resolve));
     if (failure !== undefined) throw failure;
   }
-  for (const token of acknowledged) if (!submitted.has(token)) say(`${token} was acknowledged and is nowhere`);
-  checkArtifacts(database, world.files, say);
+  for (const token of acknowledged)
+    if (!submitted.has(token)) recordFailure(`${token} was acknowledged and is nowhere`);
+  checkArtifacts(database, world.files, recordFailure);
   if (failure !== undefined) throw failure;
   return counts;
 }
@@ -153,7 +154,7 @@ function endingsOf(
   anyNode: () => SimulatedNode,
   counts: Counts,
   between: (low: number, high: number) => number,
-): readonly Act[] {
+): readonly RandomEvent[] {
   return [
     [0.002, () => (counts.ends++, anyNode().kill())],
     [0.001, () => anyNode().restart()],

@@ -5,12 +5,12 @@ import { ask, eventsOf, openWorld } from './routes-world.js';
 import { waitFor } from '../waiting.js';
 
 /** Reads a stream to its end. @throws the error of the stream */
-async function untilFailure(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+async function readUntilFailure(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   while (!(await reader.read()).done);
 }
 
 describe('GET /jobs/{job_id}/events', () => {
-  test('reports the status on connect, every change, and ends after the last', async () => {
+  test('reports the status on connection and after every change, and ends with the last', async () => {
     const { app, submit, finish } = await openWorld();
     await submit('a');
     const response = await ask(app, '/jobs/backtest:a/events');
@@ -56,7 +56,7 @@ describe('GET /jobs/{job_id}/events', () => {
     await accepted.body!.cancel();
   });
 
-  test('gives a key at most its share, without affecting other keys', async () => {
+  test('gives a key at most its share of slots, without affecting other keys', async () => {
     const { app, submit } = await openWorld();
     await submit('a');
     const follow = (key: string, path = '/jobs/backtest:a/events') => ask(app, path, { headers: { 'x-api-key': key } });
@@ -81,7 +81,7 @@ describe('GET /jobs/{job_id}/events', () => {
   });
 
   test.each(['/jobs/backtest:a/events', '/jobs/events'])(
-    'of a key that has ended, %s ends before the next event',
+    '%s of an ended key ends before the next event',
     async (path) => {
       const { app, engine, submit, ended } = await openWorld();
       await submit('a');
@@ -94,7 +94,7 @@ describe('GET /jobs/{job_id}/events', () => {
     },
   );
 
-  test('of a key that has ended, a stream without events ends within fifteen seconds', async () => {
+  test('a stream without events of an ended key ends within fifteen seconds', async () => {
     const { app, submit, ended } = await openWorld();
     await submit('a');
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
@@ -125,7 +125,7 @@ describe('GET /jobs/{job_id}/events', () => {
       live.mockRestore();
       const reader = (await follow('/jobs/backtest:a/events')).body!.getReader();
       const find = vi.spyOn(engine, 'find').mockRejectedValue(outage);
-      await expect(untilFailure(reader)).rejects.toThrow(/does not answer/);
+      await expect(readUntilFailure(reader)).rejects.toThrow(/does not answer/);
       find.mockRestore();
     }
     const accepted = await follow('/jobs/backtest:a/events');
@@ -133,7 +133,7 @@ describe('GET /jobs/{job_id}/events', () => {
     await accepted.body!.cancel();
   });
 
-  test('a wait for a job answers nothing to a key that has ended meanwhile', async () => {
+  test('a wait for a job returns nothing to a key that has ended meanwhile', async () => {
     const { app, engine, submit, ended } = await openWorld();
     await submit('a');
     await waitFor(async () => expect((await engine.get('backtest:a'))!.status).toBe('running'));

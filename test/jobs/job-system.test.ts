@@ -8,7 +8,7 @@ import { openArtifactWriter } from '#store/artifact-writer.js';
 import {
   MiB,
   backtest,
-  ownedBy,
+  createOwnedSubmission,
   openWorld,
   reach,
   waitForStarts,
@@ -18,7 +18,7 @@ import {
 import { waitFor } from '../waiting.js';
 
 describe('submitting', () => {
-  test('a job that is answered is on disk, whole', async () => {
+  test('a job is on disk completely when it is acknowledged', async () => {
     const { engine, store } = await openWorld();
     const status = await engine.submit(createSubmission('GOLD4'));
     expect(status).toMatchObject({
@@ -36,16 +36,17 @@ describe('submitting', () => {
     expect(await store.documents.get('job-input', 'backtest:GOLD4')).toMatchObject({ body: { payload: { value: 1 } } });
   });
 
-  test('one key cannot hold every slot of the heavy lane', async () => {
+  test('one key cannot occupy every slot of the heavy lane', async () => {
     const world = await openWorld({
       queueMax: 100,
       runningMax: { heavy: 3, light: 1 },
       ownerRunningMax: 2,
     });
-    for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(createSubmission(ident, ownedBy('one')));
+    for (const ident of ['a', 'b', 'c', 'd'])
+      await world.engine.submit(createSubmission(ident, createOwnedSubmission('one')));
     await waitForStarts(world, 2);
     expect(await world.engine.counts()).toEqual({ pending: 2, running: 2 });
-    await world.engine.submit(createSubmission('other', ownedBy('two')));
+    await world.engine.submit(createSubmission('other', createOwnedSubmission('two')));
     await reach(world.engine, 'backtest:other', 'running');
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:c', 'running');
@@ -64,7 +65,7 @@ describe('submitting', () => {
     expect(await world.engine.get('backtest:small')).toMatchObject({ status: 'pending' });
   });
 
-  test('a service that stops takes no job', async () => {
+  test('a service that is stopping accepts no job', async () => {
     const { engine } = await openWorld();
     engine.drain();
     await expect(engine.submit(createSubmission('a'))).rejects.toMatchObject({ code: 'DRAINING' });
@@ -72,7 +73,7 @@ describe('submitting', () => {
 });
 
 describe('the end of a job', () => {
-  test('is one with its effect', async () => {
+  test('is atomic with its effect', async () => {
     const world = await openWorld();
     await world.engine.submit(createSubmission('a'));
     await waitForStarts(world, 1);
@@ -140,7 +141,7 @@ describe('the end of a job', () => {
     expect(await world.store.documents.get('run', 'a')).toMatchObject({ body: { value: 'of before' } });
   });
 
-  test('an effect that refuses fails the job and writes nothing', async () => {
+  test('an effect that is refused fails the job and writes nothing', async () => {
     const picky: JobKind<Payload> = {
       ...backtest,
       async run(payload, attempt) {
@@ -163,7 +164,7 @@ describe('the end of a job', () => {
     expect(await world.store.documents.get('run', 'a')).toBeUndefined();
   });
 
-  test('is immediate if the stored object is no payload of the kind', async () => {
+  test('is immediate if the stored payload is invalid for the kind', async () => {
     const strict: JobKind<Payload> = { ...backtest, decode: () => undefined };
     const world = await openWorld({}, [strict]);
     await world.engine.submit(createSubmission('a', { kind: strict }));
@@ -172,7 +173,7 @@ describe('the end of a job', () => {
     expect(world.errands).toEqual([]);
   });
 
-  test('comes after three lost workers at the latest', async () => {
+  test('comes after at most three lost workers', async () => {
     const world = await openWorld();
     await world.engine.submit(createSubmission('a'));
     for (let attempt = 1; attempt <= 3; attempt++) {
@@ -187,7 +188,7 @@ describe('the end of a job', () => {
     expect(world.errands).toHaveLength(3);
   });
 
-  test('comes by the clock when the work does not end', async () => {
+  test('comes at the time limit if the work does not end', async () => {
     const world = await openWorld({ jobMsMax: 10_000 });
     await world.engine.submit(createSubmission('a'));
     await waitForStarts(world, 1);
@@ -198,7 +199,7 @@ describe('the end of a job', () => {
     expect(world.errands[0]!.signal!.aborted).toBe(true);
   });
 
-  test('a job whose worker is silent for too long is tried again; one that is alive keeps its heartbeat', async () => {
+  test('a job whose worker is silent for too long is retried; a worker that is alive keeps its heartbeat', async () => {
     const world = await openWorld();
     await world.engine.submit(createSubmission('silent'));
     await world.engine.submit(createSubmission('alive'));
@@ -216,7 +217,7 @@ describe('the end of a job', () => {
 });
 
 describe('cancelling', () => {
-  test('a cancelled job has ended in the answer, its work is stopped, and its later messages are ignored', async () => {
+  test('a cancelled job has ended when the response is sent, its work stops, and its later messages are ignored', async () => {
     const world = await openWorld();
     await world.engine.submit(createSubmission('a'));
     await waitForStarts(world, 1);
@@ -248,7 +249,7 @@ describe('files that a task writes', () => {
   test.each([
     ['succeeded', 1, 1],
     ['failed', 2, 0],
-  ])('of a job that %s are those it owns, and no others', async (status, value, count) => {
+  ])('of a job that %s are the files that it owns, and no others', async (status, value, count) => {
     const world = await openWorld({}, [writing]);
     await world.engine.submit(createSubmission('a', { kind: writing, payload: { of: 'a', value } }));
     await waitForStarts(world, 1);
@@ -261,7 +262,7 @@ describe('files that a task writes', () => {
 });
 
 describe('progress of a job of several tasks', () => {
-  test('is the sum of their shares and of what the work reports itself', async () => {
+  test('is the sum of their shares and of the progress that the work reports itself', async () => {
     const parts: JobKind<Payload> = {
       ...backtest,
       async run(payload, attempt) {
@@ -281,7 +282,7 @@ describe('progress of a job of several tasks', () => {
     expect((await world.engine.get('backtest:a'))!.progress).toBeCloseTo(0.85, 12);
   });
 
-  test('one that fails while another still runs ends the job and nothing else', async () => {
+  test('a failed task ends the job while another still runs, and nothing else', async () => {
     const parts: JobKind<Payload> = {
       ...backtest,
       async run(payload, attempt) {
@@ -301,7 +302,7 @@ describe('progress of a job of several tasks', () => {
 });
 
 describe('interactive work', () => {
-  test('gives its output and keeps nothing', async () => {
+  test('returns its output and stores nothing', async () => {
     const world = await openWorld();
     const answer = world.engine.query('backtest', { value: 3 } as never);
     await waitForStarts(world, 1);
@@ -310,7 +311,7 @@ describe('interactive work', () => {
     expect(await world.store.documents.ids('job')).toEqual([]);
   });
 
-  test('is stopped when the client leaves or its time is over', async () => {
+  test('is stopped when the client disconnects or its time limit passes', async () => {
     const world = await openWorld();
     const leaving = new AbortController();
     const left = world.engine.query('backtest', {} as never, leaving.signal);

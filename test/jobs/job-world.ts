@@ -7,7 +7,7 @@ import { createLocalQueue } from '#jobs/local/local-queue.js';
 import type { QueueLimits } from '#jobs/queue.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { createTestClock, type TestClock } from './test-clock.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
@@ -27,7 +27,7 @@ const LIMITS: NodeLimits & QueueLimits = {
   queryMsMax: 1000,
 };
 
-export interface Errand {
+export interface PendingTask {
   readonly input: unknown;
   finish(output: unknown): void;
   fail(reason: unknown): void;
@@ -38,10 +38,10 @@ export interface Errand {
 
 /** Creates a pool whose tasks end when the test requests it; a cancellation signal stops them immediately. */
 function createTestPool() {
-  const errands: Errand[] = [];
+  const errands: PendingTask[] = [];
   const pool: ComputePool = {
     run({ input, signal }) {
-      let errand!: Errand;
+      let errand!: PendingTask;
       const output = new Promise<never>((resolve, reject) => {
         errand = {
           input,
@@ -97,7 +97,7 @@ export const createSubmission = (ident: string, overrides: Partial<Submission<Pa
 });
 
 /** Returns submission options with a client's key. */
-export const ownedBy = (owner: string): Partial<Submission<Payload>> => ({
+export const createOwnedSubmission = (owner: string): Partial<Submission<Payload>> => ({
   origin: { owner, requestId: 'request', author: null, note: null, traceId: null, callback: null },
 });
 
@@ -105,14 +105,14 @@ export interface World {
   readonly engine: JobSystem;
   readonly store: Store;
   readonly time: TestClock;
-  readonly errands: Errand[];
+  readonly errands: PendingTask[];
   readonly logged: string[];
   /** Fields of log lines, without the message. */
   readonly fields: Record<string, unknown>[];
   home: Home;
 }
 
-export const newHome = temporaryFolder;
+export const newHome = createTemporaryFolder;
 
 export async function openWorld(
   limits: Partial<NodeLimits & QueueLimits> = {},
@@ -160,13 +160,13 @@ const closed = new WeakSet<World>();
 /** Resolves when a job has reached a state. */
 export function reach(engine: JobSystem, jobId: string, status: string): Promise<void> {
   return new Promise((resolve) => {
-    const look = async (): Promise<void> => {
+    const checkStatus = async (): Promise<void> => {
       if ((await engine.get(jobId))?.status !== status) return;
       unwatch();
       resolve();
     };
-    const unwatch = engine.watch(jobId, look);
-    void look();
+    const unwatch = engine.watch(jobId, checkStatus);
+    void checkStatus();
   });
 }
 

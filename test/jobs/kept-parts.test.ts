@@ -8,11 +8,11 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import type { DocumentEngine, DocumentTransaction } from '#store/port.js';
 import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { createJob, LEASE_MS, succeed } from './queue-port-world.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
-const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
 const limits: QueueLimits = {
   retryOf: RETRIES_AT_ONCE,
   queueMax: 9,
@@ -23,9 +23,13 @@ const limits: QueueLimits = {
 };
 const NAMES = ['00000000000000000000000000000001.art', '00000000000000000000000000000002.art'] as const;
 const FILES = ['0000000000000000000000000000000a.art', '0000000000000000000000000000000b.art'] as const;
-const refTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
+const createRefTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
 const createParts = (count: number) =>
-  NAMES.slice(0, count).map((name, part) => ({ artifact: refTo(name), files: [refTo(FILES[part]!)], parts: [part] }));
+  NAMES.slice(0, count).map((name, part) => ({
+    artifact: createRefTo(name),
+    files: [createRefTo(FILES[part]!)],
+    parts: [part],
+  }));
 
 interface World {
   readonly queue: JobQueue;
@@ -35,15 +39,15 @@ interface World {
 
 const engines: Readonly<Record<string, (onUnreferenced: (names: readonly string[]) => void) => Promise<World>>> = {
   async 'in a home'(onUnreferenced) {
-    const documents = await openDocumentStore({ folder: await temporaryFolder(), onUnreferenced });
-    const queue = createLocalQueue({ store: documents, clock: systemClock, limits, log: quiet });
+    const documents = await openDocumentStore({ folder: await createTemporaryFolder(), onUnreferenced });
+    const queue = createLocalQueue({ store: documents, clock: systemClock, limits, log: quietLog });
     return { queue, documents, close: () => documents.close() };
   },
   async 'on PostgreSQL'(onUnreferenced) {
     const { database, schema, drop } = await openTestSchema();
     const documents = await openPostgresDocuments({ database, schema, onUnreferenced });
     const place = { database, schema: `"${schema}"`, node: 'own', clock: systemClock };
-    const queue = createPostgresQueue({ ...place, documents, limits, log: quiet });
+    const queue = createPostgresQueue({ ...place, documents, limits, log: quietLog });
     return {
       queue,
       documents,
@@ -77,18 +81,18 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
 
   const requireClaim = async (): Promise<Claim> =>
     (await world.queue.claim({ lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true }))!;
-  const keptFor = ({ lease, input }: Claim, by = keeper) => by.of(lease, input!);
+  const findKeptParts = ({ lease, input }: Claim, by = keeper) => by.of(lease, input!);
 
-  test.runIf(isThere)('are those of the next attempt, by the same version only', async () => {
+  test.runIf(isThere)('are available to the next attempt, by the same version only', async () => {
     const first = await requireClaim();
-    expect(keptFor(first).earlier).toEqual([]);
-    expect(await keptFor(first).keep(createParts(2))).toBe(true);
+    expect(findKeptParts(first).earlier).toEqual([]);
+    expect(await findKeptParts(first).keep(createParts(2))).toBe(true);
     expect([...(await world.documents.referencedArtifacts())].toSorted()).toEqual([...NAMES, ...FILES]);
     await world.queue.complete(first.lease, { type: 'release', cause: 'the test asks' });
     const second = await requireClaim();
-    expect(keptFor(second).earlier).toEqual(createParts(2));
-    expect(keptFor(second, createPartsKeeper({ documents: world.documents, version: '2' })).earlier).toEqual([]);
-    expect(await keptFor(first).keep(createParts(1)), 'of an attempt that was given up').toBe(false);
+    expect(findKeptParts(second).earlier).toEqual(createParts(2));
+    expect(findKeptParts(second, createPartsKeeper({ documents: world.documents, version: '2' })).earlier).toEqual([]);
+    expect(await findKeptParts(first).keep(createParts(1)), 'of an attempt that was given up').toBe(false);
     expect(unreferenced).toEqual([]);
   });
 
@@ -101,21 +105,22 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     expect(await keeper.of(lease, input!).keep(createParts(1))).toBe(false);
   });
 
-  test.runIf(isThere)('stay with the documents of an effect that names their files', async () => {
+  test.runIf(isThere)('are kept with the documents of an effect that names their files', async () => {
     const { lease, input } = await requireClaim();
     await keeper.of(lease, input!).keep(createParts(2));
-    const effect = async (tx: DocumentTransaction) => void (await tx.put('run', 'X', { columns: refTo(FILES[1]) }));
-    await world.queue.complete(lease, { ...succeed, effect });
+    const writeEffect = async (tx: DocumentTransaction) =>
+      void (await tx.put('run', 'X', { columns: createRefTo(FILES[1]) }));
+    await world.queue.complete(lease, { ...succeed, effect: writeEffect });
     expect(unreferenced.toSorted()).toEqual([...NAMES, FILES[0]]);
     expect([...(await world.documents.referencedArtifacts())]).toEqual([FILES[1]]);
   });
 
-  test.runIf(isThere)('stay with a failed job for its retry', async () => {
+  test.runIf(isThere)('are kept with a failed job for its retry', async () => {
     const { lease, input } = await requireClaim();
     await keeper.of(lease, input!).keep(createParts(2));
     await world.queue.complete(lease, { type: 'fail', error: { code: 'JOB_TIMEOUT', message: 'Late.', detail: null } });
     expect(unreferenced).toEqual([]);
     await world.queue.retry(lease.jobId);
-    expect(keptFor(await requireClaim()).earlier).toEqual(createParts(2));
+    expect(findKeptParts(await requireClaim()).earlier).toEqual(createParts(2));
   });
 });

@@ -17,7 +17,7 @@ const open = () =>
     onFault: () => {},
   });
 
-test('idle threads serve the next pool of their kind once they are handed over; busy threads end', async () => {
+test('idle threads serve the next pool of their kind after they are returned; busy threads end', async () => {
   keepThreads();
   const first = open();
   await first.close();
@@ -35,7 +35,7 @@ test('idle threads serve the next pool of their kind once they are handed over; 
   await fourth.close();
 });
 
-describe('the thread a task is given to', () => {
+describe('the thread that receives a task', () => {
   const chooseThread = (
     preferred: number,
     threads: readonly { readonly id: number; readonly currentUsage: number }[],
@@ -54,7 +54,7 @@ describe('the thread a task is given to', () => {
   ];
   const starting = { id: 8, currentUsage: 0 };
 
-  test('is the preferred one where it is idle, else another idle one', () => {
+  test('is the preferred thread if it is idle, otherwise another idle one', () => {
     expect(chooseThread(3, [idle, other])).toBe(3);
     expect(chooseThread(4, [busy, other])).toBe(3);
     expect(chooseThread(0, [busy, idle])).toBe(1);
@@ -94,7 +94,7 @@ await Promise.all([lane(), lane(), lane()]);
 process.stdout.write(String(started));
 `;
 
-test('a thread that ends while it starts leaves the process alive', async () => {
+test('a thread that ends while it starts does not end the process', async () => {
   const required = fileURLToPath(new URL('../../src/jobs/thread-entry.cjs', import.meta.url));
   const { stdout } = await run(process.execPath, ['--input-type=module', '-e', ENDS_THREADS, required]);
   expect(Number(stdout)).toBeGreaterThan(0);

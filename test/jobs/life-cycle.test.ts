@@ -2,37 +2,42 @@ import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { listAttempts } from '#jobs/attempts.js';
-import { advance, isTerminal, createLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
+import { advance, isTerminal, createLife, type JobLife, type LifeEvent } from '#jobs/life-cycle.js';
 import { IS_SOAK } from '../soak.js';
 import { parsePolicies } from './retries-at-once.js';
 
-const AT = '2026-11-20T03:05:40.123000+00:00';
+const CREATED_AT = '2026-11-20T03:05:40.123000+00:00';
 const retry = parsePolicies('losses=5,releases=30')('backtest');
-const LIMITS = { retry, submittedAt: AT, chance: 1 };
+const LIMITS = { retry, submittedAt: CREATED_AT, chance: 1 };
 const ERROR: ErrorDetail = { code: 'MISSING_PRICE', message: 'No price.', detail: null };
 const RESULT = { value: { level: 100 } };
 
 /** Returns the life-cycle state after a sequence of valid events. */
-function live(...events: LifeEvent[]): Life {
-  return events.reduce<Life>((life, event) => {
+function replayLife(...events: LifeEvent[]): JobLife {
+  return events.reduce<JobLife>((life, event) => {
     const next = advance(life, event, LIMITS);
     if (typeof next === 'string') throw new Error(`${event.type}: ${next}`);
     return next;
   }, createLife());
 }
 
-const start: LifeEvent = { type: 'start', at: AT };
-const cancel: LifeEvent = { type: 'cancel', at: AT };
-const crash = (attempt: number): LifeEvent => ({ type: 'crash', attempt, cause: 'worker exited with code: 3', at: AT });
-const lose = (attempt: number): LifeEvent => ({ type: 'lose', attempt, cause: 'no heartbeat', at: AT });
-const succeed = (attempt: number): LifeEvent => ({ type: 'succeed', attempt, result: RESULT, at: AT });
+const start: LifeEvent = { type: 'start', at: CREATED_AT };
+const cancel: LifeEvent = { type: 'cancel', at: CREATED_AT };
+const crash = (attempt: number): LifeEvent => ({
+  type: 'crash',
+  attempt,
+  cause: 'worker exited with code: 3',
+  at: CREATED_AT,
+});
+const lose = (attempt: number): LifeEvent => ({ type: 'lose', attempt, cause: 'no heartbeat', at: CREATED_AT });
+const createSuccess = (attempt: number): LifeEvent => ({ type: 'succeed', attempt, result: RESULT, at: CREATED_AT });
 const release = (attempt: number): LifeEvent => ({
   type: 'release',
   attempt,
   cause: 'the service was stopped',
-  at: AT,
+  at: CREATED_AT,
 });
-const fail = (attempt: number): LifeEvent => ({ type: 'fail', attempt, error: ERROR, at: AT });
+const fail = (attempt: number): LifeEvent => ({ type: 'fail', attempt, error: ERROR, at: CREATED_AT });
 const createProgress = (attempt: number, fraction: number): LifeEvent => ({ type: 'progress', attempt, fraction });
 
 describe('a job', () => {
@@ -45,18 +50,23 @@ describe('a job', () => {
       error: null,
       started_at: null,
     });
-    expect(live(start)).toMatchObject({ status: 'running', attempt: 1, started_at: AT, heartbeat_at: AT });
-    expect(live(start, createProgress(1, 0.4), succeed(1))).toMatchObject({
+    expect(replayLife(start)).toMatchObject({
+      status: 'running',
+      attempt: 1,
+      started_at: CREATED_AT,
+      heartbeat_at: CREATED_AT,
+    });
+    expect(replayLife(start, createProgress(1, 0.4), createSuccess(1))).toMatchObject({
       status: 'succeeded',
       progress: 1,
       result: RESULT,
       error: null,
-      finished_at: AT,
+      finished_at: CREATED_AT,
     });
   });
 
   test('fails with the error of its attempt and keeps its progress', () => {
-    expect(live(start, createProgress(1, 0.4), fail(1))).toMatchObject({
+    expect(replayLife(start, createProgress(1, 0.4), fail(1))).toMatchObject({
       status: 'failed',
       progress: 0.4,
       error: ERROR,
@@ -66,20 +76,20 @@ describe('a job', () => {
   });
 
   test('can fail before it starts', () => {
-    expect(live(fail(1))).toMatchObject({ status: 'failed', error: ERROR });
+    expect(replayLife(fail(1))).toMatchObject({ status: 'failed', error: ERROR });
   });
 
   test('is cancelled while it waits or runs', () => {
-    expect(live(cancel)).toMatchObject({ status: 'cancelled', progress: 0, error: null });
-    expect(live(start, createProgress(1, 0.7), cancel)).toMatchObject({
+    expect(replayLife(cancel)).toMatchObject({ status: 'cancelled', progress: 0, error: null });
+    expect(replayLife(start, createProgress(1, 0.7), cancel)).toMatchObject({
       status: 'cancelled',
       progress: 0.7,
       error: null,
     });
   });
 
-  test('whose worker died waits again under the next attempt', () => {
-    expect(live(start, createProgress(1, 0.7), crash(1))).toMatchObject({
+  test('whose worker ended waits again under the next attempt', () => {
+    expect(replayLife(start, createProgress(1, 0.7), crash(1))).toMatchObject({
       status: 'pending',
       attempt: 2,
       crashes: 1,
@@ -88,38 +98,38 @@ describe('a job', () => {
     });
   });
 
-  test('is poison after three crashes and reports it', () => {
-    expect(live(start, crash(1), start, crash(2), start, crash(3))).toMatchObject({
+  test('is abandoned after three crashes, with this reason', () => {
+    expect(replayLife(start, crash(1), start, crash(2), start, crash(3))).toMatchObject({
       status: 'failed',
       attempt: 3,
       error: { code: 'WORKER_CRASHED', detail: { attempts: 3, cause: 'worker exited with code: 3' } },
     });
   });
 
-  test('is no poison after lost attempts and reports it after the number that its policy allows', () => {
+  test('fails after lost attempts when its policy allows no more, with this reason', () => {
     const listLosses = (count: number) => Array.from({ length: count }, (_, i) => [start, lose(i + 1)]).flat();
-    expect(live(...listLosses(4), start, crash(5), start, crash(6))).toMatchObject({
+    expect(replayLife(...listLosses(4), start, crash(5), start, crash(6))).toMatchObject({
       status: 'pending',
       losses: 4,
       crashes: 2,
     });
-    const failed = live(...listLosses(5));
+    const failed = replayLife(...listLosses(5));
     const detail = { attempts: 5, cause: 'no heartbeat', end: 'lost', crashes: 0, losses: 5, releases: 0 };
     expect(failed).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'JOB_INTERRUPTED', detail } });
     expect(listAttempts(failed).map(({ end }) => end)).toEqual(Array(5).fill('lost'));
-    const released = live(...Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat());
+    const released = replayLife(...Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat());
     expect(released).toMatchObject({ status: 'failed', error: { code: 'JOB_INTERRUPTED' } });
   });
 
   test('waits twice as long before each retry after crashes, and equally long after lost or released attempts', () => {
-    const computeSeconds = (ended: Life) =>
-      ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(AT)) / 1000;
+    const computeSeconds = (ended: JobLife) =>
+      ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(CREATED_AT)) / 1000;
     const slow = { ...LIMITS, retry: parsePolicies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
     const listWaits = (end: typeof lose, chance: number) => {
       let life = createLife();
       return Array.from({ length: 6 }, (_, i) => {
-        life = advance(life, start, slow) as Life;
-        life = advance(life, end(i + 1), { ...slow, chance }) as Life;
+        life = advance(life, start, slow) as JobLife;
+        life = advance(life, end(i + 1), { ...slow, chance }) as JobLife;
         return computeSeconds(life);
       });
     };
@@ -129,16 +139,16 @@ describe('a job', () => {
       expect(listWaits(end, 1)).toEqual([0, 2, 2, 2, 2, 2]);
       expect(listWaits(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
     }
-    expect(live(start, lose(1), start, lose(2), start).not_before).toBeNull();
+    expect(replayLife(start, lose(1), start, lose(2), start).not_before).toBeNull();
     // Each cause is counted separately.
-    expect(computeSeconds(live(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
+    expect(computeSeconds(replayLife(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
   });
 
-  test('is not tried again after its deadline', () => {
+  test('is not retried after its deadline', () => {
     const limits = { ...LIMITS, retry: parsePolicies('deadline=60')('backtest') };
     const advanceLife = (seconds: number) => {
-      const at = new Date(Date.parse(AT) + seconds * 1000).toISOString();
-      return advance(advance(createLife(), start, limits) as Life, { ...lose(1), at } as LifeEvent, limits);
+      const at = new Date(Date.parse(CREATED_AT) + seconds * 1000).toISOString();
+      return advance(advance(createLife(), start, limits) as JobLife, { ...lose(1), at } as LifeEvent, limits);
     };
     expect(advanceLife(59)).toMatchObject({ status: 'pending', attempt: 2 });
     expect(advanceLife(60)).toMatchObject({
@@ -147,67 +157,74 @@ describe('a job', () => {
     });
   });
 
-  test('that was given back when the service stopped is no poison, ten times', () => {
+  test('that was returned when the service stopped is not abandoned, even after ten times', () => {
     const stops = Array.from({ length: 10 }, (_, i) => [start, release(i + 1)]).flat();
-    expect(live(...stops)).toMatchObject({ status: 'pending', attempt: 11, crashes: 0 });
-    expect(live(...stops, start, crash(11), start, crash(12), start, succeed(13))).toMatchObject({
+    expect(replayLife(...stops)).toMatchObject({ status: 'pending', attempt: 11, crashes: 0 });
+    expect(replayLife(...stops, start, crash(11), start, crash(12), start, createSuccess(13))).toMatchObject({
       status: 'succeeded',
     });
   });
 
   test('ignores an attempt that was abandoned', () => {
-    const second = live(start, crash(1), start);
-    for (const event of [succeed(1), fail(1), crash(1), createProgress(1, 0.9), release(1)]) {
+    const second = replayLife(start, crash(1), start);
+    for (const event of [createSuccess(1), fail(1), crash(1), createProgress(1, 0.9), release(1)]) {
       expect(advance(second, event, LIMITS)).toBe('stale-attempt');
     }
   });
 
-  test('remembers where its attempts ran, when they were last seen alive and why they ended', () => {
-    const on = (node: string): LifeEvent => ({ ...start, node });
+  test('records where its attempts ran, when they were last seen alive and why they ended', () => {
+    const startOnNode = (node: string): LifeEvent => ({ ...start, node });
     const seen = '2026-11-20T03:05:42.000000+00:00';
     const silent = { ...crash(1), cause: 'no heartbeat for 10 seconds' };
-    const life = live(on('one'), { type: 'beat', attempt: 1, at: seen }, silent);
+    const life = replayLife(startOnNode('one'), { type: 'beat', attempt: 1, at: seen }, silent);
     expect(life.message).toBe('Waiting again: attempt 1 on one ended: no heartbeat for 10 seconds.');
-    const lost = { attempt: 1, node: 'one', started_at: AT, heartbeat_at: seen, ended_at: AT, end: 'crashed' };
+    const lost = {
+      attempt: 1,
+      node: 'one',
+      started_at: CREATED_AT,
+      heartbeat_at: seen,
+      ended_at: CREATED_AT,
+      end: 'crashed',
+    };
     expect(listAttempts(life)).toEqual([{ ...lost, reason: 'no heartbeat for 10 seconds' }]);
-    const ended = live(on('one'), silent, on('other'), release(2), on('one'), fail(3));
+    const ended = replayLife(startOnNode('one'), silent, startOnNode('other'), release(2), startOnNode('one'), fail(3));
     expect(listAttempts(ended)).toMatchObject([
       { attempt: 1, node: 'one', end: 'crashed' },
       { attempt: 2, node: 'other', end: 'released', reason: 'the service was stopped' },
-      { attempt: 3, node: 'one', end: 'failed', reason: 'No price.', ended_at: AT },
+      { attempt: 3, node: 'one', end: 'failed', reason: 'No price.', ended_at: CREATED_AT },
     ]);
-    expect(listAttempts(live(start)).at(-1)).toMatchObject({ end: null, ended_at: null, reason: null });
-    expect(listAttempts(live(start, crash(1), start, crash(2), start, crash(3))).map(({ end }) => end)).toEqual(
+    expect(listAttempts(replayLife(start)).at(-1)).toMatchObject({ end: null, ended_at: null, reason: null });
+    expect(listAttempts(replayLife(start, crash(1), start, crash(2), start, crash(3))).map(({ end }) => end)).toEqual(
       Array(3).fill('crashed'),
     );
   });
 
-  test('remembers ten attempts before the current one', () => {
+  test('records ten attempts before the current one', () => {
     const stops = Array.from({ length: 29 }, (_, i) => [start, release(i + 1)]).flat();
-    const attempts = listAttempts(live(...stops, start, succeed(30)));
+    const attempts = listAttempts(replayLife(...stops, start, createSuccess(30)));
     expect(attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 11 }, (_, i) => 20 + i));
     expect(attempts.at(-1)).toMatchObject({ end: 'succeeded', reason: null });
   });
 
-  test('that waits cannot succeed, crash, be given back or make progress', () => {
-    for (const event of [succeed(1), crash(1), createProgress(1, 0.5), release(1)]) {
+  test('that waits cannot succeed, crash, be returned or make progress', () => {
+    for (const event of [createSuccess(1), crash(1), createProgress(1, 0.5), release(1)]) {
       expect(advance(createLife(), event, LIMITS)).toBe('not-running');
     }
-    expect(advance(live(start), start, LIMITS)).toBe('not-pending');
+    expect(advance(replayLife(start), start, LIMITS)).toBe('not-pending');
   });
 });
 
-describe('whatever happens to a job in whatever order', () => {
+describe('a job after any sequence of events', () => {
   const attempt = fc.integer({ min: 1, max: 5 });
   const event: fc.Arbitrary<LifeEvent> = fc.oneof(
     fc.constant(start),
     { arbitrary: fc.constant(cancel), weight: 1 },
     attempt.map(crash),
     attempt.map(lose),
-    attempt.map(succeed),
+    attempt.map(createSuccess),
     attempt.map(fail),
     attempt.map(release),
-    fc.record({ type: fc.constant('beat' as const), attempt, at: fc.constant(AT) }),
+    fc.record({ type: fc.constant('beat' as const), attempt, at: fc.constant(CREATED_AT) }),
     fc
       .tuple(attempt, fc.double({ min: -1, max: 2, noNaN: true }))
       .map(([number, fraction]) => createProgress(number, fraction)),
@@ -222,7 +239,7 @@ describe('whatever happens to a job in whatever order', () => {
     'running>pending',
   ]);
 
-  test('only the listed transitions happen, and every state is whole', () => {
+  test('only the listed transitions happen, and every state is complete', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), (events) => {
         let life = createLife();
@@ -252,7 +269,7 @@ describe('whatever happens to a job in whatever order', () => {
   test('a stale event changes no state', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 10 }), event, (events, last) => {
-        const life = events.reduce<Life>((before, happening) => {
+        const life = events.reduce<JobLife>((before, happening) => {
           const next = advance(before, happening, LIMITS);
           return typeof next === 'string' ? before : next;
         }, createLife());

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createOutageLog } from '#jobs/outage-log.js';
 
-test('the begin and the end of an outage are logged, and no other failure counts as one', () => {
+test('the beginning and the end of an outage are logged, and no other failure counts as an outage', () => {
   const lines: unknown[] = [];
   let nowMs = 0;
   const createRecord = (level: string) => (fields: object, message: string) =>

@@ -50,20 +50,20 @@ function worldOf(
   return { ended, pass, computed, kept, names, stopping, share: () => elsewhere };
 }
 
-const partsIn = (outputs: readonly WrittenParts[]): number[] =>
+const listWrittenParts = (outputs: readonly WrittenParts[]): number[] =>
   [...new Set(outputs.flatMap(({ parts }) => parts))].toSorted((a, b) => a - b);
 
-test('outputs are kept while parts run, and their names handed to the attempt', async () => {
+test('outputs are stored while parts run, and their names are passed to the attempt', async () => {
   const { ended, pass, kept, names } = worldOf(6);
   await pass(KEEP_MS + 1000);
   const first = kept[0]!.map(({ artifact }) => artifact.name);
   expect(first).toEqual(['here0', 'here1'].slice(0, first.length));
   expect(names.kept).toEqual(first);
   await pass(6000);
-  expect(partsIn(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(listWrittenParts(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
 });
 
-test('an attempt computes the parts that are missing or damaged', async () => {
+test('an attempt computes the missing and damaged parts', async () => {
   const earlier = [
     { artifact: createRef('a'), parts: [0, 1] },
     { artifact: createRef('gone'), parts: [2] },
@@ -74,13 +74,13 @@ test('an attempt computes the parts that are missing or damaged', async () => {
     artifacts: { damaged: async () => new Set(['gone']), settle: async () => {} },
   });
   await pass(3000);
-  expect(partsIn(await ended)).toEqual([0, 1, 2, 3, 4]);
+  expect(listWrittenParts(await ended)).toEqual([0, 1, 2, 3, 4]);
   expect(computed).toEqual([2, 4]);
   expect(share()).toBe(3 / 5);
   expect(names.kept.slice(0, 2)).toEqual(['a', 'c']);
 });
 
-test('files of a part are kept, reused and checked together with its output', async () => {
+test('files of a part are stored, reused and checked together with its output', async () => {
   const earlier = [
     { artifact: createRef('a'), files: [createRef('a1'), createRef('a2')], parts: [0] },
     { artifact: createRef('b'), files: [createRef('gone')], parts: [1] },
@@ -88,21 +88,21 @@ test('files of a part are kept, reused and checked together with its output', as
   const { ended, pass, kept, names } = worldOf(
     5,
     {
-      offered: offeredWith([{ artifact: createRef('theirs'), files: [createRef('t1')], parts: [2] }], []),
+      offered: createOfferedParts([{ artifact: createRef('theirs'), files: [createRef('t1')], parts: [2] }], []),
       kept: { earlier, keep: async (parts) => kept.push(parts) > 0 },
       artifacts: { damaged: async () => new Set(['gone']), settle: async () => {} },
     },
     (part) => ({ artifact: createRef(`here${part}`), files: [createRef(`file${part}`)] }),
   );
   await pass(KEEP_MS + 3000);
-  const own = (part: number) => ({
+  const createOwnOutput = (part: number) => ({
     artifact: createRef(`here${part}`),
     files: [createRef(`file${part}`)],
     parts: [part],
   });
   const theirs = { artifact: createRef('theirs'), files: [createRef('t1')], parts: [2] };
   const outputs = (await ended).toSorted((a, b) => a.parts[0]! - b.parts[0]!);
-  expect(outputs).toEqual([earlier[0], own(1), theirs, own(3), own(4)]);
+  expect(outputs).toEqual([earlier[0], createOwnOutput(1), theirs, createOwnOutput(3), createOwnOutput(4)]);
   expect(names.taken).toEqual(['a', 'a1', 'a2', 'theirs', 't1']);
   const first = kept[0]!.flatMap(({ artifact, files = [] }) => [artifact, ...files].map(({ name }) => name));
   expect(names.kept.slice(0, first.length)).toEqual(first);
@@ -113,7 +113,7 @@ test('a store without kept parts adds no work to the attempt', async () => {
   const refuse = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
   const { ended, pass } = worldOf(4, { kept: { earlier: [], keep: refuse } });
   await pass(5000);
-  expect(partsIn(await ended)).toEqual([0, 1, 2, 3]);
+  expect(listWrittenParts(await ended)).toEqual([0, 1, 2, 3]);
 });
 
 test('an attempt that is ended stops between its parts', async () => {
@@ -129,7 +129,7 @@ test('an attempt that is ended stops between its parts', async () => {
  * Offers parts of which other nodes compute some: `written` parts are complete at the first poll, `lost` rows have
  * disappeared.
  */
-function offeredWith(written: readonly WrittenParts[], lost: readonly number[]): OfferedParts {
+function createOfferedParts(written: readonly WrittenParts[], lost: readonly number[]): OfferedParts {
   let offers: number[] = [];
   let left = [...written];
   return {
@@ -153,11 +153,11 @@ function offeredWith(written: readonly WrittenParts[], lost: readonly number[]):
   };
 }
 
-test('parts of other nodes count, and a part whose offer is lost is computed here', async () => {
-  const offered = offeredWith([{ artifact: createRef('theirs'), parts: [0, 1, 2] }], [4]);
+test('parts of other nodes count, and a part whose offer is lost is computed by this node', async () => {
+  const offered = createOfferedParts([{ artifact: createRef('theirs'), parts: [0, 1, 2] }], [4]);
   const { ended, pass, computed, names, share } = worldOf(6, { offered });
   await pass(12_000);
-  expect(partsIn(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(listWrittenParts(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
   expect(computed.toSorted((a, b) => a - b)).toEqual([3, 4, 5]);
   expect(names.taken).toEqual(['theirs']);
   expect(share()).toBe(1 / 2);
@@ -165,8 +165,10 @@ test('parts of other nodes count, and a part whose offer is lost is computed her
 
 test('an unavailable database leaves all parts to this node', async () => {
   const rejectUnavailable = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
-  const { ended, pass, computed } = worldOf(3, { offered: { ...offeredWith([], []), offer: rejectUnavailable } });
+  const { ended, pass, computed } = worldOf(3, {
+    offered: { ...createOfferedParts([], []), offer: rejectUnavailable },
+  });
   await pass(4000);
-  expect(partsIn(await ended)).toEqual([0, 1, 2]);
+  expect(listWrittenParts(await ended)).toEqual([0, 1, 2]);
   expect(computed).toEqual([0, 1, 2]);
 });

@@ -4,10 +4,10 @@ import { createPatientDocuments } from '#jobs/patient-documents.js';
 import type { DocumentStore } from '#store/port.js';
 import { createTestClock } from './test-clock.js';
 
-const AWAY = new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
+const STORE_UNAVAILABLE = new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
 
 function openPatient() {
-  const state = { isAway: true, isOver: false, failure: AWAY as Error };
+  const state = { isAway: true, isOver: false, failure: STORE_UNAVAILABLE as Error };
   const answer = async <T>(value: T): Promise<T> => {
     if (state.isAway) throw state.failure;
     return value;
@@ -20,7 +20,7 @@ function openPatient() {
   return { state, pass, documents: createPatientDocuments({ documents: store, clock, isOver: () => state.isOver }) };
 }
 
-test('a read while the database is unavailable waits for it, however long that takes', async () => {
+test('a read waits while the database is unavailable, however long', async () => {
   const { state, pass, documents } = openPatient();
   const read = documents.get('run', 'A');
   await pass(60_000);
@@ -31,9 +31,9 @@ test('a read while the database is unavailable waits for it, however long that t
 
 test('a write, another failure, and an abandoned read are refused', async () => {
   const { state, pass, documents } = openPatient();
-  await expect(documents.transaction(async () => {})).rejects.toBe(AWAY);
+  await expect(documents.transaction(async () => {})).rejects.toBe(STORE_UNAVAILABLE);
   const read = documents.get('run', 'A');
-  const refusal = expect(read).rejects.toBe(AWAY);
+  const refusal = expect(read).rejects.toBe(STORE_UNAVAILABLE);
   await pass(1000);
   state.isOver = true;
   await pass(1000);

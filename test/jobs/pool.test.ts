@@ -43,7 +43,7 @@ describe('a thread that waits', () => {
   const MiB = 2 ** 20;
   const heapOf = async (run: ReturnType<typeof openHostilePool>['run']) => (await run('heap-bytes').output) as number;
 
-  test('releases the memory of its garbage after a while, and continues', async () => {
+  test('releases the memory of its garbage after a pause, and continues', async () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 20 });
     expect(await run('litter').output).toBeGreaterThan(100 * MiB);
     const thread = await run('thread').output;
@@ -55,14 +55,14 @@ describe('a thread that waits', () => {
   });
 
   test('leaves the resident memory as before, after any number of threads', async () => {
-    let rested = (): void => {};
-    const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => rested() });
+    let onRested = (): void => {};
+    const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => onRested() });
     await Promise.all([run('step', { steps: 1, ms: 20 }).output, run('thread').output]); // starts both threads
     const { rss } = process.memoryUsage;
     const before = rss();
     await Promise.all([run('litter').output, run('litter').output]);
     expect(rss() - before).toBeGreaterThan(128 * MiB);
-    await new Promise<void>((resolve) => (rested = resolve));
+    await new Promise<void>((resolve) => (onRested = resolve));
     expect(rss() - before).toBeLessThan(64 * MiB);
     await pool.close();
   });
@@ -88,8 +88,8 @@ describe('a thread that waits', () => {
   });
 });
 
-describe('what a task gives', () => {
-  test('comes back, its bytes moved and hashed in the thread', async () => {
+describe('the output of a task', () => {
+  test('is returned, with its bytes moved and hashed in the thread', async () => {
     const output = (await hostile.run('bytes', 1000).output) as {
       first: { bytes: Uint8Array; sha256: string };
       nested: { second: { bytes: Uint8Array } };
@@ -99,7 +99,7 @@ describe('what a task gives', () => {
     expect(new TextDecoder().decode(output.nested.second.bytes)).toBe('text');
   });
 
-  test('shows its progress and message while it runs', async () => {
+  test('includes its progress and message while it runs', async () => {
     const run = hostile.run('step', { steps: 20, ms: 2 });
     let seen = run.progress();
     // A message that is still being written is not visible.
@@ -110,7 +110,7 @@ describe('what a task gives', () => {
   });
 });
 
-test('a task comes to the thread that ran it last, where that is idle, though others are', async () => {
+test('a task runs on the thread that ran it last, if that is idle, though others are idle', async () => {
   const busy = hostile.run('step', { steps: 20, ms: 2 });
   await waitUntil(() => hasStarted(busy));
   const thread = await hostile.run('thread').output;
@@ -161,7 +161,7 @@ describe('errors of a task do not affect others', () => {
 });
 
 describe('a thread that ends before its time', () => {
-  test('is reported with its cause, and no other is', async () => {
+  test('is reported with its cause, and no other thread', async () => {
     const lost: ThreadLoss[] = [];
     const { pool, run } = openHostilePool({ workers: 1, onThreadLost: (cause) => void lost.push(cause) });
     for (const task of ['echo', 'refuse', 'throws', 'unclonable', 'exits', 'heap'])
@@ -190,7 +190,7 @@ test('a task that yields stops only when another waits for its thread', async ()
   await pool.close();
 });
 
-test('a task that no thread has run waits for the thread of one that yields, one that another thread has run does not', async () => {
+test('a new task waits for the thread of a task that yields; a task that another thread has run does not', async () => {
   const { pool, run } = openHostilePool({ workers: 2, patienceMs: 60_000 });
   const ending = new AbortController();
   const input = { steps: 100_000, ms: 1 };
@@ -209,7 +209,7 @@ test('a task that no thread has run waits for the thread of one that yields, one
   await pool.close();
 });
 
-test('a light task that yields stops for a heavy one, unless that yields too', async () => {
+test('a light task that yields stops for a heavy task, unless that yields too', async () => {
   const { pool, run } = openHostilePool({ workers: 1 });
   const input = { steps: 100_000, ms: 1 } as never;
   const long = pool.run({ lane: 'light', task: 'step' as TaskName, input, yields: true });
@@ -237,17 +237,20 @@ describe('a cancelled task', () => {
     await pool.close();
   });
 
-  test.each(['spin', 'spinWasm', 'regex'])('that never reports is ended with its thread (%s)', async (task) => {
-    const { pool, run } = openHostilePool({ workers: 1 });
-    await run('echo', 1).output;
-    const ending = new AbortController();
-    const endless = run(task, null, ending.signal);
-    if (task !== 'regex') await waitUntil(() => hasStarted(endless));
-    ending.abort();
-    await expect(endless.output).rejects.toMatchObject({ name: 'TaskStopped' });
-    expect(await run('echo', 'the only thread is back').output).toBe('the only thread is back');
-    await pool.close();
-  });
+  test.each(['spin', 'spinWasm', 'regex'])(
+    'that never reports is ended together with its thread (%s)',
+    async (task) => {
+      const { pool, run } = openHostilePool({ workers: 1 });
+      await run('echo', 1).output;
+      const ending = new AbortController();
+      const endless = run(task, null, ending.signal);
+      if (task !== 'regex') await waitUntil(() => hasStarted(endless));
+      ending.abort();
+      await expect(endless.output).rejects.toMatchObject({ name: 'TaskStopped' });
+      expect(await run('echo', 'the only thread is back').output).toBe('the only thread is back');
+      await pool.close();
+    },
+  );
 
   test('that waits is removed from the queue, and the others keep their order', async () => {
     const { pool, run } = openHostilePool({ workers: 1 });

@@ -10,19 +10,19 @@ import { waitFor } from '../waiting.js';
 /** Tests the queue's guarantees for running attempts: ends, cancellation, leases, watching. */
 export function describeAttempts({ joined, joinAs }: Queues): void {
   describe('the end of an attempt', () => {
-    test('is one with its effect, and takes the payload along', async () => {
+    test('is atomic with its effect, and removes the payload', async () => {
       const { queue, claimed, documents, statusOf } = await joined();
       await queue.submit(createJob('a'));
       const { lease } = await claimed();
-      const effect = async (tx: DocumentTransaction) => void (await tx.put('run', 'a', { n: 1 }));
-      expect(await queue.complete(lease, { ...succeed, effect })).toBe(true);
+      const writeEffect = async (tx: DocumentTransaction) => void (await tx.put('run', 'a', { n: 1 }));
+      expect(await queue.complete(lease, { ...succeed, effect: writeEffect })).toBe(true);
       expect(await statusOf('a')).toMatchObject({ status: 'succeeded', result: 42, progress: 1 });
       expect(await documents.get('run', 'a')).toMatchObject({ body: { n: 1 } });
       expect(await documents.get('job-input', 'backtest:a')).toBeUndefined();
       expect(await queue.isLive('backtest:a')).toBe(false);
     });
 
-    test('whose effect refuses has not happened: nothing is written, and the attempt continues', async () => {
+    test('does not happen if its effect is refused: nothing is written, and the attempt continues', async () => {
       const { queue, claimed, documents, statusOf } = await joined();
       await queue.submit(createJob('a'));
       const { lease } = await claimed();
@@ -70,7 +70,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect(ends.toSorted()).toEqual([false, true]);
     });
 
-    test('by three crashes fails the job; releases do not count', async () => {
+    test('after three crashes fails the job; releases do not count', async () => {
       const { queue, claimed, statusOf } = await joined();
       await queue.submit(createJob('a'));
       for (const type of ['crash', 'release', 'crash', 'release', 'release'] as const)
@@ -84,7 +84,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect(failed?.attempts.map(({ attempt, end }) => [attempt, end])).toEqual(ends.map((end, i) => [i + 1, end]));
     });
 
-    test('that is lost waits before the next one if the policy requires it', async () => {
+    test('by a loss delays the next attempt if the policy requires it', async () => {
       const { queue, claim, claimed, pass } = await joined({ retryOf: parsePolicies('losses=9,backoff=20') });
       await queue.submit(createJob('a'));
       await queue.submit(createJob('b'));
@@ -140,7 +140,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect((await after.queue.find('backtest:a'))?.status).toMatchObject({ status: 'succeeded', attempt: 3 });
     });
 
-    test('a job whose input is gone is refused, and a forgotten job leaves no input', async () => {
+    test('a job with a deleted input is refused, and a deleted job leaves no input', async () => {
       const { queue, claimed, documents } = await joined({ endedMax: 1 });
       await queue.submit(createJob('a'));
       await queue.complete((await claimed()).lease, { type: 'fail', error });
@@ -163,7 +163,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect(await claim()).toBeUndefined();
     });
 
-    test('a running job is cancelled in the answer, and its node learns it by the next heartbeat', async () => {
+    test('a running job has ended when the response is sent, and its node learns of it by the next heartbeat', async () => {
       const { queue, claimed } = await joined();
       await queue.submit(createJob('a'));
       const { lease } = await claimed();
@@ -177,8 +177,8 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       for (let round = 0; round < 10; round++) {
         await queue.submit(createJob('a'));
         const { lease } = await claimed();
-        const effect = async (tx: DocumentTransaction) => void (await tx.put('run', `r${round}`, {}));
-        const end = () => queue.complete(lease, { ...succeed, effect });
+        const writeEffect = async (tx: DocumentTransaction) => void (await tx.put('run', `r${round}`, {}));
+        const end = () => queue.complete(lease, { ...succeed, effect: writeEffect });
         const cancel = () => queue.cancel('backtest:a');
         const [first, second] = await Promise.all(round % 2 === 0 ? [end(), cancel()] : [cancel(), end()]);
         const [counted, status] = round % 2 === 0 ? [first, second] : [second, first];
@@ -189,7 +189,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       }
     });
 
-    test('an ended job answers it unchanged; an unknown one is refused', async () => {
+    test('an ended job returns it unchanged; an unknown job is refused', async () => {
       const { queue, claimed, statusOf } = await joined();
       await queue.submit(createJob('a'));
       await queue.complete((await claimed()).lease, succeed);
@@ -199,7 +199,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
   });
 
   describe('a lease', () => {
-    test('expires without heartbeats, and its job is queued again; with heartbeats it lasts', async () => {
+    test('expires without heartbeats, and its job is queued again; with heartbeats it continues', async () => {
       const { queue, claimed, pass, statusOf, reach } = await joined();
       for (const id of ['silent', 'alive']) await queue.submit(createJob(id));
       const [silent, alive] = [(await claimed()).lease, (await claimed()).lease];
@@ -213,7 +213,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect(await statusOf('alive')).toMatchObject({ status: 'running', attempt: 1 });
     });
 
-    test('that is lost three times fails no job by the default policy: nothing has crashed', async () => {
+    test('that is lost three times fails no job by the default policy, because nothing has crashed', async () => {
       const { queue, claimed, pass, statusOf, reach } = await joined({ retryOf: () => RETRY_DEFAULTS });
       await queue.submit(createJob('a'));
       for (let attempt = 1; attempt <= 3; attempt++) {
@@ -252,16 +252,16 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
   });
 
   describe('watching', () => {
-    test('calls after every change of the job, progress included, and not once it is stopped', async () => {
+    test('calls after every change of the job, including progress, and not after it is stopped', async () => {
       const { queue, claimed, state, pass } = await joined();
       await queue.submit(createJob('a'));
       const seen: string[] = [];
       const looks: Promise<void>[] = [];
-      const look = async () => {
+      const readStatus = async () => {
         const { status, progress, message } = (await queue.find('backtest:a'))!.status;
         seen.push(`${status} ${progress} ${message}`);
       };
-      const stop = queue.watch('backtest:a', () => void looks.push(look()));
+      const stop = queue.watch('backtest:a', () => void looks.push(readStatus()));
       // Polls the queue, because responses of a database take a variable time.
       const isSeen = (lease: Claim['lease'], last: string) =>
         waitFor(async () => {
@@ -281,7 +281,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       expect((await queue.find('backtest:a'))!.status).toMatchObject({ status: 'cancelled', progress: 0.5 });
     });
 
-    test('counts changes upwards, over restarts too', async () => {
+    test('counts changes upwards, also over restarts', async () => {
       const { queue, reopen, pass } = await joined();
       const revisionOf = async (of: JobQueue) => (await of.find('backtest:a'))!.revision;
       await queue.submit(createJob('a'));

@@ -4,19 +4,19 @@ import { readDelivery } from '#jobs/callbacks.js';
 import type { NewJob } from '#jobs/queue.js';
 import { createJob, succeed, type Queues } from './queue-port-world.js';
 
-const called = (url: string): Partial<NewJob> => ({
+const createCallbackJob = (url: string): Partial<NewJob> => ({
   origin: { owner: 'key', requestId: 'r', author: null, note: null, traceId: null, callback: url },
 });
 
 export function describeCallbacks({ joined }: Queues): void {
   describe('a callback', () => {
-    test('is a message for each client from the moment the job has ended, and none before', async () => {
+    test('is one message for each client once the job has ended, and none before', async () => {
       const { queue, documents, claimed, statusOf } = await joined();
       const due: string[] = [];
       documents.subscribe('delivery-due', ({ delivery_id: id }) => void due.push(id));
       const urls = ['https://one.test/', 'https://two.test/'];
       // Submitting equal work twice creates one job with two callbacks; repeating a request adds no callback.
-      for (const url of [...urls, ...urls]) await queue.submit(createJob('a', called(url)));
+      for (const url of [...urls, ...urls]) await queue.submit(createJob('a', createCallbackJob(url)));
       await queue.submit(createJob('a'));
       expect((await statusOf('a'))!.callbacks).toMatchObject(
         urls.map((url) => ({ url, state: 'waiting', attempts: 0 })),
@@ -39,20 +39,20 @@ export function describeCallbacks({ joined }: Queues): void {
       }
     });
 
-    test('reports cancelled and failed jobs, too', async () => {
+    test('reports cancelled and failed jobs as well', async () => {
       const { queue, documents, claimed } = await joined();
-      await queue.submit(createJob('a', called('https://one.test/')));
+      await queue.submit(createJob('a', createCallbackJob('https://one.test/')));
       await queue.cancel('backtest:a');
-      await queue.submit(createJob('b', called('https://one.test/')));
+      await queue.submit(createJob('b', createCallbackJob('https://one.test/')));
       const error = { code: 'INTERNAL', message: 'It failed.', detail: null } as const;
       await queue.complete((await claimed()).lease, { type: 'fail', error });
       const { documents: messages } = await documents.list('delivery', readDelivery);
       expect(messages.map(({ body }) => JSON.parse(body).type).toSorted()).toEqual(['job.cancelled', 'job.failed']);
     });
 
-    test('is refused beyond the number of one job', async () => {
+    test('is refused beyond the maximum number of callbacks of a job', async () => {
       const { queue } = await joined();
-      const submit = (i: number) => queue.submit(createJob('a', called(`https://one.test/${i}`)));
+      const submit = (i: number) => queue.submit(createJob('a', createCallbackJob(`https://one.test/${i}`)));
       for (let i = 0; i < LIMITS.MAX_JOB_CALLBACKS; i++) await submit(i);
       await expect(submit(LIMITS.MAX_JOB_CALLBACKS)).rejects.toMatchObject({ code: 'OVERLOADED' });
     });

@@ -9,7 +9,7 @@ import {
   createQueues,
   createOrigin,
   createJob,
-  light,
+  createLightJob,
   succeed,
   type OpenQueue,
   type Queues,
@@ -30,7 +30,7 @@ export function describeJobQueue(name: string, open: OpenQueue): void {
 
 function describeSubmissions({ joined, joinAs }: Queues): void {
   describe('a submission', () => {
-    test('is durable once it is answered, whole', async () => {
+    test('is durable and complete once it is acknowledged', async () => {
       const { queue, reopen } = await joined();
       const origin = { owner: 'key', requestId: 'r', traceId: 't', author: null, note: null, callback: null };
       const status = await queue.submit(createJob('a', { origin, message: 'Waiting.' }));
@@ -42,7 +42,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
       expect(await claimed()).toMatchObject({ input: { payload: { of: 'a' } }, job: { owner: 'key' } });
     });
 
-    test('is one job however often and how soon it is repeated; another request under its id is refused', async () => {
+    test('is one job however often it is repeated; another request under its id is refused', async () => {
       const { queue, claim } = await joined();
       const all = await Promise.allSettled(
         [...Array(10).fill(createJob('a')), createJob('a', { inputHash: 'other' })].map(queue.submit),
@@ -88,7 +88,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
       expect(await queue.find('backtest:f')).toBeUndefined();
     });
 
-    test('is refused while the queue drains, which gives out no job either', async () => {
+    test('is refused while the queue drains, which also gives out no job', async () => {
       const { queue, claim } = await joined();
       await queue.submit(createJob('a'));
       queue.drain();
@@ -117,17 +117,17 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
       const finish = async (submitted: NewJob, runIds: readonly string[]): Promise<void> => {
         await queue.submit(submitted);
         const { lease } = await claimed();
-        const effect = async (tx: DocumentTransaction): Promise<void> => {
+        const writeEffect = async (tx: DocumentTransaction): Promise<void> => {
           for (const id of runIds) await tx.put('optimisation-run', id, { run_id: id });
         };
-        expect(await queue.complete(lease, { ...succeed, effect })).toBe(true);
+        expect(await queue.complete(lease, { ...succeed, effect: writeEffect })).toBe(true);
       };
-      const study = (runs: number, inputHash: string): NewJob =>
+      const createStudyJob = (runs: number, inputHash: string): NewJob =>
         createJob('s', { jobId: 'study:s', kind: 'study', request: { runs }, inputHash });
       const optimise = (id: string): NewJob => createJob(id, { jobId: `optimise:${id}`, kind: 'optimise' });
-      await finish(study(3, 'long'), ['s-1', 's-2', 's-3']);
+      await finish(createStudyJob(3, 'long'), ['s-1', 's-2', 's-3']);
       await finish(optimise('a'), ['a']);
-      await finish(study(1, 'short'), ['s-1']);
+      await finish(createStudyJob(1, 'short'), ['s-1']);
       expect(await documents.ids('optimisation-run')).toEqual(['a', 's-1']);
       await finish(optimise('b'), ['b']);
       await queue.submit(createJob('next')); // which forgets the oldest job, a
@@ -138,7 +138,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
 
 function describeClaims({ joined }: Queues): void {
   describe('claims', () => {
-    test('at the same time take each job once', async () => {
+    test('at the same time receive each job once', async () => {
       const { queue, claim } = await joined();
       const ids = Array.from({ length: 20 }, (_, i) => `j${i}`);
       await Promise.all(ids.map((id) => queue.submit(createJob(id))));
@@ -148,7 +148,7 @@ function describeClaims({ joined }: Queues): void {
       expect(await queue.counts()).toEqual({ pending: 0, running: 20 });
     });
 
-    test('show what waits and runs in each lane, and how long the oldest has waited', async () => {
+    test('show the waiting and running jobs of each lane, and how long the oldest has waited', async () => {
       const { queue, claimed } = await joined();
       for (const id of ['a', 'b', 'c']) await queue.submit(createJob(id));
       await claimed();
@@ -160,10 +160,10 @@ function describeClaims({ joined }: Queues): void {
       expect(heavy.oldestSeconds).toBeGreaterThanOrEqual(0);
     });
 
-    test('take jobs of their lane in the order of submission, of owners in turn', async () => {
+    test('receive jobs of their lane in the order of submission, with owners taking turns', async () => {
       const { queue, claimed, claim } = await joined();
       for (const id of ['a1', 'a2', 'a3']) await queue.submit(createJob(id, createOrigin('a')));
-      await queue.submit(light('l'));
+      await queue.submit(createLightJob('l'));
       for (const id of ['b1', 'b2']) await queue.submit(createJob(id, createOrigin('b')));
       expect((await claimed({ lane: 'light' })).lease.jobId).toBe('render:l');
       const order: string[] = [];
@@ -210,7 +210,7 @@ function describeListing({ joined }: Queues): void {
   test('lists the newest first, by kind and status, up to a limit and before a job', async () => {
     const { queue, claimed } = await joined();
     for (const id of ['a', 'b', 'c']) await queue.submit(createJob(id));
-    await queue.submit(light('r'));
+    await queue.submit(createLightJob('r'));
     await queue.cancel('backtest:b');
     await queue.complete((await claimed()).lease, succeed);
     const listJobIds = async (query: Partial<Parameters<JobQueue['list']>[0]>) =>

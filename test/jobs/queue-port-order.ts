@@ -6,7 +6,7 @@ import { createOrigin, createJob, succeed, type Queues } from './queue-port-worl
 /** Tests the order of starts by priority, and pauses. */
 export function describeOrder({ joined, joinAs }: Queues): void {
   describe('the order of starts', () => {
-    test('high priorities start before normal and low ones, of any owner, after a restart and a retry too', async () => {
+    test('high priorities start before normal and low ones, of any owner, also after a restart and a retry', async () => {
       const { queue, claimed, reopen } = await joined();
       const of = (owner: string, priority: JobPriority): Partial<NewJob> => ({
         origin: { ...createOrigin(owner).origin!, priority },

@@ -45,7 +45,7 @@ export const createJob = (ident: string, overrides: Partial<NewJob> = {}): NewJo
 export const createOrigin = (owner: string): Partial<NewJob> => ({
   origin: { owner, requestId: 'request', author: null, note: null, traceId: null, callback: null },
 });
-export const light = (ident: string): NewJob => createJob(ident, { jobId: `render:${ident}`, kind: 'render' });
+export const createLightJob = (ident: string): NewJob => createJob(ident, { jobId: `render:${ident}`, kind: 'render' });
 export const succeed = { type: 'succeed', result: { value: 42 }, message: 'Done.' } as const;
 
 /** Creates queues for one test, which are closed after the test. */
@@ -74,9 +74,9 @@ export function createQueues(open: OpenQueue) {
     const reach = (ident: string, status: string): Promise<void> =>
       new Promise((resolve) => {
         // a poll after the end of the test finds a closed store
-        const look = async () => (await statusOf(ident))?.status === status && (stop(), resolve());
-        const stop = queue.watch(`backtest:${ident}`, () => void look().catch(() => {}));
-        void look().catch(() => {});
+        const isInStatus = async () => (await statusOf(ident))?.status === status && (stop(), resolve());
+        const stop = queue.watch(`backtest:${ident}`, () => void isInStatus().catch(() => {}));
+        void isInStatus().catch(() => {});
       });
     return { state, recovered, claim, claimed: requireClaim, statusOf, reach };
   }

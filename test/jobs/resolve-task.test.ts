@@ -187,7 +187,7 @@ describe.each(names)('an order of %s', (name) => {
     expect(input).toEqual({ ...order, ...('market' in order && { market: handle }), ...located, ...written });
   });
 
-  test.runIf('market' in order)('is given the memory of the market itself', async () => {
+  test.runIf('market' in order)('receives the memory of the market itself', async () => {
     const input = await resolveTask(name, order as TaskInput<typeof name>, resources);
     expect(input).toHaveProperty('market', handle);
     expect((input as { readonly market: unknown }).market).toBe(handle);
@@ -217,7 +217,7 @@ test('a task of one process is given its input unchanged', async () => {
   expect(await resolveTask('compare-levels', order, resources)).toEqual(order);
 });
 
-test('backtests of a process are given the files that it has written, if no other process writes', async () => {
+test('backtests of a process receive the files that it has written, if no other process writes', async () => {
   const order = { lane: 'heavy', task: 'backtest', input: ORDERS.backtest.order as TaskInput<'backtest'> } as const;
   const listInputs = async (destination: TaskResources['destination']) => {
     const inputs: unknown[] = [];
@@ -239,7 +239,7 @@ test('backtests of a process are given the files that it has written, if no othe
   expect(await listInputs({ ...folder, storeId: 'shared' })).toEqual([undefined, undefined]);
 });
 
-test('an order whose market a node does not have is refused and reaches no thread', async () => {
+test('an order whose market a node lacks is refused and reaches no thread', async () => {
   const reached: string[] = [];
   const threads = { run: ({ task }: { task: string }) => reached.push(task) } as unknown as ThreadPool;
   const gone = new Refusal('NO_DATA_SOURCE', 'The market has been replaced.');

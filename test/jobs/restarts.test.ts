@@ -35,7 +35,7 @@ describe('the origin of a job', () => {
     for (const line of about) expect(line).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
   });
 
-  test('outlives the process', async () => {
+  test('is kept after the process ends', async () => {
     const path = await newHome();
     const before = await openOn(path);
     await before.engine.submit(createSubmission('a', { origin }));
@@ -75,7 +75,7 @@ describe('the origin of a job', () => {
 });
 
 describe('a restart', () => {
-  test('after a stop continues the jobs that were returned, and keeps results', async () => {
+  test('after a stop continues the returned jobs, and keeps results', async () => {
     const path = await newHome();
     const before = await openOn(path);
     await before.engine.submit(createSubmission('done'));
@@ -97,7 +97,7 @@ describe('a restart', () => {
     await reach(after.engine, 'backtest:open', 'succeeded');
   });
 
-  test('waits for the end of work that was given back, which may read documents until then', async () => {
+  test('waits for the end of returned work, which may read documents until then', async () => {
     let read: unknown;
     const last: JobKind<Payload> = {
       ...backtest,

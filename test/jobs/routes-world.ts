@@ -19,7 +19,7 @@ import { openHome } from '#store/home/home.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { openStore } from '#store/open-store.js';
 import type { ArtifactDestination } from '#store/port.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { plain } from './job-world.js';
 
 /**
@@ -29,12 +29,12 @@ import { plain } from './job-world.js';
 function createErrand(destination: () => ArtifactDestination) {
   let finish!: (result: unknown) => void;
   let refuse!: (refusal: Refusal) => void;
-  const next = () =>
+  const runNextTask = () =>
     new Promise<unknown>((resolve, reject) => {
       finish = resolve;
       refuse = reject;
     });
-  let result = next();
+  let result = runNextTask();
   const kind: JobKind<{ readonly of: string; readonly large: boolean }> = {
     kind: 'backtest',
     ...plain,
@@ -57,7 +57,7 @@ function createErrand(destination: () => ArtifactDestination) {
     fail() {
       refuse(new Refusal('MISSING_PRICE', 'No price.'));
       result.catch(() => {}); // there may be no running job
-      result = next();
+      result = runNextTask();
     },
   };
 }
@@ -75,7 +75,7 @@ export interface World {
 }
 
 export async function openWorld(): Promise<World> {
-  const home = await openHome(await temporaryFolder());
+  const home = await openHome(await createTemporaryFolder());
   onTestFinished(() => home.close());
   const store = await openStore({ home, onFailure: () => {} });
   onTestFinished(() => store.close());
@@ -130,7 +130,7 @@ export const ask = (app: App, path: string, init: RequestInit = {}): Promise<Res
     app.fetch(new Request(`http://localhost${path}`, { ...init, headers: { host: 'localhost', ...init.headers } })),
   );
 
-export async function untilEnd(app: App, jobId: string): Promise<void> {
+export async function waitUntilEnd(app: App, jobId: string): Promise<void> {
   for (let status = 'pending'; status === 'pending' || status === 'running';) {
     ({ status } = (await (await ask(app, `/jobs/${jobId}?wait=60`)).json()) as { status: string });
   }

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { JOB_STATUS_NAMES, JobCollection, JobStatus } from '#contract/jobs.js';
 import type { App } from '#http/app.js';
 import { JOB_STATES } from '#jobs/status.js';
-import { ask, openWorld, untilEnd } from './routes-world.js';
+import { ask, openWorld, waitUntilEnd } from './routes-world.js';
 
-test('the wire names exactly the states that the engine knows', () => {
+test('the wire format names exactly the states of the engine', () => {
   expect(JOB_STATUS_NAMES).toEqual(JOB_STATES);
 });
 
@@ -51,11 +51,11 @@ describe('POST /jobs/retry', () => {
       await submit(ident);
       await expect.poll(async () => (await engine.get(`backtest:${ident}`))?.status).toBe('running');
       fail();
-      await untilEnd(app, `backtest:${ident}`);
+      await waitUntilEnd(app, `backtest:${ident}`);
     }
     await submit('c');
     finish(1);
-    await untilEnd(app, 'backtest:c');
+    await waitUntilEnd(app, 'backtest:c');
     const failedAt = (await engine.get('backtest:b'))!.finished_at!;
     expect((await retry(app, { kinds: ['render'] })).answer).toEqual({ retried: [], refused: [], is_complete: true });
     const later = new Date(Date.parse(failedAt) + 60_000).toISOString();
@@ -68,14 +68,14 @@ describe('POST /jobs/retry', () => {
       is_complete: true,
     });
     finish(2);
-    await untilEnd(app, 'backtest:b');
+    await waitUntilEnd(app, 'backtest:b');
     expect(await engine.get('backtest:b')).toMatchObject({ status: 'succeeded', attempt: 2 });
     expect((await retry(app, { kinds: ['backtest'], since: '2020-01-01T00:00:00Z' })).answer).toMatchObject({
       retried: ['backtest:a'],
       is_complete: true,
     });
     finish(3);
-    await untilEnd(app, 'backtest:a');
+    await waitUntilEnd(app, 'backtest:a');
     expect((await retry(app, {})).answer).toMatchObject({ retried: [] });
   });
 
@@ -99,12 +99,12 @@ describe('GET /jobs/{job_id}', () => {
     }
   });
 
-  test('serves a result kept as bytes inside of the status, with its exact length', async () => {
+  test('serves a result stored as bytes inside the status, with its exact length', async () => {
     const { app, engine, submit, finish } = await openWorld();
     await submit('big', true);
     const result = { level: { index: ['2024-01-02'], data: [100], name: 'level' }, text: 'é"\\'.repeat(100_000) };
     finish(result);
-    await untilEnd(app, 'backtest:big');
+    await waitUntilEnd(app, 'backtest:big');
     expect(await engine.find('backtest:big')).toMatchObject({
       status: { result: null },
       stored: { artifact: { name: expect.stringMatching(/\.art$/) } },
@@ -118,20 +118,20 @@ describe('GET /jobs/{job_id}', () => {
     }
   });
 
-  test('with wait answers at the change', async () => {
+  test('with wait responds at the change', async () => {
     const { app, submit, finish } = await openWorld();
     await submit('a');
     const waiting = ask(app, '/jobs/backtest:a?wait=60');
     finish(42);
     expect(await (await waiting).json()).toMatchObject({ status: expect.stringMatching(/running|succeeded/) });
-    await untilEnd(app, 'backtest:a');
+    await waitUntilEnd(app, 'backtest:a');
     expect(await (await ask(app, '/jobs/backtest:a?wait=60')).json()).toMatchObject({
       status: 'succeeded',
       result: 42,
     });
   });
 
-  test('with wait answers unchanged after the wait, and at once when the service stops', async () => {
+  test('with wait responds unchanged after the wait, and at once when the service stops', async () => {
     const { app, submit, stopping } = await openWorld();
     await submit('a');
     await ask(app, '/jobs/backtest:a?wait=60'); // the wait continues while the job changes from pending to running
@@ -153,7 +153,7 @@ describe('GET /jobs/{job_id}', () => {
 });
 
 describe('DELETE /jobs/{job_id}', () => {
-  test('cancels once and answers the same afterwards', async () => {
+  test('cancels once and responds equally afterwards', async () => {
     const { app, submit } = await openWorld();
     await submit('a');
     const first = await ask(app, '/jobs/backtest:a', { method: 'DELETE' });

@@ -8,16 +8,16 @@ import { simulate, type SimulationReport } from './simulation.js';
  */
 const EVENTS = 200;
 const count = Number(process.env['SIMULATIONS'] ?? 25);
-const from = Number(process.env['SEED'] ?? process.env['SEED_FROM'] ?? 1);
+const firstSeed = Number(process.env['SEED'] ?? process.env['SEED_FROM'] ?? 1);
 const seeds = process.env['SEED'] === undefined ? count : 1;
 
 test(`the guarantees of the job system hold in ${seeds} random worlds`, { timeout: 600_000 }, async () => {
   const total: Record<string, number> = {};
-  for (let seed = from; seed < from + seeds; seed++) {
+  for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
     const report = await simulate({ seed, events: EVENTS });
     for (const [name, value] of Object.entries(report)) total[name] = (total[name] ?? 0) + value;
   }
-  console.log(`${seeds} seeds from ${from}: ${JSON.stringify(total)}`);
+  console.log(`${seeds} seeds from ${firstSeed}: ${JSON.stringify(total)}`);
   // A simulation in which nothing happened would satisfy every invariant.
   if (seeds >= 25) {
     for (const outcome of ['succeeded', 'failed', 'cancelled', 'restarts'] satisfies (keyof SimulationReport)[]) {
@@ -30,17 +30,17 @@ test('a seed determines the course of events', async () => {
   expect(await simulate({ seed: 7, events: EVENTS })).toEqual(await simulate({ seed: 7, events: EVENTS }));
 });
 
-const MANNERS = ['refuse', 'crash-before', 'crash-after'] as const;
+const FAULT_KINDS = ['refuse', 'crash-before', 'crash-after'] as const;
 
 /** Each call fails in one manner, in turn; in the soak each call fails in every manner. */
-test.each(MANNERS)(
+test.each(FAULT_KINDS)(
   'every job has exactly one outcome if any call to the store or the artifacts fails (%s)',
   { timeout: 120_000 },
   async (manner) => {
     for (const seed of IS_SOAK ? [3, 5, 8] : [3]) {
       const { calls } = await simulate({ seed, events: EVENTS, fault: { call: 0, manner } });
       expect(calls).toBeGreaterThan(20);
-      const [first, step] = IS_SOAK ? [1, 1] : [1 + MANNERS.indexOf(manner), MANNERS.length];
+      const [first, step] = IS_SOAK ? [1, 1] : [1 + FAULT_KINDS.indexOf(manner), FAULT_KINDS.length];
       for (let call = first; call <= calls; call += step)
         await simulate({ seed, events: EVENTS, fault: { call, manner } });
     }

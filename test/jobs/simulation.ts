@@ -250,7 +250,7 @@ function createClients(world: World, witness: Witness, service: Service): Client
       .then((status) => {
         if (owner === world.process && tokenOf(status) === token) witness.noteSubmitted(status);
       })
-      .catch(onlyRefusals);
+      .catch(requireRefusal);
   }
 
   function cancel(): void {
@@ -260,10 +260,10 @@ function createClients(world: World, witness: Witness, service: Service): Client
       .then((status) => {
         if (owner === world.process) witness.noteCancelled(status);
       })
-      .catch(onlyRefusals);
+      .catch(requireRefusal);
   }
 
-  function onlyRefusals(thrown: unknown): void {
+  function requireRefusal(thrown: unknown): void {
     if (!(thrown instanceof Refusal) && !world.mustRestart) world.failure ??= thrown;
   }
 

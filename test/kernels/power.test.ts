@@ -5,17 +5,17 @@ import { raiseToPower } from '#kernels/power.js';
 /** Returns bases and exponents of every magnitude: annual returns, trading prices, powers of ten, roots, signs. */
 function listPairs(): (readonly [number, number])[] {
   let state = 1;
-  const random = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+  const drawUniform = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
   return Array.from({ length: 20_000 }, () => [
-    [1 + 0.5 * (random() - 0.5), 252 / (1 + Math.floor(random() * 9000))] as const,
-    [random() * 1e6, [1.5, -1.5, 3, -2, 4][Math.floor(random() * 5)]!] as const,
-    [10, Math.floor(600 * (random() - 0.5))] as const,
-    [random() * 1e9, 40 * (random() - 0.5)] as const,
-    [-random() * 5, Math.floor(20 * (random() - 0.5))] as const,
+    [1 + 0.5 * (drawUniform() - 0.5), 252 / (1 + Math.floor(drawUniform() * 9000))] as const,
+    [drawUniform() * 1e6, [1.5, -1.5, 3, -2, 4][Math.floor(drawUniform() * 5)]!] as const,
+    [10, Math.floor(600 * (drawUniform() - 0.5))] as const,
+    [drawUniform() * 1e9, 40 * (drawUniform() - 0.5)] as const,
+    [-drawUniform() * 5, Math.floor(20 * (drawUniform() - 0.5))] as const,
   ]).flat();
 }
 
-test('powers have the bits on every version of Node that Math.pow has on 20 and 22', () => {
+test('powers are bit-identical on every version of Node, to Math.pow of versions 20 and 22', () => {
   const result = Float64Array.from(listPairs(), ([x, y]) => raiseToPower(x, y));
   // SHA-256 of the results of Math.pow for these pairs on Node 20.20.2 and 22.23.3.
   expect(createHash('sha256').update(new Uint8Array(result.buffer)).digest('hex')).toBe(
@@ -30,7 +30,7 @@ test('powers differ from Math.pow by at most two units in the last place', () =>
   }
 });
 
-test('zeros, infinities, NaN, the least and the largest numbers have the powers that ECMAScript says', () => {
+test('zeros, infinities, NaN, the smallest and the largest numbers have the powers that ECMAScript defines', () => {
   const bases = [0, -0, 1, -1, Infinity, -Infinity, NaN, 5e-324, 1e308, 2];
   const exponents = [0, -0, 1, -1, 0.5, -0.5, Infinity, -Infinity, NaN, 3, 1e300, -2, 1023, -1074];
   for (const x of bases) for (const y of exponents) expect([x, y, raiseToPower(x, y)]).toEqual([x, y, Math.pow(x, y)]);

@@ -18,7 +18,7 @@ export const COUNTED_NAMES_MAX = IS_SOAK ? 5000 : WHOLE_NAMES_MAX;
 export const WIDE_NAMES_MAX = IS_SOAK ? 5000 : 100;
 
 /** Reads a published table with one column per security: `date,NAME,...`. */
-export function wideTable(
+export function readWideTable(
   file: string,
   namesMax = WIDE_NAMES_MAX,
 ): {
@@ -33,13 +33,13 @@ export function wideTable(
   const takeSome = <T>(cells: readonly T[]) => cells.filter((_, i) => i % step === 0);
   const rows = lines.map((line): [string, string[]] => {
     const [date = '', ...cells] = line.split(',');
-    return [isoDate(date), takeSome(cells)];
+    return [formatIsoDate(date), takeSome(cells)];
   });
   return { names: takeSome(published), rows };
 }
 
 /** Converts a date such as 3/10/2004 to 2004-03-10. */
-function isoDate(text: string): string {
+function formatIsoDate(text: string): string {
   const american = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text);
   if (american === null) return text.slice(0, 10);
   return `${american[3]}-${american[1]!.padStart(2, '0')}-${american[2]!.padStart(2, '0')}`;
@@ -49,10 +49,10 @@ function isoDate(text: string): string {
  * Returns the long format that a store reads: one row per security and date with a price; additional tables become
  * additional columns.
  */
-export function longCsv(close: string, others: Readonly<Record<string, string>> = {}): string {
-  const { names, rows } = wideTable(close);
+export function formatLongCsv(close: string, others: Readonly<Record<string, string>> = {}): string {
+  const { names, rows } = readWideTable(close);
   const more = Object.entries(others).map(([field, file]) => {
-    const table = wideTable(file);
+    const table = readWideTable(file);
     return { field, position: new Map(table.names.map((name, i) => [name, i])), byDate: new Map(table.rows) };
   });
   const lines = [['identifier', 'date', 'CLOSE', ...more.map(({ field }) => field)].join(',')];

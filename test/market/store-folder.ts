@@ -4,16 +4,16 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
-import { PLAIN_TERMS, type MarketInterpretation } from '#market/mapping/mapped-content.js';
+import { DEFAULT_TERMS, type MarketInterpretation } from '#market/mapping/mapped-content.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readSource } from '#market/sources/read-source.js';
-import type { SourceRead } from '#market/sources/source-read.js';
+import type { SourceResult } from '#market/sources/source-read.js';
 
 /** Result of reading a folder: its content or its findings. */
 export interface FolderRead {
-  readonly read: SourceRead | undefined;
+  readonly read: SourceResult | undefined;
   readonly findings: readonly Finding[];
 }
 
@@ -33,7 +33,7 @@ export async function readFolder(
   folder: string,
   tables: Partial<Record<TableKind, string>> = {},
   onProgress: (fraction: number, message: string) => void = () => {},
-  terms: MarketInterpretation = PLAIN_TERMS,
+  terms: MarketInterpretation = DEFAULT_TERMS,
 ): Promise<FolderRead> {
   const problems = createProblems();
   const files = await listFolderFiles(folder, { tables, mapping: terms.mapping }, createLocations([folder]), problems);

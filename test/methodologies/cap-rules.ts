@@ -1,7 +1,15 @@
 import { medianOf } from './dividend-rules.js';
 import { rebalanceSessions, runIndex } from './index-run.js';
 import { type Rulebook } from './parents.js';
-import { capWeights, selectCoverage, mean, proportional, ranked, sum, type Weights } from './plain.js';
+import {
+  capWeights,
+  selectCoverage,
+  computeMean,
+  computeProportional,
+  rankSecurities,
+  sum,
+  type Weights,
+} from './plain.js';
 
 const MSCI_QUARTERS = { months: [2, 5, 8, 11], anchor: { day: 'last' } } as const;
 
@@ -45,14 +53,17 @@ export function capInStages<K>(weights: ReadonlyMap<K, number>, { single, group 
   return new Map(keys.map((key, k) => [key, values[k]!]));
 }
 
-export const tenForty: Rulebook = (market, baseDate) => ({
+export const runTenForty: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...MSCI_QUARTERS,
     decide(t, members) {
-      const floatCap = (i: number) => market.floatCap(i, t);
+      const computeFloatCap = (i: number) => market.floatCap(i, t);
       const country = market.listed(t).filter((i) => market.text(i, t, 'COUNTRY') === 'DE');
       const bands = { lower: 0.985, upper: 0.995, target: 0.99 };
-      const raw = proportional(selectCoverage(ranked(country, floatCap), floatCap, members, bands), floatCap);
+      const raw = computeProportional(
+        selectCoverage(rankSecurities(country, computeFloatCap), computeFloatCap, members, bands),
+        computeFloatCap,
+      );
       const readIssuer = (i: number) => market.text(i, t, 'ISSUER');
       const before = new Map<string, number>();
       for (const [i, weight] of raw) before.set(readIssuer(i), (before.get(readIssuer(i)) ?? 0) + weight);
@@ -67,31 +78,33 @@ export const tenForty: Rulebook = (market, baseDate) => ({
   }),
 });
 
-const WITHHELD: Readonly<Record<string, number>> = { DE: 0.26375, FR: 0.25, GB: 0, IT: 0.26, US: 0.3 };
+const WITHHOLDING_RATES: Readonly<Record<string, number>> = { DE: 0.26375, FR: 0.25, GB: 0, IT: 0.26, US: 0.3 };
 
 export const createDevelopedNet: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...MSCI_QUARTERS,
     dividends: 'net',
-    withheld: (i, t) => WITHHELD[market.text(i, t, 'COUNTRY')] ?? 0.15,
+    withheld: (i, t) => WITHHOLDING_RATES[market.text(i, t, 'COUNTRY')] ?? 0.15,
     decide(t, members) {
-      const floatCap = (i: number) => market.floatCap(i, t);
+      const computeFloatCap = (i: number) => market.floatCap(i, t);
       const eligible = market.listed(t).filter((i) => {
-        const ratio = (252 * medianOf(market.traded(i, t, 252))) / floatCap(i);
-        return floatCap(i) / market.cap(i, t) >= 0.15 - 1e-12 && ratio >= (members?.has(i) === true ? 0.1333 : 0.2);
+        const ratio = (252 * medianOf(market.traded(i, t, 252))) / computeFloatCap(i);
+        return (
+          computeFloatCap(i) / market.cap(i, t) >= 0.15 - 1e-12 && ratio >= (members?.has(i) === true ? 0.1333 : 0.2)
+        );
       });
       const bands = { lower: 0.8, upper: 0.9, target: 0.85 };
       const countries = [...new Set(eligible.map((i) => market.text(i, t, 'COUNTRY')))];
       const held = countries.flatMap((country) => {
         const own = eligible.filter((i) => market.text(i, t, 'COUNTRY') === country);
         return selectCoverage(
-          ranked(own, (i) => market.cap(i, t)),
-          floatCap,
+          rankSecurities(own, (i) => market.cap(i, t)),
+          computeFloatCap,
           members,
           bands,
         );
       });
-      return proportional(held, floatCap);
+      return computeProportional(held, computeFloatCap);
     },
   }),
 });
@@ -106,12 +119,12 @@ export const createPhasedFreeFloat: Rulebook = (market, baseDate) => {
       ...monthly,
       decide(t) {
         const latest = reviews.filter((s) => s <= t).slice(-10);
-        const phased = (i: number) => {
+        const isFloatPhased = (i: number) => {
           const values = latest.map((s) => float[i]![s]!).filter((value) => !Number.isNaN(value));
           const first = values[0] ?? float[i]![t]!;
-          return mean([...Array.from({ length: 10 - values.length }, () => first), ...values]);
+          return computeMean([...Array.from({ length: 10 - values.length }, () => first), ...values]);
         };
-        const raw: Weights = proportional(market.listed(t), (i) => market.cap(i, t) * phased(i));
+        const raw: Weights = computeProportional(market.listed(t), (i) => market.cap(i, t) * isFloatPhased(i));
         return capWeights(raw, 0.1);
       },
     }),

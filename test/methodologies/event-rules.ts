@@ -1,7 +1,7 @@
-import { rebalanceSessions, runIndex, type HeldAfter, type Members, type Shares } from './index-run.js';
+import { rebalanceSessions, runIndex, type SharesAfterClose, type Members, type Shares } from './index-run.js';
 import type { Market } from './market.js';
-import { EVERY_QUARTER, monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
-import { selectBuffered, capWeights, proportional, ranked, sum, type Weights } from './plain.js';
+import { EVERY_QUARTER, findMonthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
+import { selectBuffered, capWeights, computeProportional, rankSecurities, sum, type Weights } from './plain.js';
 
 const EVERY_MONTH = Array.from({ length: 12 }, (_, k) => k + 1);
 
@@ -20,7 +20,7 @@ function computeCappedWeights(
 ): Weights {
   const { market } = changing;
   const weights = capWeights(
-    proportional(held, (i) => market.floatCap(i, t)),
+    computeProportional(held, (i) => market.floatCap(i, t)),
     cap,
   );
   const least = held.toSorted((a, b) => weights.get(a)! - weights.get(b)!)[0]!;
@@ -38,16 +38,20 @@ function replaceSecurity(
   return new Map([...staying, [enters, market.floatCap(enters, t) / unit / market.price(enters, t)]]);
 }
 
-interface Vacant {
+interface VacancyTerms {
   readonly t: number;
-  readonly heldAfter: HeldAfter;
+  readonly heldAfter: SharesAfterClose;
   /** Securities that the last review did not select, best first. */
   readonly order: readonly number[];
   passes(security: number): boolean;
 }
 
 /** Replaces the securities that left at a close by the first qualified securities. */
-function replaceLeavers(changing: ChangingIndex, shares: Shares, { t, heldAfter, order, passes }: Vacant): Shares {
+function replaceLeavers(
+  changing: ChangingIndex,
+  shares: Shares,
+  { t, heldAfter, order, passes }: VacancyTerms,
+): Shares {
   const left = [...heldAfter(t - 1)!.keys()].filter((i) => !shares.has(i));
   return left.reduce((next) => {
     const enters = order.find((i) => !next.has(i) && passes(i));
@@ -59,14 +63,14 @@ function replaceLeavers(changing: ChangingIndex, shares: Shares, { t, heldAfter,
  * Holds the hundred largest securities. A security that leaves is replaced by the largest security that the last review
  * did not select.
  */
-export const largest100: Rulebook = (market, baseDate) => {
+export const runLargest100: Rulebook = (market, baseDate) => {
   const changing: ChangingIndex = { market, unit: NaN };
   let leftOut: readonly number[] = [];
   const run = runIndex(market, baseDate, {
     ...EVERY_QUARTER,
     lag: 13,
     decide(t, members) {
-      const order = ranked(market.listed(t), (i) => market.cap(i, t));
+      const order = rankSecurities(market.listed(t), (i) => market.cap(i, t));
       const held = selectBuffered(order, members, { count: 100, enter: 90, exit: 110 });
       leftOut = order.filter((i) => !held.includes(i));
       return computeCappedWeights(changing, t, { held, cap: 1 });
@@ -93,19 +97,19 @@ const EURO = new Set(['AT', 'BE', 'DE', 'ES', 'FI', 'FR', 'IE', 'IT', 'LU', 'NL'
  * Returns the largest securities of each sector up to the nearest coverage, with a preference for constituents; the
  * largest first.
  */
-function selectionList(market: Market, t: number, { coverage, members }: { coverage: number; members: Members }) {
-  const size = (i: number) => market.floatCap(i, t);
+function listSelection(market: Market, t: number, { coverage, members }: { coverage: number; members: Members }) {
+  const computeFloatSize = (i: number) => market.floatCap(i, t);
   const all = market.listed(t).filter((i) => EURO.has(market.text(i, t, 'COUNTRY')));
   const list = new Set(all.filter((i) => members?.has(i)));
   for (const sector of new Set(all.map((i) => market.text(i, t, 'SECTOR')))) {
-    const order = ranked(
+    const order = rankSecurities(
       all.filter((i) => market.text(i, t, 'SECTOR') === sector),
-      size,
+      computeFloatSize,
     );
-    const total = sum(order.map(size));
+    const total = sum(order.map(computeFloatSize));
     let covered = 0;
     for (const i of order) {
-      const next = covered + size(i) / total;
+      const next = covered + computeFloatSize(i) / total;
       if (next >= coverage) {
         if (Math.abs(next - coverage) < Math.abs(covered - coverage)) list.add(i);
         break;
@@ -114,22 +118,22 @@ function selectionList(market: Market, t: number, { coverage, members }: { cover
       covered = next;
     }
   }
-  return ranked([...list], size);
+  return rankSecurities([...list], computeFloatSize);
 }
 
-export const leadersOfGroups =
+export const createLeadersOfGroups =
   ({ coverage, exit }: Leaders): Rulebook =>
   (market, baseDate) => {
     const { dates, close } = market.store;
     const changing: ChangingIndex = { market, unit: NaN };
     const cap = 0.1;
-    const listOn = (t: number, members: Members) => selectionList(market, t, { coverage, members });
+    const listOn = (t: number, members: Members) => listSelection(market, t, { coverage, members });
     const exits = new Set(rebalanceSessions(dates, { months: EVERY_MONTH, anchor: { day: 'date', date: 7 } }));
     const firstBar = close.map((row) => row.findIndex((value) => !Number.isNaN(value)));
     let leftOut: readonly number[] = [];
 
-    function addExits(t: number, shares: Shares, heldAfter: HeldAfter): Shares {
-      const decision = monthBefore(dates, t);
+    function addExits(t: number, shares: Shares, heldAfter: SharesAfterClose): Shares {
+      const decision = findMonthBefore(dates, t);
       const members = exits.has(t) ? heldAfter(decision) : undefined;
       if (members === undefined) return shares;
       const others = new Set(listOn(decision, null));
@@ -148,7 +152,7 @@ export const leadersOfGroups =
       if (begun.length === 0) return shares;
       const order = listOn(t, new Set(shares.keys()));
       const fresh = order.slice(0, 25).filter((i) => begun.includes(i));
-      const worst = ranked([...shares.keys()], (i) => order.indexOf(i));
+      const worst = rankSecurities([...shares.keys()], (i) => order.indexOf(i));
       return fresh.reduce(
         (next, enters, k) => replaceSecurity(changing, next, { t, enters, leaves: worst[k]! }),
         shares,
@@ -158,7 +162,7 @@ export const leadersOfGroups =
     const run = runIndex(market, baseDate, {
       months: [9],
       anchor: THIRD_FRIDAY,
-      reference: monthBefore,
+      reference: findMonthBefore,
       decide(t, members) {
         const list = listOn(t, members);
         const held = selectBuffered(list, members, { count: 50, enter: 40, exit: 60 });

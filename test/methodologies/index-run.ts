@@ -1,5 +1,5 @@
 import type { Market } from './market.js';
-import { proportional, sum, type Weights } from './plain.js';
+import { computeProportional, sum, type Weights } from './plain.js';
 
 export interface Composition {
   readonly date: string;
@@ -55,13 +55,13 @@ export interface Terms extends Review {
   /** True if a split multiplies the shares of the basket. */
   readonly splitsKeepWeight?: boolean;
   /** Changes constituents after a close without an effective review; undefined without changes. */
-  readonly between?: (t: number, shares: Shares, heldAfter: HeldAfter) => Shares | undefined;
+  readonly between?: (t: number, shares: Shares, heldAfter: SharesAfterClose) => Shares | undefined;
 }
 
 export type Shares = Map<number, number>;
 
 /** Function that returns the shares after the changes at the close of a session; undefined before the base date. */
-export type HeldAfter = (t: number) => Shares | undefined;
+export type SharesAfterClose = (t: number) => Shares | undefined;
 
 const BASE_VALUE = 1000;
 
@@ -77,13 +77,13 @@ export function rebalanceSessions(
     if (anchor.day === 'first') return [inMonth[0]!];
     if (anchor.day === 'last') return [inMonth.at(-1)!];
     const wanted =
-      anchor.day === 'weekday' ? nthWeekday(month, anchor) : `${month}-${String(anchor.date).padStart(2, '0')}`;
+      anchor.day === 'weekday' ? findNthWeekday(month, anchor) : `${month}-${String(anchor.date).padStart(2, '0')}`;
     const t = dates.findIndex((date) => date >= wanted); // a holiday moves the date to the next session
     return t < 0 ? [] : [t];
   });
 }
 
-export function nthWeekday(
+export function findNthWeekday(
   month: string,
   { weekday, nth }: { readonly weekday: number; readonly nth: number },
 ): string {
@@ -94,7 +94,7 @@ export function nthWeekday(
   return nth === 5 ? days.at(-1)! : days[nth - 1]!;
 }
 
-interface Due {
+interface DueReview {
   readonly review: Review;
   readonly decision: number;
   readonly pricing: number;
@@ -104,8 +104,8 @@ interface Due {
  * Returns the reviews of each effective close, in order of precedence. The base composition is decided and priced on
  * the base date.
  */
-function dueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, Due> {
-  const due = new Map<number, Due>();
+function listDueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, DueReview> {
+  const due = new Map<number, DueReview>();
   for (const review of [terms, ...(terms.reviews ?? [])]) {
     const { lag = 0, reference = () => -1, pricing } = review;
     const sessions = rebalanceSessions(dates, review).filter((t) => t > base);
@@ -133,7 +133,7 @@ interface Phase {
 export function runIndex(market: Market, baseDate: string, terms: Terms): PlainRun {
   const { dates } = market.store;
   const base = dates.findIndex((date) => date >= baseDate);
-  const due = dueBySession(dates, base, terms);
+  const due = listDueBySession(dates, base, terms);
   const compositions: Composition[] = [];
   const levels: number[] = [];
   const heldOn = new Map<number, Shares>();
@@ -142,7 +142,7 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
   let phase = null as Phase | null;
   let level = BASE_VALUE;
   const weightsOf = (held: Shares, t: number) =>
-    proportional([...held.keys()], (i) => held.get(i)! * market.price(i, t));
+    computeProportional([...held.keys()], (i) => held.get(i)! * market.price(i, t));
   for (let t = base; t < dates.length; t++) {
     if (t > base) {
       level *= computeGrowthTo(market, shares, t, terms);
@@ -213,7 +213,8 @@ function mixShares({ from, to, done, closes }: Phase): Shares {
   return new Map(both.filter(([, own]) => own !== 0));
 }
 
-const keepsShares = ({ basket, splitsKeepWeight }: Terms): boolean => basket !== undefined && splitsKeepWeight !== true;
+const isKeepingShares = ({ basket, splitsKeepWeight }: Terms): boolean =>
+  basket !== undefined && splitsKeepWeight !== true;
 
 /**
  * Returns the growth of the level over a session: closes plus dividends, divided by the previous closes on the share
@@ -222,7 +223,7 @@ const keepsShares = ({ basket, splitsKeepWeight }: Terms): boolean => basket !==
 function computeGrowthTo(market: Market, before: Shares, t: number, terms: Terms): number {
   const { split, special } = market.store;
   const { dividends = 'price', withheld = () => 0 } = terms;
-  const keepsCount = keepsShares(terms);
+  const keepsCount = isKeepingShares(terms);
   let [opening, value, cash] = [0, 0, 0];
   for (const [i, shares] of before) {
     const own = shares * (keepsCount ? 1 : split[i]![t]!);
@@ -237,11 +238,13 @@ function computeGrowthTo(market: Market, before: Shares, t: number, terms: Terms
 /** Returns the shares after a session: adjusted for splits, and without securities that leave at the close. */
 function carryShares(market: Market, before: Shares, t: number, terms: Terms): Shares {
   const { split, delisted } = market.store;
-  const keepsCount = keepsShares(terms);
-  const own = (i: number): number => (keepsCount ? 1 : split[i]![t]!);
-  const isChanged = [...before.keys()].some((i) => delisted[i] === t || own(i) !== 1);
+  const keepsCount = isKeepingShares(terms);
+  const readOwnSplit = (i: number): number => (keepsCount ? 1 : split[i]![t]!);
+  const isChanged = [...before.keys()].some((i) => delisted[i] === t || readOwnSplit(i) !== 1);
   if (!isChanged) return before;
   return new Map(
-    [...before].flatMap(([i, shares]) => (delisted[i] === t ? [] : [[i, shares * own(i)] as [number, number]])),
+    [...before].flatMap(([i, shares]) =>
+      delisted[i] === t ? [] : [[i, shares * readOwnSplit(i)] as [number, number]],
+    ),
   );
 }

@@ -39,16 +39,16 @@ export function createMarket(store: RawStore): Market {
     ratios.reduce<number[]>((found, ratio, t) => (ratio === 1 ? found : [...found, t]), []),
   );
   /** Returns the number of shares into which one share of a date has been split by a session. */
-  const sharesSince = (i: number, date: string, t: number): number =>
+  const computeSharesSince = (i: number, date: string, t: number): number =>
     splits[i]!.reduce((product, s) => (s <= t && dates[s]! > date ? product * split[i]![s]! : product), 1);
 
-  const dividend = (i: number, t: number): number => paid[i]!.get(dates[t]!) ?? 0;
+  const createDividend = (i: number, t: number): number => paid[i]!.get(dates[t]!) ?? 0;
   const computeGrowth = (i: number, t: number, withDividends = false): number =>
-    (split[i]![t]! * (close[i]![t]! + (withDividends ? dividend(i, t) : 0))) /
+    (split[i]![t]! * (close[i]![t]! + (withDividends ? createDividend(i, t) : 0))) /
     (close[i]![t - 1]! - store.special[i]![t]!);
-  const factAt = (i: number, t: number, name: string) =>
+  const findFact = (i: number, t: number, name: string) =>
     store.facts[i]!.findLast(({ from }) => from <= dates[t]!)?.facts[name];
-  const sessionsTo = (t: number, count: number) => Array.from({ length: count }, (_, k) => t - count + 1 + k);
+  const listSessionsTo = (t: number, count: number) => Array.from({ length: count }, (_, k) => t - count + 1 + k);
   /** Session of the latest bar, by security and session; -1 before the first. */
   const bar = close.map((row) => {
     let latest = -1;
@@ -67,22 +67,24 @@ export function createMarket(store: RawStore): Market {
     floatCap: (i, t) => cap(i, t) * (store.float[i]![bar[i]![t]!] ?? NaN),
     growth: computeGrowth,
     returns: (i, t, sessions, withDividends = false) =>
-      sessionsTo(t, sessions).map((s) => computeGrowth(i, s, withDividends) - 1),
-    traded: (i, t, sessions) => sessionsTo(t, sessions).map((s) => close[i]![s]! * store.volume[i]![s]!),
-    fact: (i, t, name) => (factAt(i, t, name) as number | undefined) ?? NaN,
-    text: (i, t, name) => String(factAt(i, t, name)),
-    dividend,
+      listSessionsTo(t, sessions).map((s) => computeGrowth(i, s, withDividends) - 1),
+    traded: (i, t, sessions) => listSessionsTo(t, sessions).map((s) => close[i]![s]! * store.volume[i]![s]!),
+    fact: (i, t, name) => (findFact(i, t, name) as number | undefined) ?? NaN,
+    text: (i, t, name) => String(findFact(i, t, name)),
+    dividend: createDividend,
     yield(i, t) {
       const before = `${Number(dates[t]!.slice(0, 4)) - 1}${dates[t]!.slice(4)}`;
       const year = store.dividends[i]!.filter(({ date }) => date > before && date <= dates[t]!);
-      return year.reduce((total, { date, value }) => total + value / sharesSince(i, date, t), 0) / computePrice(i, t);
+      return (
+        year.reduce((total, { date, value }) => total + value / computeSharesSince(i, date, t), 0) / computePrice(i, t)
+      );
     },
     yearsOfGrowth(i, t) {
       const total = new Map<number, number>();
       for (const { date, value } of store.dividends[i]!)
         if (date <= dates[t]!) {
           const year = Number(date.slice(0, 4));
-          total.set(year, (total.get(year) ?? 0) + value / sharesSince(i, date, t));
+          total.set(year, (total.get(year) ?? 0) + value / computeSharesSince(i, date, t));
         }
       let year = Number(dates[t]!.slice(0, 4)) - 1;
       let years = 0;

@@ -1,7 +1,15 @@
 import { runIndex, type PlainRun } from './index-run.js';
 import type { Market } from './market.js';
 import { hasBars, type Rulebook, type Schedule } from './parents.js';
-import { selectBuffered, proportional, ranked, sampleCovariance, sum, zScores, type Weights } from './plain.js';
+import {
+  selectBuffered,
+  computeProportional,
+  rankSecurities,
+  sampleCovariance,
+  sum,
+  computeZScores,
+  type Weights,
+} from './plain.js';
 import { solveProgramme, type Row } from './quadratic.js';
 
 const HALF_YEARLY: Schedule = { months: [5, 11], anchor: { day: 'last' } };
@@ -26,13 +34,13 @@ interface Problem {
   readonly parent: readonly number[];
 }
 
-const oneOf = (k: number, coefficient = 1): Row['terms'] => [[k, coefficient]];
+const createUnitTerm = (k: number, coefficient = 1): Row['terms'] => [[k, coefficient]];
 
 /** Returns rows that keep each value between two bounds. */
-const boundRows = (low: readonly number[], high: readonly number[]): Row[] =>
+const createBoundRows = (low: readonly number[], high: readonly number[]): Row[] =>
   low.flatMap((least, k) => [
-    { terms: oneOf(k), most: high[k]! },
-    { terms: oneOf(k, -1), most: -least },
+    { terms: createUnitTerm(k), most: high[k]! },
+    { terms: createUnitTerm(k, -1), most: -least },
   ]);
 
 /**
@@ -59,8 +67,8 @@ function groupRows(
  * Returns rows that keep the active exposure to standardised values within a distance; a missing value counts as the
  * mean.
  */
-function styleRows({ parent }: Problem, values: readonly number[], within: number): Row[] {
-  const z = zScores(values).map((value) => (Number.isNaN(value) ? 0 : value));
+function createStyleRows({ parent }: Problem, values: readonly number[], within: number): Row[] {
+  const z = computeZScores(values).map((value) => (Number.isNaN(value) ? 0 : value));
   const own = sum(z.map((value, k) => value * parent[k]!));
   return [
     { terms: z.map((value, k): [number, number] => [k, value]), most: own + within },
@@ -75,14 +83,14 @@ function deriveIndices(
   decide: (problem: Problem, held: Weights | null) => Weights,
 ): Readonly<Record<string, PlainRun>> {
   const parentOn = new Map<number, Weights>();
-  const floatCap = (t: number) => (i: number) => market.floatCap(i, t);
+  const computeFloatCap = (t: number) => (i: number) => market.floatCap(i, t);
   const PARENT = runIndex(market, baseDate, {
     ...HALF_YEARLY,
     dividends,
     decide(t, members) {
-      const order = ranked(market.listed(t).filter(hasBars(market, t, 253)), floatCap(t));
+      const order = rankSecurities(market.listed(t).filter(hasBars(market, t, 253)), computeFloatCap(t));
       const buffer = { count, enter: 0.8 * count, exit: 1.2 * count };
-      parentOn.set(t, proportional(selectBuffered(order, members, buffer), floatCap(t)));
+      parentOn.set(t, computeProportional(selectBuffered(order, members, buffer), computeFloatCap(t)));
       return parentOn.get(t)!;
     },
   });
@@ -100,14 +108,14 @@ function deriveIndices(
 }
 
 /** Returns the weights that exceed rounding errors, by security. */
-const positive = (securities: readonly number[], x: readonly number[]): Weights =>
+const keepPositive = (securities: readonly number[], x: readonly number[]): Weights =>
   new Map(securities.flatMap((i, k) => (x[k]! > 1e-9 ? [[i, x[k]!] as [number, number]] : [])));
 
 /**
  * Returns rows for variables that measure the distance from each held weight; the sum of these variables is at most
  * twice the limit.
  */
-function turnoverRows(securities: readonly number[], held: Weights, limit: number): Row[] {
+function createTurnoverRows(securities: readonly number[], held: Weights, limit: number): Row[] {
   const n = securities.length;
   const outside = sum([...held].map(([i, weight]) => (securities.includes(i) ? 0 : weight)));
   const from = securities.map((i) => held.get(i) ?? 0);
@@ -124,7 +132,7 @@ function turnoverRows(securities: readonly number[], held: Weights, limit: numbe
   ];
 }
 
-const WIDER = [0.07, 0.09, 0.11, 0.13, 0.15, 0.17, 0.19, 0.2];
+const WIDENED_LIMITS = [0.07, 0.09, 0.11, 0.13, 0.15, 0.17, 0.19, 0.2];
 
 interface Limits {
   readonly turnover: number;
@@ -135,8 +143,8 @@ interface Limits {
 /** Limits in the order in which they are relaxed. */
 const STAGES: readonly Limits[] = [
   ...[0.1, 0.15, 0.2, 0.25, 0.3].map((turnover) => ({ turnover, sectors: 0.05, countries: 0.05 })),
-  ...WIDER.map((sectors) => ({ turnover: 0.3, sectors, countries: 0.05 })),
-  ...WIDER.map((countries) => ({ turnover: 0.3, sectors: 0.2, countries })),
+  ...WIDENED_LIMITS.map((sectors) => ({ turnover: 0.3, sectors, countries: 0.05 })),
+  ...WIDENED_LIMITS.map((countries) => ({ turnover: 0.3, sectors: 0.2, countries })),
 ];
 
 /**
@@ -160,7 +168,9 @@ function minimiseVariance({
     const P = Array.from({ length: n + further }, (_, i) =>
       Array.from({ length: n + further }, (__, j) => (i < n && j < n ? covariance[kept[i]!]![kept[j]!]! : 0)),
     );
-    const raisedRows = kept.flatMap((k, at) => (raised.has(k) ? [{ terms: oneOf(at, -1), most: -least }] : []));
+    const raisedRows = kept.flatMap((k, at) =>
+      raised.has(k) ? [{ terms: createUnitTerm(at, -1), most: -least }] : [],
+    );
     const solved = solveProgramme({ P, q: P.map(() => 0), summed: n, rows: [...rows, ...raisedRows] });
     if (solved === undefined) return;
     const x = solved.slice(0, n);
@@ -175,18 +185,18 @@ function minimiseVariance({
     }
     const at = open.toSorted((a, b) => Math.abs(x[b]! - least / 2) - Math.abs(x[a]! - least / 2))[0]!;
     const k = kept[at]!;
-    const without = () =>
+    const excludeSecurity = () =>
       search(
         kept.filter((other) => other !== k),
         raised,
       );
-    const raise = () => search(kept, new Set([...raised, k]));
+    const raiseToLeast = () => search(kept, new Set([...raised, k]));
     if (x[at]! < least / 2) {
-      without();
-      raise();
+      excludeSecurity();
+      raiseToLeast();
     } else {
-      raise();
-      without();
+      raiseToLeast();
+      excludeSecurity();
     }
   };
   search(
@@ -196,7 +206,7 @@ function minimiseVariance({
   return best?.x;
 }
 
-export const minimumVolatility =
+export const createMinimumVolatility =
   (count: number, most: number): Rulebook =>
   (market, baseDate) =>
     deriveIndices({ market, baseDate, count }, 'price', (problem, held) => {
@@ -208,11 +218,11 @@ export const minimumVolatility =
         securities.map((i) => market.yield(i, t)),
       ];
       const fixed = [
-        ...boundRows(
+        ...createBoundRows(
           parent.map(() => 0),
           parent.map((weight) => Math.min(most, 20 * weight)),
         ),
-        ...styles.flatMap((values) => styleRows(problem, values, 0.25)),
+        ...styles.flatMap((values) => createStyleRows(problem, values, 0.25)),
       ];
       for (const { turnover, sectors, countries } of STAGES) {
         const rows = [
@@ -224,10 +234,10 @@ export const minimumVolatility =
           const own = listKeptRows(rows, kept);
           if (held === null) return { rows: own, further: 0 };
           const names = kept.map((k) => securities[k]!);
-          return { rows: [...own, ...turnoverRows(names, held, turnover)], further: kept.length };
+          return { rows: [...own, ...createTurnoverRows(names, held, turnover)], further: kept.length };
         };
         const x = minimiseVariance({ covariance, rowsOf, least: 0.0005 });
-        if (x !== undefined) return positive(securities, x);
+        if (x !== undefined) return keepPositive(securities, x);
       }
       throw new Error('no weights keep the limits');
     });
@@ -241,7 +251,7 @@ function listKeptRows(rows: readonly Row[], kept: readonly number[]): Row[] {
   });
 }
 
-export const parisAligned =
+export const createParisAligned =
   (count: number, most: number): Rulebook =>
   (market, baseDate) => {
     let atBase = NaN;
@@ -256,7 +266,7 @@ export const parisAligned =
       const high = securities.flatMap((i, k) => (market.text(i, t, 'CLIMATE_IMPACT') === 'High' ? [k] : []));
       const kept = securities.flatMap((_, k) => (excluded[k]! ? [] : [k]));
       const rows = [
-        ...boundRows(
+        ...createBoundRows(
           parent.map(() => 0),
           parent.map((weight) => weight + most),
         ),
@@ -274,7 +284,7 @@ export const parisAligned =
       const q = kept.map((i) => -sum(parent.map((weight, j) => covariance[i]![j]! * weight)));
       const x = solveProgramme({ P, q, summed: kept.length, rows: inner });
       if (x === undefined) throw new Error('no weights keep the limits');
-      return positive(
+      return keepPositive(
         kept.map((k) => securities[k]!),
         x,
       );

@@ -11,7 +11,7 @@ interface Sketch {
 }
 
 /** Returns a store without corporate actions: empty panels, and the cash rate. */
-function emptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
+function createEmptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
   const listPanel = (value: number) => ids.map(() => new Float64Array(dates.length).fill(value));
   let cash = 0.5;
   const CASH = Float64Array.from(dates, () => (cash = Math.round((cash + 0.002 * random()) * 1e4) / 1e4));
@@ -42,17 +42,17 @@ export function addGiants(store: RawStore): RawStore {
     return row[first]! * store.shares[i]![first]!;
   });
   const most = Math.max(...caps);
-  const times = (i: number) => (i % 6 === 4 ? ((i === LARGEST ? 1500 : 30) * most) / caps[i]! : 1);
+  const createVolume = (i: number) => (i % 6 === 4 ? ((i === LARGEST ? 1500 : 30) * most) / caps[i]! : 1);
   return {
     ...store,
-    shares: store.shares.map((row, i) => row.map((count) => Math.round(count * times(i)))),
+    shares: store.shares.map((row, i) => row.map((count) => Math.round(count * createVolume(i)))),
     dividends: store.dividends.map((rows, i) =>
       i % 12 === 0 ? rows.map(({ date, value }) => ({ date, value: Math.round(value * 12e4) / 1e4 })) : rows,
     ),
   };
 }
 
-const daysBetween = (first: string, last: string): string[] =>
+const listDaysBetween = (first: string, last: string): string[] =>
   Array.from({ length: (Date.parse(last) - Date.parse(first)) / DAY + 1 }, (_, k) =>
     new Date(Date.parse(first) + k * DAY).toISOString().slice(0, 10),
   );
@@ -66,9 +66,9 @@ const normalOf = (random: () => number) => () =>
 export function drawCoins(): RawStore {
   const random = createGenerator(39);
   const normal = normalOf(random);
-  const dates = daysBetween('2014-12-01', '2018-06-29');
+  const dates = listDaysBetween('2014-12-01', '2018-06-29');
   const ids = Array.from({ length: COINS }, (_, i) => `COIN${String(i).padStart(2, '0')}`);
-  const store = emptyStore({ dates, ids }, random);
+  const store = createEmptyStore({ dates, ids }, random);
   const common = dates.map(() => 0.02 * normal());
   ids.forEach((_, i) => {
     const from = i % 5 === 4 ? 40 * i : 0;
@@ -97,7 +97,7 @@ export function drawContracts(dates: readonly string[]): RawStore {
   const normal = normalOf(random);
   const months = [...new Set(dates.map((date) => date.slice(0, 7)))];
   const contracts = COMMODITIES.flatMap((name) => months.map((month, k) => ({ name, month, k })));
-  const store = emptyStore({ dates, ids: contracts.map(({ name, month }) => `${name}-${month}`) }, random);
+  const store = createEmptyStore({ dates, ids: contracts.map(({ name, month }) => `${name}-${month}`) }, random);
   const spot = new Map(COMMODITIES.map((name) => [name, 20 + 80 * random()]));
   const slope = new Map(COMMODITIES.map((name) => [name, 0.01 * normal()]));
   const facts = store.facts as { from: string; facts: Record<string, string | number> }[][];

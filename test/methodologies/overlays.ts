@@ -1,8 +1,8 @@
 import type { Market } from './market.js';
 import { rebalanceSessions, runIndex, type PlainRun } from './index-run.js';
-import { blendParts, totalReturnParent, type Rulebook } from './parents.js';
+import { createBlendParts, runTotalReturnParent, type Rulebook } from './parents.js';
 import { medianOf } from './dividend-rules.js';
-import { selectBuffered, capWeights, proportional, ranked } from './plain.js';
+import { selectBuffered, capWeights, computeProportional, rankSecurities } from './plain.js';
 
 const DAY = 86_400_000;
 const BASE_VALUE = 1000;
@@ -14,7 +14,7 @@ function levelsOf(base: number, length: number, growth: (t: number) => number): 
   return { base, levels, compositions: [] };
 }
 
-const daysBetween = ({ store }: Market, t: number): number =>
+const countDaysBetween = ({ store }: Market, t: number): number =>
   (Date.parse(store.dates[t]!) - Date.parse(store.dates[t - 1]!)) / DAY;
 
 /** Returns the growth of a run over a session. */
@@ -22,7 +22,7 @@ const growthOf = ({ base, levels }: PlainRun, t: number): number => levels[t - b
 
 /** Returns the interest of a session at the rate of the previous close, by calendar days over 360. */
 const computeInterest = (market: Market, series: string, t: number): number =>
-  ((market.store.series[series]![t - 1]! / 100) * daysBetween(market, t)) / 360;
+  ((market.store.series[series]![t - 1]! / 100) * countDaysBetween(market, t)) / 360;
 
 interface RiskTerms {
   readonly target: number;
@@ -43,7 +43,7 @@ interface RiskTerms {
  * Computes the exposure for a target volatility, from the larger of two exponentially weighted volatilities as known
  * two sessions earlier.
  */
-function riskControl(
+function computeRiskControl(
   market: Market,
   parent: PlainRun,
   { target, most, year = 252, tolerance, step, isMonthly }: RiskTerms,
@@ -51,21 +51,21 @@ function riskControl(
   const { base, levels } = parent;
   const { dates } = market.store;
   const squares = levels.slice(1).map((level, k) => Math.log(level / levels[k]!) ** 2);
-  const volatility = (known: number, halfLife: number): number => {
+  const computeVolatility = (known: number, halfLife: number): number => {
     const weights = squares.slice(0, known).map((_, k) => 0.5 ** ((known - 1 - k) / halfLife));
     const total = weights.reduce((a, b) => a + b, 0);
     return Math.sqrt((year * weights.reduce((a, weight, k) => a + weight * squares[k]!, 0)) / total);
   };
-  const aim = (t: number): number => {
+  const computeTargetExposure = (t: number): number => {
     const known = t - base - 2;
     if (known <= 0) return Math.min(1, most);
-    return Math.min(most, target / Math.max(volatility(known, 11.2022), volatility(known, 22.7566)));
+    return Math.min(most, target / Math.max(computeVolatility(known, 11.2022), computeVolatility(known, 22.7566)));
   };
   const isReview = (t: number): boolean => isMonthly !== true || dates[t]!.slice(0, 7) !== dates[t + 1]?.slice(0, 7);
-  const exposures: number[] = [aim(base)];
+  const exposures: number[] = [computeTargetExposure(base)];
   for (let t = base + 1; t < dates.length; t++) {
     const before = exposures.at(-1)!;
-    const change = aim(t) - before;
+    const change = computeTargetExposure(t) - before;
     const moves = isReview(t) && (tolerance === undefined || Math.abs(change) > tolerance);
     const limit = step ?? Infinity;
     exposures.push(moves ? before + Math.max(-limit, Math.min(limit, change)) : before);
@@ -76,21 +76,21 @@ function riskControl(
   });
 }
 
-const dynamic =
+const createDynamicRiskControl =
   (count: number): Rulebook =>
   (market, baseDate) => {
-    const parent = totalReturnParent(market, baseDate, count);
+    const parent = runTotalReturnParent(market, baseDate, count);
     return {
       '-PARENT': parent,
-      '-MONTHLY': riskControl(market, parent, { target: 0.12, most: 1.5, isMonthly: true }),
-      '': riskControl(market, parent, { target: 0.12, most: 1.5, tolerance: 0.05, step: 0.2 }),
+      '-MONTHLY': computeRiskControl(market, parent, { target: 0.12, most: 1.5, isMonthly: true }),
+      '': computeRiskControl(market, parent, { target: 0.12, most: 1.5, tolerance: 0.05, step: 0.2 }),
     };
   };
 
 const createQuanto =
   (count: number): Rulebook =>
   (market, baseDate) => {
-    const parent = totalReturnParent(market, baseDate, count);
+    const parent = runTotalReturnParent(market, baseDate, count);
     const rate = market.store.series['EURUSD']!;
     const euros = levelsOf(
       parent.base,
@@ -101,28 +101,31 @@ const createQuanto =
   };
 
 /** Holds the ten largest crypto assets with enough volume, at the exposure that has the target volatility. */
-export const cryptoCapped: Rulebook = (market, baseDate) => {
+export const runCryptoCapped: Rulebook = (market, baseDate) => {
   const parent = runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
     anchor: { day: 'first' },
     decide(t, members) {
       const isTradedEnough = (i: number) => medianOf(market.traded(i, t, 90)) >= (members?.has(i) === true ? 8e4 : 1e5);
       const cap = (i: number) => market.cap(i, t);
-      const order = ranked(market.listed(t).filter(isTradedEnough), cap);
-      return capWeights(proportional(selectBuffered(order, members, { count: 10, enter: 8, exit: 12 }), cap), 0.3);
+      const order = rankSecurities(market.listed(t).filter(isTradedEnough), cap);
+      return capWeights(
+        computeProportional(selectBuffered(order, members, { count: 10, enter: 8, exit: 12 }), cap),
+        0.3,
+      );
     },
   });
   return {
     '-PARENT': parent,
-    '': riskControl(market, parent, { target: 0.4, most: 1, year: 365, tolerance: 0.05 }),
+    '': computeRiskControl(market, parent, { target: 0.4, most: 1, year: 365, tolerance: 0.05 }),
   };
 };
 
-const riskControlled =
+const createRiskControlled =
   (count: number): Rulebook =>
   (market, baseDate) => {
-    const parent = totalReturnParent(market, baseDate, count);
-    const total = riskControl(market, parent, { target: 0.1, most: 1.5 });
+    const parent = runTotalReturnParent(market, baseDate, count);
+    const total = computeRiskControl(market, parent, { target: 0.1, most: 1.5 });
     const excess = levelsOf(
       parent.base,
       market.store.dates.length,
@@ -134,33 +137,37 @@ const riskControlled =
 const createDecrements =
   (count: number): Rulebook =>
   (market, baseDate) => {
-    const parent = totalReturnParent(market, baseDate, count);
+    const parent = runTotalReturnParent(market, baseDate, count);
     const { length } = market.store.dates;
-    const percent = levelsOf(parent.base, length, (t) => growthOf(parent, t) * 0.95 ** (daysBetween(market, t) / 365));
+    const percent = levelsOf(
+      parent.base,
+      length,
+      (t) => growthOf(parent, t) * 0.95 ** (countDaysBetween(market, t) / 365),
+    );
     const points = [BASE_VALUE];
     for (let t = parent.base + 1; t < length; t++)
-      points.push(points.at(-1)! * growthOf(parent, t) - (50 * daysBetween(market, t)) / 365);
+      points.push(points.at(-1)! * growthOf(parent, t) - (50 * countDaysBetween(market, t)) / 365);
     return { '-PARENT': parent, '-PERCENT': percent, '-POINTS': { ...percent, levels: points } };
   };
 
-const leveraged =
+const createLeveraged =
   (count: number): Rulebook =>
   (market, baseDate) => {
-    const parent = totalReturnParent(market, baseDate, count);
-    const times = (factor: number) =>
+    const parent = runTotalReturnParent(market, baseDate, count);
+    const computeLeveragedLevels = (factor: number) =>
       levelsOf(
         parent.base,
         market.store.dates.length,
         (t) => 1 + factor * (growthOf(parent, t) - 1) + (1 - factor) * computeInterest(market, 'CASH', t),
       );
-    return { '-PARENT': parent, '-2X': times(2), '-1X': times(-1) };
+    return { '-PARENT': parent, '-2X': computeLeveragedLevels(2), '-1X': computeLeveragedLevels(-1) };
   };
 
 /**
  * Returns the month end after a session: the last session of its month, or of the next month if the session is itself a
  * month end.
  */
-function monthEndAfter({ store: { dates } }: Market, t: number): number {
+function findMonthEndAfter({ store: { dates } }: Market, t: number): number {
   const lastOf = (month: string) => dates.findLastIndex((date) => date.startsWith(month));
   const own = lastOf(dates[t]!.slice(0, 7));
   return own > t || own === dates.length - 1 ? own : lastOf(dates[t + 1]!.slice(0, 7));
@@ -170,33 +177,33 @@ function monthEndAfter({ store: { dates } }: Market, t: number): number {
  * Returns the index in euros with forwards on the dollar that run to the month end. The hedged amount is the level at
  * the last month end, or is reset on every session.
  */
-function hedgeMonthly(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
+function computeMonthlyHedge(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
   const { dates, series } = market.store;
   const { base, levels } = parent;
   const computeEuros = (t: number): number => 1 / series['EURUSD']![t]!;
-  const day = (t: number): number => Date.parse(dates[t]!) / DAY;
+  const computeDayNumber = (t: number): number => Date.parse(dates[t]!) / DAY;
   /** Returns the value on a session of a forward that is agreed on `from` and expires on `to`. */
   const mark = (t: number, from: number, to: number): number => {
-    const tenor = day(to) - day(from);
+    const tenor = computeDayNumber(to) - computeDayNumber(from);
     if (tenor <= 0) return computeEuros(t);
-    const rate = (name: string): number => 1 + ((series[name]![t]! / 100) * tenor) / 360;
-    const forward = (computeEuros(t) * rate('CASH_EUR')) / rate('CASH');
-    return computeEuros(t) + ((forward - computeEuros(t)) * (day(to) - day(t))) / tenor;
+    const computeForwardRate = (name: string): number => 1 + ((series[name]![t]! / 100) * tenor) / 360;
+    const forward = (computeEuros(t) * computeForwardRate('CASH_EUR')) / computeForwardRate('CASH');
+    return computeEuros(t) + ((forward - computeEuros(t)) * (computeDayNumber(to) - computeDayNumber(t))) / tenor;
   };
-  const converted = (t: number): number => levels[t - base]! * computeEuros(t);
+  const convertLevel = (t: number): number => levels[t - base]! * computeEuros(t);
   const result = [BASE_VALUE];
   let struck = base;
-  let end = monthEndAfter(market, base);
+  let end = findMonthEndAfter(market, base);
   let set = base;
   let opening = mark(base, struck, end);
   let gain = 0;
   for (let t = base + 1; t < dates.length; t++) {
     const now = mark(t, struck, end);
     gain += (opening - now) / computeEuros(set);
-    result.push(result[set - base]! * (converted(t) / converted(set) + gain));
+    result.push(result[set - base]! * (convertLevel(t) / convertLevel(set) + gain));
     if (t === end && t < dates.length - 1) {
       struck = t;
-      end = monthEndAfter(market, t);
+      end = findMonthEndAfter(market, t);
       opening = mark(t, struck, end);
     } else opening = now;
     if (adjust === 'daily' || struck === t) {
@@ -207,14 +214,14 @@ function hedgeMonthly(market: Market, parent: PlainRun, adjust: 'monthly' | 'dai
   return { base, levels: result, compositions: [] };
 }
 
-const currencyHedged =
+const createCurrencyHedged =
   (count: number): Rulebook =>
   (market, baseDate) => {
-    const parent = totalReturnParent(market, baseDate, count);
+    const parent = runTotalReturnParent(market, baseDate, count);
     return {
       '-PARENT': parent,
-      '-MONTHLY': hedgeMonthly(market, parent, 'monthly'),
-      '-DAILY': hedgeMonthly(market, parent, 'daily'),
+      '-MONTHLY': computeMonthlyHedge(market, parent, 'monthly'),
+      '-DAILY': computeMonthlyHedge(market, parent, 'daily'),
     };
   };
 
@@ -224,7 +231,7 @@ interface Part {
 }
 
 /** Returns a blend of parts whose weights drift and are reset at the month ends in given months of a year. */
-function blended(market: Market, parts: readonly Part[], month: number): PlainRun {
+function computeBlend(market: Market, parts: readonly Part[], month: number): PlainRun {
   const { dates } = market.store;
   const { base } = parts[0]!.run;
   const resets = new Set(rebalanceSessions(dates, { months: [month], anchor: { day: 'last' } }));
@@ -240,23 +247,25 @@ function blended(market: Market, parts: readonly Part[], month: number): PlainRu
 }
 
 const blend: Rulebook = (market, baseDate) => {
-  const classes = blendParts(market, baseDate);
+  const classes = createBlendParts(market, baseDate);
   const sixtyForty = [
     { run: classes['-EQUITY'], weight: 0.6 },
     { run: classes['-BONDS'], weight: 0.4 },
   ];
-  const tranches = Object.fromEntries([3, 6, 9, 12].map((month) => [`-T${month}`, blended(market, sixtyForty, month)]));
+  const tranches = Object.fromEntries(
+    [3, 6, 9, 12].map((month) => [`-T${month}`, computeBlend(market, sixtyForty, month)]),
+  );
   const quarters = Object.values(tranches).map((run) => ({ run, weight: 0.25 }));
-  return { ...classes, ...tranches, '': blended(market, quarters, 12) };
+  return { ...classes, ...tranches, '': computeBlend(market, quarters, 12) };
 };
 
 /** Rulebooks of overlays, by template. */
 export const OVERLAY_RULEBOOKS: Readonly<Record<string, Rulebook>> = {
-  'risk-control': riskControlled(150),
-  'dynamic-risk-control': dynamic(150),
+  'risk-control': createRiskControlled(150),
+  'dynamic-risk-control': createDynamicRiskControl(150),
   quanto: createQuanto(150),
   decrement: createDecrements(150),
-  'leveraged-and-short': leveraged(150),
-  'currency-hedged': currencyHedged(150),
+  'leveraged-and-short': createLeveraged(150),
+  'currency-hedged': createCurrencyHedged(150),
   'blend-60-40': blend,
 };

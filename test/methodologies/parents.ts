@@ -1,6 +1,6 @@
 import { runIndex, type Anchor, type Members, type PlainRun, type Terms } from './index-run.js';
 import type { Market } from './market.js';
-import { selectBuffered, proportional, ranked, sampleDeviation, type Weights } from './plain.js';
+import { selectBuffered, computeProportional, rankSecurities, sampleDeviation, type Weights } from './plain.js';
 
 /** Runs by the suffix of their ids; the empty suffix is the id itself. */
 export type Runs = Readonly<Record<string, PlainRun>>;
@@ -16,7 +16,7 @@ export const EVERY_QUARTER = { months: QUARTERLY, anchor: THIRD_FRIDAY };
 export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'reference' | 'dividends'>;
 
 /** Returns the last session of the month before the month of a session. */
-export const monthBefore = (dates: readonly string[], t: number): number =>
+export const findMonthBefore = (dates: readonly string[], t: number): number =>
   dates.findLastIndex((date) => date < dates[t]!.slice(0, 7));
 
 /** Weights the largest securities by free-float market capitalisation, with a rank buffer of a fifth. */
@@ -27,11 +27,14 @@ export const weightLargest =
     { enter = 0.8 * count, exit = 1.2 * count } = {},
   ): ((t: number, members: Members) => Weights) =>
   (t, members) => {
-    const floatCap = (i: number) => market.floatCap(i, t);
-    return proportional(selectBuffered(ranked(market.listed(t), floatCap), members, { count, enter, exit }), floatCap);
+    const computeFloatCap = (i: number) => market.floatCap(i, t);
+    return computeProportional(
+      selectBuffered(rankSecurities(market.listed(t), computeFloatCap), members, { count, enter, exit }),
+      computeFloatCap,
+    );
   };
 
-export interface OnParent {
+export interface ParentReviewTerms {
   readonly market: Market;
   readonly baseDate: string;
   readonly schedule: Schedule;
@@ -43,7 +46,7 @@ export interface OnParent {
  * Runs a parent index of the largest securities, and an index whose members are decided from the parent's on the same
  * days.
  */
-export function onParent({ market, baseDate, schedule, count, decide }: OnParent): Runs {
+export function onParent({ market, baseDate, schedule, count, decide }: ParentReviewTerms): Runs {
   const parentOn = new Map<number, Weights>();
   const parentRule = weightLargest(market, count);
   const PARENT = runIndex(market, baseDate, {
@@ -85,23 +88,23 @@ export function momentumOf(
 }
 
 /** Runs an index of the assets of one class by free-float market capitalisation, with dividends. */
-export const assetClass = (market: Market, baseDate: string, name: string): PlainRun =>
+export const runAssetClass = (market: Market, baseDate: string, name: string): PlainRun =>
   runIndex(market, baseDate, {
     ...EVERY_QUARTER,
     dividends: 'total',
     decide: (t) =>
-      proportional(
+      computeProportional(
         market.listed(t).filter((i) => market.text(i, t, 'ASSET_CLASS') === name),
         (i) => market.floatCap(i, t),
       ),
   });
 
 /** Returns the asset classes of the blend. */
-export const blendParts = (market: Market, baseDate: string) => ({
-  '-EQUITY': assetClass(market, baseDate, 'Equity'),
-  '-BONDS': assetClass(market, baseDate, 'Bond'),
+export const createBlendParts = (market: Market, baseDate: string) => ({
+  '-EQUITY': runAssetClass(market, baseDate, 'Equity'),
+  '-BONDS': runAssetClass(market, baseDate, 'Bond'),
 });
 
 /** Runs an index of large securities with dividends, the underlying index of overlays. */
-export const totalReturnParent = (market: Market, baseDate: string, count: number): PlainRun =>
+export const runTotalReturnParent = (market: Market, baseDate: string, count: number): PlainRun =>
   runIndex(market, baseDate, { ...EVERY_QUARTER, dividends: 'total', decide: weightLargest(market, count) });

@@ -1,27 +1,27 @@
 /** Statistics and steps of index rules in plain loops, as in textbooks. Missing values are NaN. */
 
-const present = (values: readonly number[]): number[] => values.filter((value) => !Number.isNaN(value));
+const listKnownValues = (values: readonly number[]): number[] => values.filter((value) => !Number.isNaN(value));
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-export const mean = (values: readonly number[]): number => sum(values) / values.length;
+export const computeMean = (values: readonly number[]): number => sum(values) / values.length;
 
 /** Returns the standard deviation of a sample. */
 export function sampleDeviation(values: readonly number[]): number {
-  const centre = mean(values);
+  const centre = computeMean(values);
   return Math.sqrt(sum(values.map((value) => (value - centre) ** 2)) / (values.length - 1));
 }
 
 /** Returns the distances from the mean in population standard deviations. */
-export function zScores(values: readonly number[]): number[] {
-  const known = present(values);
-  const centre = mean(known);
+export function computeZScores(values: readonly number[]): number[] {
+  const known = listKnownValues(values);
+  const centre = computeMean(known);
   const deviation = Math.sqrt(sum(known.map((value) => (value - centre) ** 2)) / known.length);
   return values.map((value) => (deviation === 0 && !Number.isNaN(value) ? 0 : (value - centre) / deviation));
 }
 
 /** Returns a quantile by linear interpolation between the order statistics. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = present(values).toSorted((a, b) => a - b);
+export function computeQuantile(values: readonly number[], share: number): number {
+  const sorted = listKnownValues(values).toSorted((a, b) => a - b);
   const at = share * (sorted.length - 1);
   const below = Math.floor(at);
   const above = Math.min(sorted.length - 1, below + 1);
@@ -29,14 +29,14 @@ export function quantile(values: readonly number[], share: number): number {
 }
 
 /** Returns the values clipped to two of their percentiles. */
-export function winsorised(values: readonly number[], low: number, high: number): number[] {
-  const [least, most] = [quantile(values, low), quantile(values, high)];
+export function winsoriseValues(values: readonly number[], low: number, high: number): number[] {
+  const [least, most] = [computeQuantile(values, low), computeQuantile(values, high)];
   return values.map((value) => Math.min(most, Math.max(least, value)));
 }
 
 /** Returns for each value the share of the other values that rank lower. */
 export function listPercentiles(values: readonly number[]): number[] {
-  const count = present(values).length;
+  const count = listKnownValues(values).length;
   return values.map((value) =>
     Number.isNaN(value)
       ? NaN
@@ -62,11 +62,11 @@ export function applyByGroup(
 }
 
 /** Returns the score 1 + z, or 1 / (1 - z) for negative z. */
-export const score = (z: number): number => (z >= 0 ? 1 + z : 1 / (1 - z));
-export const clamp = (value: number, most: number): number => Math.min(most, Math.max(-most, value));
+export const computeScore = (z: number): number => (z >= 0 ? 1 + z : 1 / (1 - z));
+export const clampSymmetric = (value: number, most: number): number => Math.min(most, Math.max(-most, value));
 
 /** Computes the cumulative normal distribution by its power series. */
-export function normalProbability(x: number): number {
+export function computeNormalProbability(x: number): number {
   let term = x;
   let total = x;
   for (let k = 1; k < 200 && Math.abs(term) > 1e-18; k++) {
@@ -77,7 +77,7 @@ export function normalProbability(x: number): number {
 }
 
 /** Returns the securities that have a value, largest first; equal values keep their order. */
-export function ranked(securities: readonly number[], valueOf: (security: number) => number): number[] {
+export function rankSecurities(securities: readonly number[], valueOf: (security: number) => number): number[] {
   return securities
     .filter((security) => !Number.isNaN(valueOf(security)))
     .toSorted((a, b) => valueOf(b) - valueOf(a) || a - b);
@@ -122,14 +122,14 @@ export function selectCoverage(
   { lower, upper, target }: Band,
 ): number[] {
   const total = sum(order.map(sizeOf));
-  const reaches = (share: number): number => {
+  const isCovered = (share: number): number => {
     let covered = 0;
     let count = 0;
     while (count < order.length && covered < share * total * (1 - 1e-12)) covered += sizeOf(order[count++]!);
     return count;
   };
-  const kept = new Set(order.slice(0, reaches(lower)));
-  for (const security of order.slice(0, reaches(upper))) if (members?.has(security)) kept.add(security);
+  const kept = new Set(order.slice(0, isCovered(lower)));
+  for (const security of order.slice(0, isCovered(upper))) if (members?.has(security)) kept.add(security);
   let covered = sum([...kept].map(sizeOf));
   for (const security of order) {
     if (covered >= target * total * (1 - 1e-12)) break;
@@ -143,7 +143,7 @@ export function selectCoverage(
 export type Weights = Map<number, number>;
 
 /** Returns weights in proportion to sizes; securities without a positive size are excluded. */
-export function proportional(securities: readonly number[], sizeOf: (security: number) => number): Weights {
+export function computeProportional(securities: readonly number[], sizeOf: (security: number) => number): Weights {
   const held = securities.filter((security) => sizeOf(security) > 0);
   const total = sum(held.map(sizeOf));
   return new Map(held.map((security) => [security, sizeOf(security) / total]));
@@ -169,7 +169,7 @@ export function capWeights(weights: Weights, cap: number): Weights {
 }
 
 /** Finds the root of an increasing function by bisection. */
-function bisect(of: (x: number) => number, wanted: number): number {
+function findRoot(of: (x: number) => number, wanted: number): number {
   let [low, high] = [0, 1];
   while (of(high) < wanted && high < 1e15) high *= 2;
   for (let round = 0; round < 200; round++) {
@@ -183,8 +183,8 @@ function bisect(of: (x: number) => number, wanted: number): number {
 /** Caps each weight at its own cap; otherwise weights keep their proportions. */
 export function capEach(weights: Weights, capOf: (security: number) => number): Weights {
   const entries = [...weights];
-  const held = (scale: number) => sum(entries.map(([i, weight]) => Math.min(capOf(i), weight * scale)));
-  const scale = bisect(held, 1);
+  const sumCapped = (scale: number) => sum(entries.map(([i, weight]) => Math.min(capOf(i), weight * scale)));
+  const scale = findRoot(sumCapped, 1);
   return new Map(entries.map(([i, weight]) => [i, Math.min(capOf(i), weight * scale)]));
 }
 
@@ -199,14 +199,17 @@ export function capByGroup(
 ): Weights {
   const single = Math.max(cap, 1 / weights.size);
   const entries = [...weights];
-  const held = (members: typeof entries, scale: number) => sum(members.map(([, w]) => Math.min(single, w * scale)));
+  const sumCapped = (members: typeof entries, scale: number) =>
+    sum(members.map(([, w]) => Math.min(single, w * scale)));
   const groups = new Map<unknown, typeof entries>();
   for (const entry of entries) groups.set(groupOf(entry[0]), [...(groups.get(groupOf(entry[0])) ?? []), entry]);
   const full = new Set<unknown>();
   for (;;) {
     const free = entries.filter(([security]) => !full.has(groupOf(security)));
-    const scale = bisect((x) => held(free, x), 1 - full.size * groupCap);
-    const over = [...groups].filter(([group, members]) => !full.has(group) && held(members, scale) > groupCap + 1e-13);
+    const scale = findRoot((x) => sumCapped(free, x), 1 - full.size * groupCap);
+    const over = [...groups].filter(
+      ([group, members]) => !full.has(group) && sumCapped(members, scale) > groupCap + 1e-13,
+    );
     if (over.length > 0) {
       for (const [group] of over) full.add(group);
       continue;
@@ -214,7 +217,7 @@ export function capByGroup(
     const scales = new Map(
       [...groups].map(([group, members]) => [
         group,
-        full.has(group) ? bisect((x) => held(members, x), groupCap) : scale,
+        full.has(group) ? findRoot((x) => sumCapped(members, x), groupCap) : scale,
       ]),
     );
     return new Map(entries.map(([security, w]) => [security, Math.min(single, w * scales.get(groupOf(security))!)]));
@@ -222,7 +225,7 @@ export function capByGroup(
 }
 
 /** Computes weights with equal contributions to variance, by cyclical coordinate descent. */
-export function equalRiskWeights(covariance: readonly (readonly number[])[]): number[] {
+export function computeEqualRiskWeights(covariance: readonly (readonly number[])[]): number[] {
   const n = covariance.length;
   const x = covariance.map((row, i) => 1 / Math.sqrt(row[i]!));
   for (let round = 0; round < 5000; round++) {
@@ -243,7 +246,7 @@ export function equalRiskWeights(covariance: readonly (readonly number[])[]): nu
 /** Computes the sample covariance of returns, [observations][assets]. */
 export function sampleCovariance(returns: readonly (readonly number[])[]): number[][] {
   const n = returns[0]!.length;
-  const centres = Array.from({ length: n }, (_, i) => mean(returns.map((row) => row[i]!)));
+  const centres = Array.from({ length: n }, (_, i) => computeMean(returns.map((row) => row[i]!)));
   return centres.map((a, i) =>
     centres.map((b, j) => sum(returns.map((row) => (row[i]! - a) * (row[j]! - b))) / (returns.length - 1)),
   );

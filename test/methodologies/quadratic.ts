@@ -17,10 +17,10 @@ export interface Programme {
 
 const ROUNDS = 60;
 /** Residual and complementarity below which the set of binding rows is known. */
-const ENOUGH = 1e-7;
+const SUFFICIENT_GAP = 1e-7;
 const GAP = 1e-11;
 /** Largest excess over a row, and largest negative multiplier, that count as rounding. */
-const EXACT = 1e-10;
+const EXACT_GAP = 1e-10;
 /** Maximum number of sets of binding rows that are tried. */
 const SETS_MAX = 200;
 /** Fraction of the distance to a bound that one step may cover. */
@@ -36,21 +36,21 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
   let y = 0;
   let slack = rows.map(() => 1);
   let dual = rows.map(() => 1);
-  const rowValue = ({ terms }: Row, at: readonly number[]) => terms.reduce((sum, [i, a]) => sum + a * at[i]!, 0);
+  const computeRowValue = ({ terms }: Row, at: readonly number[]) => terms.reduce((sum, [i, a]) => sum + a * at[i]!, 0);
   for (let round = 0; round < ROUNDS; round++) {
     const gradient = P.map((row, i) => row.reduce((sum, p, j) => sum + p * x[j]!, q[i]! + y * sums[i]!));
     rows.forEach(({ terms }, k) => terms.forEach(([i, a]) => (gradient[i]! += a * dual[k]!)));
     const budget = x.reduce((sum, value, i) => sum + sums[i]! * value, -1);
-    const beyond = rows.map((row, k) => rowValue(row, x) + slack[k]! - row.most);
+    const beyond = rows.map((row, k) => computeRowValue(row, x) + slack[k]! - row.most);
     const gap = slack.reduce((sum, s, k) => sum + s * dual[k]!, 0) / rows.length;
     const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...beyond.map(Math.abs));
-    if (worst < ENOUGH && gap < GAP) {
+    if (worst < SUFFICIENT_GAP && gap < GAP) {
       const binding = rows.filter((_, k) => dual[k]! > slack[k]!);
       return polishOptimum({ P, q, summed, rows }, binding);
     }
     if (gap > 1e3 || dual.some((value) => value > 1e10)) return undefined;
     const factor = factorise(P, rows, { slack, dual });
-    const step = (target: readonly number[]) => {
+    const solveStep = (target: readonly number[]) => {
       // Target complementarity of each row; slack and dual variables are eliminated.
       const right = gradient.map((g) => -g);
       rows.forEach(({ terms }, k) => {
@@ -59,20 +59,20 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
       });
       const free = solveFactored(factor, right);
       const along = solveFactored(factor, sums);
-      const dot = (v: readonly number[]) => v.reduce((sum, value, i) => sum + sums[i]! * value, 0);
-      const dy = (dot(free) + budget) / dot(along);
+      const computeDotProduct = (v: readonly number[]) => v.reduce((sum, value, i) => sum + sums[i]! * value, 0);
+      const dy = (computeDotProduct(free) + budget) / computeDotProduct(along);
       const dx = free.map((value, i) => value - dy * along[i]!);
-      const ds = rows.map((row, k) => -beyond[k]! - rowValue(row, dx));
+      const ds = rows.map((row, k) => -beyond[k]! - computeRowValue(row, dx));
       const dz = ds.map((d, k) => (target[k]! - slack[k]! * dual[k]! - dual[k]! * d) / slack[k]!);
       return { dx, dy, ds, dz };
     };
-    const affine = step(slack.map(() => 0));
+    const affine = solveStep(slack.map(() => 0));
     const reach = Math.min(computeLargestStep(slack, affine.ds), computeLargestStep(dual, affine.dz));
     const after =
       slack.reduce((sum, s, k) => sum + (s + reach * affine.ds[k]!) * (dual[k]! + reach * affine.dz[k]!), 0) /
       rows.length;
     const centre = gap * (after / gap) ** 3;
-    const { dx, dy, ds, dz } = step(affine.ds.map((d, k) => centre - d * affine.dz[k]!));
+    const { dx, dy, ds, dz } = solveStep(affine.ds.map((d, k) => centre - d * affine.dz[k]!));
     const length = PART * Math.min(computeLargestStep(slack, ds), computeLargestStep(dual, dz));
     x = x.map((value, i) => value + length * dx[i]!);
     y += length * dy;
@@ -92,13 +92,13 @@ function polishOptimum({ P, q, summed, rows }: Programme, binding: readonly Row[
   for (let round = 0; round < SETS_MAX; round++) {
     const { x, multipliers } = addEquations({ P, q, summed, rows: held });
     const least = Math.min(...multipliers);
-    if (least < -EXACT) {
+    if (least < -EXACT_GAP) {
       held = held.filter((_, k) => multipliers[k] !== least);
       continue;
     }
     const beyond = rows.map(({ terms, most }) => terms.reduce((sum, [i, a]) => sum + a * x[i]!, -most));
     const most = Math.max(...beyond);
-    if (most <= EXACT) return x;
+    if (most <= EXACT_GAP) return x;
     held = [...held, rows[beyond.indexOf(most)]!];
   }
   throw new Error('no set of rows satisfies the conditions of optimality');

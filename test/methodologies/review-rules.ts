@@ -1,8 +1,8 @@
 import { capInStages } from './cap-rules.js';
 import { runIndex } from './index-run.js';
 import type { Market } from './market.js';
-import { monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
-import { selectBuffered, capWeights, proportional, ranked, type Weights } from './plain.js';
+import { findMonthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
+import { selectBuffered, capWeights, computeProportional, rankSecurities, type Weights } from './plain.js';
 
 /**
  * Selects forty securities. A constituent that ranks below `exit` is replaced by a security of rank 47 or better, and a
@@ -12,17 +12,17 @@ function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, 
   if (members === null) return order.slice(0, 40);
   const rank = new Map(order.map((i, k) => [i, k + 1]));
   const held = new Set(order.filter((i) => members.has(i)));
-  const worst = () => order.findLast((i) => held.has(i))!;
-  const others = () => order.filter((i) => !held.has(i));
-  while (held.size < 40) held.add(others()[0]!); // a delisting leaves fewer than forty
-  for (const candidate of others()) {
-    const leaving = worst();
+  const findWorst = () => order.findLast((i) => held.has(i))!;
+  const listOthers = () => order.filter((i) => !held.has(i));
+  while (held.size < 40) held.add(listOthers()[0]!); // a delisting leaves fewer than forty
+  for (const candidate of listOthers()) {
+    const leaving = findWorst();
     if (rank.get(candidate)! > entry || rank.get(leaving)! <= 47) break;
     held.delete(leaving);
     held.add(candidate);
   }
-  for (const candidate of others()) {
-    const leaving = worst();
+  for (const candidate of listOthers()) {
+    const leaving = findWorst();
     if (rank.get(candidate)! > 47 || rank.get(leaving)! <= exit) break;
     held.delete(leaving);
     held.add(candidate);
@@ -30,14 +30,20 @@ function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, 
   return order.filter((i) => held.has(i));
 }
 
-export const leaders40: Rulebook = (market, baseDate) => {
+export const runLeaders40: Rulebook = (market, baseDate) => {
   const review = (months: readonly number[], limits: { readonly entry: number; readonly exit: number }) => ({
     months,
     anchor: THIRD_FRIDAY,
-    reference: monthBefore,
+    reference: findMonthBefore,
     decide(t: number, members: ReadonlySet<number> | null): Weights {
-      const floatCap = (i: number) => market.floatCap(i, t);
-      return capWeights(proportional(fortyOf(ranked(market.listed(t), floatCap), members, limits), floatCap), 0.15);
+      const computeFloatCap = (i: number) => market.floatCap(i, t);
+      return capWeights(
+        computeProportional(
+          fortyOf(rankSecurities(market.listed(t), computeFloatCap), members, limits),
+          computeFloatCap,
+        ),
+        0.15,
+      );
     },
   });
   return {
@@ -49,18 +55,18 @@ export const leaders40: Rulebook = (market, baseDate) => {
   };
 };
 
-const byCap = (market: Market, t: number, held: readonly number[]): Weights =>
-  proportional(held, (i) => market.cap(i, t));
+const weightByCap = (market: Market, t: number, held: readonly number[]): Weights =>
+  computeProportional(held, (i) => market.cap(i, t));
 
-export const growth100: Rulebook = (market, baseDate) => ({
+export const runGrowth100: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: [12],
     anchor: THIRD_FRIDAY,
-    reference: monthBefore,
+    reference: findMonthBefore,
     decide(t, members) {
       const others = market.listed(t).filter((i) => market.text(i, t, 'SECTOR') !== 'Financials');
-      const order = ranked(others, (i) => market.cap(i, t));
-      return capInStages(byCap(market, t, selectBuffered(order, members, { count: 100, enter: 75, exit: 125 })), {
+      const order = rankSecurities(others, (i) => market.cap(i, t));
+      return capInStages(weightByCap(market, t, selectBuffered(order, members, { count: 100, enter: 75, exit: 125 })), {
         single: { above: 0.15, to: 0.14 },
         group: { above: 0.045, together: 0.4, to: 0.385 },
       });
@@ -69,9 +75,9 @@ export const growth100: Rulebook = (market, baseDate) => ({
       {
         months: [3, 6, 9],
         anchor: THIRD_FRIDAY,
-        reference: monthBefore,
+        reference: findMonthBefore,
         decide: (t, members) =>
-          capInStages(byCap(market, t, [...members!]), {
+          capInStages(weightByCap(market, t, [...members!]), {
             single: { above: 0.24, to: 0.2 },
             group: { above: 0.045, together: 0.48, to: 0.4 },
           }),

@@ -1,13 +1,13 @@
 import { runIndex } from './index-run.js';
 import { QUARTERLY, type Rulebook } from './parents.js';
 import { sum } from './plain.js';
-import { thirtyLargest } from './score-rules.js';
+import { selectThirtyLargest } from './score-rules.js';
 
 /**
  * Computes hierarchical risk parity as published: a single-linkage tree of the distances between columns of correlation
  * distances, the order of its leaves, and weights by recursive bisection.
  */
-export function hierarchicalWeights(covariance: readonly (readonly number[])[]): number[] {
+export function computeHierarchicalWeights(covariance: readonly (readonly number[])[]): number[] {
   const n = covariance.length;
   const deviation = covariance.map((row, i) => Math.sqrt(row[i]!));
   const distance = covariance.map((row, i) =>
@@ -31,35 +31,35 @@ export function hierarchicalWeights(covariance: readonly (readonly number[])[]):
       { made: result, leaves: [...left.leaves, ...right.leaves] },
     ];
   }
-  const variance = (leaves: readonly number[]): number => {
+  const computeVariance = (leaves: readonly number[]): number => {
     const inverse = leaves.map((i) => 1 / covariance[i]![i]!);
     const weights = inverse.map((value) => value / sum(inverse));
     return sum(leaves.map((i, k) => sum(leaves.map((j, l) => weights[k]! * weights[l]! * covariance[i]![j]!))));
   };
   const weights = covariance.map(() => 1);
-  const bisect = (leaves: readonly number[]): void => {
+  const splitLeaves = (leaves: readonly number[]): void => {
     if (leaves.length < 2) return;
     const half = Math.floor(leaves.length / 2);
     const [left, right] = [leaves.slice(0, half), leaves.slice(half)];
-    const [own, other] = [variance(left), variance(right)];
+    const [own, other] = [computeVariance(left), computeVariance(right)];
     for (const i of left) weights[i]! *= 1 - own / (own + other);
     for (const i of right) weights[i]! *= own / (own + other);
-    bisect(left);
-    bisect(right);
+    splitLeaves(left);
+    splitLeaves(right);
   };
-  bisect(clusters[0]!.leaves);
+  splitLeaves(clusters[0]!.leaves);
   return weights;
 }
 
-export const hierarchicalRiskParity: Rulebook = (market, baseDate) => ({
+export const runHierarchicalRiskParity: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: QUARTERLY,
     anchor: { day: 'last' },
     decide(t) {
       // Leaves are positions in the list of securities.
-      const { held, covariance } = thirtyLargest(market, t);
+      const { held, covariance } = selectThirtyLargest(market, t);
       const order = held.map((_, k) => k).toSorted((a, b) => held[a]! - held[b]!);
-      const weights = hierarchicalWeights(order.map((a) => order.map((b) => covariance[a]![b]!)));
+      const weights = computeHierarchicalWeights(order.map((a) => order.map((b) => covariance[a]![b]!)));
       return new Map(order.map((k, at) => [held[k]!, weights[at]!]));
     },
   }),

@@ -1,46 +1,46 @@
 import { runIndex } from './index-run.js';
 import type { Rulebook } from './parents.js';
-import { proportional } from './plain.js';
+import { computeProportional } from './plain.js';
 import {
-  committee,
-  equalWeight,
+  runCommittee,
+  runEqualWeight,
   createBestInClass,
-  sizeSegments,
+  createSizeSegments,
   createFixedCount,
-  midCap50,
-  priceAverage,
+  runMidCap50,
+  runPriceAverage,
   createAdjustedAverage,
-  industryQuotas,
-  floatBands,
+  runIndustryQuotas,
+  createFloatBands,
 } from './size-rules.js';
 import {
-  lowVolatility,
-  momentumScore,
+  createLowVolatility,
+  createMomentumScore,
   createComposite,
-  sectorNeutral,
-  fundamentalWeights,
+  createSectorNeutral,
+  createFundamentalWeights,
   factorTilts,
-  stylePair,
+  createStylePair,
   selectDividend,
-  thematic,
-  equalRisk,
-  maximumDiversification,
+  runThematic,
+  runEqualRisk,
+  runMaximumDiversification,
 } from './score-rules.js';
 
-import { createDevelopedNet, createPhasedFreeFloat, tenForty } from './cap-rules.js';
-import { risingDividends } from './dividend-rules.js';
-import { largest100, leadersOfGroups } from './event-rules.js';
-import { growth100, leaders40 } from './review-rules.js';
-import { minimumVolatility, parisAligned } from './optimised-rules.js';
-import { hierarchicalRiskParity } from './risk-rules.js';
+import { createDevelopedNet, createPhasedFreeFloat, runTenForty } from './cap-rules.js';
+import { runRisingDividends } from './dividend-rules.js';
+import { runLargest100, createLeadersOfGroups } from './event-rules.js';
+import { runGrowth100, runLeaders40 } from './review-rules.js';
+import { createMinimumVolatility, createParisAligned } from './optimised-rules.js';
+import { runHierarchicalRiskParity } from './risk-rules.js';
 
 /** Rulebooks by template id, with the numbers of securities of this store. */
 export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
-  'committee-large-cap': committee,
-  'equal-weight': equalWeight,
-  'low-volatility': lowVolatility(150),
-  'rising-dividends': risingDividends,
-  'momentum-score': momentumScore(150),
+  'committee-large-cap': runCommittee,
+  'equal-weight': runEqualWeight,
+  'low-volatility': createLowVolatility(150),
+  'rising-dividends': runRisingDividends,
+  'momentum-score': createMomentumScore(150),
   'quality-composite': createComposite(150, [
     { name: 'RETURN_ON_EQUITY', sign: 1 },
     { name: 'ACCRUALS_RATIO', sign: -1 },
@@ -51,48 +51,51 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
     { name: 'EARNINGS_TO_PRICE', sign: 1 },
     { name: 'SALES_TO_PRICE', sign: 1 },
   ]),
-  'quality-sector-neutral': sectorNeutral(150),
+  'quality-sector-neutral': createSectorNeutral(150),
   'best-in-class': createBestInClass(150),
-  'largest-100': largest100,
-  'fundamental-weights': fundamentalWeights(100),
+  'largest-100': runLargest100,
+  'fundamental-weights': createFundamentalWeights(100),
   'factor-tilts': factorTilts,
-  'size-segments': sizeSegments(200),
-  'style-pair': stylePair(150),
+  'size-segments': createSizeSegments(200),
+  'style-pair': createStylePair(150),
   'fixed-count-600': createFixedCount(120, { enter: 110, exit: 150 }),
   'select-dividend': selectDividend,
-  'mid-cap-50': midCap50,
-  'price-average': priceAverage,
+  'mid-cap-50': runMidCap50,
+  'price-average': runPriceAverage,
   'price-average-adjusted': createAdjustedAverage,
-  'industry-quotas': industryQuotas,
-  'float-bands': floatBands(60),
-  'thematic-score': thematic,
-  'equal-risk': equalRisk,
-  'maximum-diversification': maximumDiversification,
-  'hierarchical-risk-parity': hierarchicalRiskParity,
-  'leaders-40': leaders40,
-  'supersector-leaders-50': leadersOfGroups({ coverage: 0.97, exit: 54 }),
-  'growth-100': growth100,
-  'ten-forty': tenForty,
+  'industry-quotas': runIndustryQuotas,
+  'float-bands': createFloatBands(60),
+  'thematic-score': runThematic,
+  'equal-risk': runEqualRisk,
+  'maximum-diversification': runMaximumDiversification,
+  'hierarchical-risk-parity': runHierarchicalRiskParity,
+  'leaders-40': runLeaders40,
+  'supersector-leaders-50': createLeadersOfGroups({ coverage: 0.97, exit: 54 }),
+  'growth-100': runGrowth100,
+  'ten-forty': runTenForty,
   'developed-net': createDevelopedNet,
   'phased-free-float': createPhasedFreeFloat,
-  'paris-aligned': parisAligned(100, 0.06),
-  'minimum-volatility': minimumVolatility(60, 0.05),
+  'paris-aligned': createParisAligned(100, 0.06),
+  'minimum-volatility': createMinimumVolatility(60, 0.05),
 };
 
 /** Rulebooks with caps that no weight of the drawn store reaches. */
 export const CAPPED: Readonly<Record<string, Rulebook>> = {
   'fixed-count-600': RULEBOOKS['fixed-count-600']!,
-  'mid-cap-50': midCap50,
+  'mid-cap-50': runMidCap50,
   'select-dividend': selectDividend,
 };
 
 /** Holds the designated contracts of each month at their production weights, rolled over five closes. */
-export const commodityRoll: Rulebook = (market, baseDate) => ({
+export const runCommodityRoll: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
     anchor: { day: 'date', date: 7 },
     closes: 5,
     decide: (t) =>
-      proportional(market.members('ROLL', t), (i) => market.price(i, t) * market.fact(i, t, 'PRODUCTION_WEIGHT')),
+      computeProportional(
+        market.members('ROLL', t),
+        (i) => market.price(i, t) * market.fact(i, t, 'PRODUCTION_WEIGHT'),
+      ),
   }),
 });

@@ -9,65 +9,67 @@ import {
   hasBars,
   deviationOf,
   momentumOf,
-  monthBefore,
+  findMonthBefore,
 } from './parents.js';
 import {
   selectBuffered,
   capWeights,
   capEach,
   capByGroup,
-  equalRiskWeights,
-  clamp,
-  mean,
+  computeEqualRiskWeights,
+  clampSymmetric,
+  computeMean,
   solveMostDiversified,
-  normalProbability,
+  computeNormalProbability,
   listPercentiles,
-  proportional,
-  ranked,
+  computeProportional,
+  rankSecurities,
   sampleCovariance,
   sampleDeviation,
-  score,
+  computeScore,
   sum,
-  winsorised,
+  winsoriseValues,
   applyByGroup,
-  zScores,
+  computeZScores,
 } from './plain.js';
 
-export const lowVolatility =
+export const createLowVolatility =
   (count: number): Rulebook =>
   (market, baseDate) =>
     onParent({
       market,
       baseDate,
       count,
-      schedule: { months: [2, 5, 8, 11], anchor: THIRD_FRIDAY, reference: monthBefore },
+      schedule: { months: [2, 5, 8, 11], anchor: THIRD_FRIDAY, reference: findMonthBefore },
       decide(parent, t) {
         const eligible = parent.filter(hasBars(market, t, 252));
         const risk = new Map(
           eligible.map((i) => [i, sampleDeviation(market.returns(i, t, 252).filter((r) => !Number.isNaN(r)))]),
         );
-        const calm = ranked(eligible, (i) => -risk.get(i)!).slice(0, 100);
-        return proportional(calm, (i) => 1 / risk.get(i)!);
+        const calm = rankSecurities(eligible, (i) => -risk.get(i)!).slice(0, 100);
+        return computeProportional(calm, (i) => 1 / risk.get(i)!);
       },
     });
 
-export const momentumScore =
+export const createMomentumScore =
   (count: number): Rulebook =>
   (market, baseDate) =>
     onParent({
       market,
       baseDate,
       count,
-      schedule: { months: [3, 9], anchor: THIRD_FRIDAY, reference: monthBefore },
+      schedule: { months: [3, 9], anchor: THIRD_FRIDAY, reference: findMonthBefore },
       decide(parent, t, members, parentWeights) {
         const risk = parent.map((i) => deviationOf(market.returns(i, t, 252)));
         const scoreMomentum = (sessions: number) =>
-          zScores(parent.map((i, k) => momentumOf(market, i, { t: t - 21, sessions }) / risk[k]!));
+          computeZScores(parent.map((i, k) => momentumOf(market, i, { t: t - 21, sessions }) / risk[k]!));
         const [year, half] = [scoreMomentum(231), scoreMomentum(105)];
-        const scores = new Map(parent.map((i, k) => [i, score(clamp(0.5 * year[k]! + 0.5 * half[k]!, 3))]));
-        const order = ranked(parent.filter(hasBars(market, t, 253)), (i) => scores.get(i)!);
+        const scores = new Map(
+          parent.map((i, k) => [i, computeScore(clampSymmetric(0.5 * year[k]! + 0.5 * half[k]!, 3))]),
+        );
+        const order = rankSecurities(parent.filter(hasBars(market, t, 253)), (i) => scores.get(i)!);
         const held = selectBuffered(order, members, { count: 100, enter: 80, exit: 120 });
-        const raw = proportional(held, (i) => market.floatCap(i, t) * scores.get(i)!);
+        const raw = computeProportional(held, (i) => market.floatCap(i, t) * scores.get(i)!);
         return capEach(raw, (i) => Math.min(0.09, 3 * parentWeights.get(i)!));
       },
     });
@@ -78,21 +80,23 @@ export interface Ratio {
 }
 
 /** Returns the mean z-score of three ratios, each clipped to its percentiles and signed so that high is good. */
-export function compositeScores(
+export function computeCompositeScores(
   market: Market,
   securities: readonly number[],
   { t, ratios, tails, most, by }: Composite,
 ): Map<number, number> {
   const groups = securities.map((i) => (by === undefined ? '' : market.text(i, t, by)));
   const all = ratios.map(({ name, sign }) => {
-    const values = winsorised(
+    const values = winsoriseValues(
       securities.map((i) => market.fact(i, t, name)),
       tails,
       1 - tails,
     );
-    return applyByGroup(values, groups, zScores).map((z) => sign * z);
+    return applyByGroup(values, groups, computeZScores).map((z) => sign * z);
   });
-  return new Map(securities.map((i, k) => [i, clamp(sum(all.map((scores) => scores[k]!)) / all.length, most)]));
+  return new Map(
+    securities.map((i, k) => [i, clampSymmetric(sum(all.map((scores) => scores[k]!)) / all.length, most)]),
+  );
 }
 
 export interface Composite {
@@ -110,20 +114,20 @@ export const createComposite =
       market,
       baseDate,
       count,
-      schedule: { months: [6, 12], anchor: THIRD_FRIDAY, reference: monthBefore },
+      schedule: { months: [6, 12], anchor: THIRD_FRIDAY, reference: findMonthBefore },
       decide(parent, t, members) {
-        const z = compositeScores(market, parent, { t, ratios, tails: 0.025, most: 4 });
+        const z = computeCompositeScores(market, parent, { t, ratios, tails: 0.025, most: 4 });
         const held = selectBuffered(
-          ranked(parent, (i) => score(z.get(i)!)),
+          rankSecurities(parent, (i) => computeScore(z.get(i)!)),
           members,
           { count: 100, enter: 80, exit: 120 },
         );
-        const raw = proportional(held, (i) => market.floatCap(i, t) * score(z.get(i)!));
+        const raw = computeProportional(held, (i) => market.floatCap(i, t) * computeScore(z.get(i)!));
         return capByGroup(raw, (i) => market.text(i, t, 'SECTOR'), { cap: 0.05, groupCap: 0.4 });
       },
     });
 
-export const sectorNeutral =
+export const createSectorNeutral =
   (count: number): Rulebook =>
   (market, baseDate) =>
     onParent({
@@ -137,7 +141,7 @@ export const sectorNeutral =
           { name: 'FINANCIAL_LEVERAGE', sign: -1 },
           { name: 'EARNINGS_VARIABILITY', sign: -1 },
         ];
-        const z = compositeScores(market, parent, { t, ratios, tails: 0.05, most: 3, by: 'SECTOR' });
+        const z = computeCompositeScores(market, parent, { t, ratios, tails: 0.05, most: 3, by: 'SECTOR' });
         const readSector = (i: number) => market.text(i, t, 'SECTOR');
         const rank = applyByGroup(
           parent.map((i) => z.get(i)!),
@@ -145,18 +149,22 @@ export const sectorNeutral =
           listPercentiles,
         );
         const held = parent.filter((_, k) => rank[k]! >= 0.5);
-        const size = (i: number) => market.floatCap(i, t) * score(z.get(i)!);
-        const sectorCap = (name: string) =>
+        const computeScoredSize = (i: number) => market.floatCap(i, t) * computeScore(z.get(i)!);
+        const computeSectorCap = (name: string) =>
           sum(parent.filter((i) => readSector(i) === name).map((i) => market.floatCap(i, t)));
-        const sectorSize = (name: string) => sum(held.filter((i) => readSector(i) === name).map(size));
+        const computeSectorSize = (name: string) =>
+          sum(held.filter((i) => readSector(i) === name).map(computeScoredSize));
         return capWeights(
-          proportional(held, (i) => (size(i) / sectorSize(readSector(i))) * sectorCap(readSector(i))),
+          computeProportional(
+            held,
+            (i) => (computeScoredSize(i) / computeSectorSize(readSector(i))) * computeSectorCap(readSector(i)),
+          ),
           0.05,
         );
       },
     });
 
-export const fundamentalWeights =
+export const createFundamentalWeights =
   (count: number): Rulebook =>
   (market, baseDate) => ({
     '': runIndex(market, baseDate, {
@@ -164,13 +172,14 @@ export const fundamentalWeights =
       anchor: THIRD_FRIDAY,
       decide(t) {
         const all = market.listed(t);
-        const positive = (i: number, name: string) => Math.max(market.fact(i, t, name) || 0, 0);
+        const readPositive = (i: number, name: string) => Math.max(market.fact(i, t, name) || 0, 0);
         const totals = ['SALES_5Y', 'CASH_FLOW_5Y', 'DIVIDENDS_5Y', 'BOOK_VALUE'].map((name) => ({
           name,
-          total: sum(all.map((i) => positive(i, name))),
+          total: sum(all.map((i) => readPositive(i, name))),
         }));
-        const value = (i: number) => mean(totals.map(({ name, total }) => positive(i, name) / total));
-        return proportional(ranked(all, value).slice(0, count), value);
+        const computeMeanFact = (i: number) =>
+          computeMean(totals.map(({ name, total }) => readPositive(i, name) / total));
+        return computeProportional(rankSecurities(all, computeMeanFact).slice(0, count), computeMeanFact);
       },
     }),
   });
@@ -185,18 +194,18 @@ export const factorTilts: Rulebook = (market, baseDate) => ({
         .listed(t)
         .filter(hasBars(market, t, 253))
         .filter((i) => isKnown(i, 'BOOK_TO_PRICE') && isKnown(i, 'RETURN_ON_EQUITY'));
-      const tilt = (values: number[], sign: number) =>
-        zScores(values).map((z) => normalProbability(sign * clamp(z, 3)));
+      const tiltValues = (values: number[], sign: number) =>
+        computeZScores(values).map((z) => computeNormalProbability(sign * clampSymmetric(z, 3)));
       const tilts = [
-        tilt(
+        tiltValues(
           all.map((i) => market.fact(i, t, 'BOOK_TO_PRICE')),
           1,
         ),
-        tilt(
+        tiltValues(
           all.map((i) => market.fact(i, t, 'RETURN_ON_EQUITY')),
           1,
         ),
-        tilt(
+        tiltValues(
           all.map((i) => deviationOf(market.returns(i, t, 252))),
           -1,
         ),
@@ -204,12 +213,12 @@ export const factorTilts: Rulebook = (market, baseDate) => ({
       const size = new Map(
         all.map((i, k) => [i, tilts.reduce((product, own) => product * own[k]!, market.floatCap(i, t))]),
       );
-      return proportional(all, (i) => size.get(i)!);
+      return computeProportional(all, (i) => size.get(i)!);
     },
   }),
 });
 
-export const stylePair =
+export const createStylePair =
   (count: number): Rulebook =>
   (market, baseDate) => {
     const listProbabilities = (parent: number[], t: number): Map<number, number> => {
@@ -235,7 +244,7 @@ export const stylePair =
         schedule: { months: [6], anchor: LAST_FRIDAY },
         decide(parent, t) {
           const p = listProbabilities(parent, t);
-          return proportional(parent, (i) => market.floatCap(i, t) * shareOf(p.get(i)!));
+          return computeProportional(parent, (i) => market.floatCap(i, t) * shareOf(p.get(i)!));
         },
       });
     const value = createStyle((p) => p);
@@ -254,7 +263,7 @@ export const selectDividend: Rulebook = (market, baseDate) => ({
       const countries = new Map(
         [...new Set(all.map(formatCountry))].map((name) => [
           name,
-          mean(all.filter((i) => formatCountry(i) === name).map((i) => yields.get(i)!)),
+          computeMean(all.filter((i) => formatCountry(i) === name).map((i) => yields.get(i)!)),
         ]),
       );
       const eligible = all.filter((i) => {
@@ -262,16 +271,16 @@ export const selectDividend: Rulebook = (market, baseDate) => ({
         const most = members?.has(i) === true ? 0.8 : 0.6;
         return yields.get(i)! > 0 && payout >= 0 && payout <= most && market.yearsOfGrowth(i, t) >= 1;
       });
-      const order = ranked(eligible, (i) => yields.get(i)! / countries.get(formatCountry(i))!);
+      const order = rankSecurities(eligible, (i) => yields.get(i)! / countries.get(formatCountry(i))!);
       return capWeights(
-        proportional(selectBuffered(order, members, { count: 30, enter: 30, exit: 60 }), (i) => yields.get(i)!),
+        computeProportional(selectBuffered(order, members, { count: 30, enter: 30, exit: 60 }), (i) => yields.get(i)!),
         0.15,
       );
     },
   }),
 });
 
-export const thematic: Rulebook = (market, baseDate) => ({
+export const runThematic: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: [5, 11],
     anchor: THIRD_FRIDAY,
@@ -280,7 +289,7 @@ export const thematic: Rulebook = (market, baseDate) => ({
         .listed(t)
         .filter((i) => market.fact(i, t, 'THEME_REVENUE') >= (members?.has(i) === true ? 0.2 : 0.25));
       return capWeights(
-        proportional(held, (i) => market.floatCap(i, t) * market.fact(i, t, 'THEME_SCORE')),
+        computeProportional(held, (i) => market.floatCap(i, t) * market.fact(i, t, 'THEME_SCORE')),
         0.05,
       );
     },
@@ -291,35 +300,38 @@ export const thematic: Rulebook = (market, baseDate) => ({
  * Returns the thirty largest securities with a full history, and the covariance of a year of their returns with
  * dividends.
  */
-export function thirtyLargest(market: Market, t: number) {
-  const held = ranked(market.listed(t).filter(hasBars(market, t, 253)), (i) => market.floatCap(i, t)).slice(0, 30);
+export function selectThirtyLargest(market: Market, t: number) {
+  const held = rankSecurities(market.listed(t).filter(hasBars(market, t, 253)), (i) => market.floatCap(i, t)).slice(
+    0,
+    30,
+  );
   const returns = held.map((i) => market.returns(i, t, 252, true));
   return { held, covariance: sampleCovariance(returns[0]!.map((_, s) => returns.map((row) => row[s]!))) };
 }
 
-export const equalRisk: Rulebook = (market, baseDate) => ({
+export const runEqualRisk: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: QUARTERLY,
     anchor: { day: 'last' },
     decide(t) {
-      const { held, covariance } = thirtyLargest(market, t);
-      const weights = equalRiskWeights(covariance);
+      const { held, covariance } = selectThirtyLargest(market, t);
+      const weights = computeEqualRiskWeights(covariance);
       return new Map(held.map((i, k) => [i, weights[k]!]));
     },
   }),
 });
 
-export const maximumDiversification: Rulebook = (market, baseDate) => {
+export const runMaximumDiversification: Rulebook = (market, baseDate) => {
   const schedule = { months: QUARTERLY, anchor: { day: 'last' } } as const;
   return {
     '-PARENT': runIndex(market, baseDate, {
       ...schedule,
-      decide: (t) => proportional(thirtyLargest(market, t).held, (i) => market.floatCap(i, t)),
+      decide: (t) => computeProportional(selectThirtyLargest(market, t).held, (i) => market.floatCap(i, t)),
     }),
     '': runIndex(market, baseDate, {
       ...schedule,
       decide(t) {
-        const { held, covariance } = thirtyLargest(market, t);
+        const { held, covariance } = selectThirtyLargest(market, t);
         const weights = solveMostDiversified(covariance);
         return new Map(held.flatMap((i, k) => (weights[k]! > 0 ? [[i, weights[k]!]] : [])));
       },

@@ -1,4 +1,4 @@
-import { nthWeekday, runIndex } from './index-run.js';
+import { findNthWeekday, runIndex } from './index-run.js';
 import {
   type Rulebook,
   QUARTERLY,
@@ -12,28 +12,28 @@ import {
   selectBuffered,
   capWeights,
   selectCoverage,
-  mean,
+  computeMean,
   listPercentiles,
-  proportional,
-  ranked,
+  computeProportional,
+  rankSecurities,
   sum,
 } from './plain.js';
 
-export const committee: Rulebook = (market, baseDate) => ({
+export const runCommittee: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...EVERY_QUARTER,
-    decide: (t) => proportional(market.members('COMMITTEE', t), (i) => market.floatCap(i, t)),
+    decide: (t) => computeProportional(market.members('COMMITTEE', t), (i) => market.floatCap(i, t)),
   }),
 });
 
-export const equalWeight: Rulebook = (market, baseDate) => ({
+export const runEqualWeight: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...EVERY_QUARTER,
     reference: (dates, t) => {
-      const second = nthWeekday(dates[t]!.slice(0, 7), { weekday: 5, nth: 2 });
+      const second = findNthWeekday(dates[t]!.slice(0, 7), { weekday: 5, nth: 2 });
       return dates.findLastIndex((date) => date <= second);
     },
-    decide: (t) => proportional(market.members('COMMITTEE', t), () => 1),
+    decide: (t) => computeProportional(market.members('COMMITTEE', t), () => 1),
   }),
 });
 
@@ -46,38 +46,38 @@ export const createBestInClass =
       count,
       schedule: { months: [5], anchor: THIRD_FRIDAY },
       decide(parent, t, members) {
-        const floatCap = (i: number) => market.floatCap(i, t);
+        const computeFloatCap = (i: number) => market.floatCap(i, t);
         const eligible = parent.filter(
           (i) => market.fact(i, t, 'CONTROVERSY_SCORE') >= (members?.has(i) === true ? 1 : 3),
         );
-        const total = sum(eligible.map(floatCap));
-        const computeRating = (i: number) => market.fact(i, t, 'ESG_RATING') + floatCap(i) / total;
+        const total = sum(eligible.map(computeFloatCap));
+        const computeRating = (i: number) => market.fact(i, t, 'ESG_RATING') + computeFloatCap(i) / total;
         const sectors = new Set(eligible.map((i) => market.text(i, t, 'SECTOR')));
         const held = [...sectors].flatMap((sector) =>
           selectCoverage(
-            ranked(
+            rankSecurities(
               eligible.filter((i) => market.text(i, t, 'SECTOR') === sector),
               computeRating,
             ),
-            floatCap,
+            computeFloatCap,
             members,
             { lower: 0.35, upper: 0.65, target: 0.5 },
           ),
         );
-        return proportional(held, floatCap);
+        return computeProportional(held, computeFloatCap);
       },
     });
 
-export const sizeSegments =
+export const createSizeSegments =
   (count: number): Rulebook =>
   (market, baseDate) => {
     const schedule = { months: [6], anchor: LAST_FRIDAY };
-    const wholeAt = (t: number) => ranked(market.listed(t), (i) => market.cap(i, t)).slice(0, count);
+    const selectWholeAt = (t: number) => rankSecurities(market.listed(t), (i) => market.cap(i, t)).slice(0, count);
     const largeOn = new Map<number, number[]>();
     return {
       '-ALL': runIndex(market, baseDate, {
         ...schedule,
-        decide: (t) => proportional(wholeAt(t), (i) => market.floatCap(i, t)),
+        decide: (t) => computeProportional(selectWholeAt(t), (i) => market.floatCap(i, t)),
       }),
       '-LARGE': runIndex(market, baseDate, {
         ...schedule,
@@ -85,16 +85,16 @@ export const sizeSegments =
           const bands = { lower: 0.875, upper: 0.925, target: 0.9 };
           largeOn.set(
             t,
-            selectCoverage(wholeAt(t), (i) => market.cap(i, t), members, bands),
+            selectCoverage(selectWholeAt(t), (i) => market.cap(i, t), members, bands),
           );
-          return proportional(largeOn.get(t)!, (i) => market.floatCap(i, t));
+          return computeProportional(largeOn.get(t)!, (i) => market.floatCap(i, t));
         },
       }),
       '-SMALL': runIndex(market, baseDate, {
         ...schedule,
         decide: (t) =>
-          proportional(
-            wholeAt(t).filter((i) => !largeOn.get(t)!.includes(i)),
+          computeProportional(
+            selectWholeAt(t).filter((i) => !largeOn.get(t)!.includes(i)),
             (i) => market.floatCap(i, t),
           ),
       }),
@@ -114,7 +114,7 @@ export const createFixedCount =
     };
   };
 
-export const midCap50: Rulebook = (market, baseDate) => {
+export const runMidCap50: Rulebook = (market, baseDate) => {
   const schedule = { months: [3, 9], anchor: THIRD_FRIDAY, dividends: 'total' } as const;
   const leaders = weightLargest(market, 40, { enter: 35, exit: 47 });
   const leadersOn = new Map<number, ReadonlySet<number>>();
@@ -130,10 +130,10 @@ export const midCap50: Rulebook = (market, baseDate) => {
     '': runIndex(market, baseDate, {
       ...schedule,
       decide(t, members) {
-        const floatCap = (i: number) => market.floatCap(i, t);
-        const others = ranked(market.listed(t), floatCap).filter((i) => !leadersOn.get(t)!.has(i));
+        const computeFloatCap = (i: number) => market.floatCap(i, t);
+        const others = rankSecurities(market.listed(t), computeFloatCap).filter((i) => !leadersOn.get(t)!.has(i));
         return capWeights(
-          proportional(selectBuffered(others, members, { count: 50, enter: 40, exit: 60 }), floatCap),
+          computeProportional(selectBuffered(others, members, { count: 50, enter: 40, exit: 60 }), computeFloatCap),
           0.1,
         );
       },
@@ -141,12 +141,12 @@ export const midCap50: Rulebook = (market, baseDate) => {
   };
 };
 
-export const priceAverage: Rulebook = (market, baseDate) => ({
+export const runPriceAverage: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
     anchor: { day: 'last' },
     basket: () => 1,
-    decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.price(i, t)),
+    decide: (t) => computeProportional(market.members('AVERAGE', t), (i) => market.price(i, t)),
   }),
 });
 
@@ -158,7 +158,7 @@ export const createAdjustedAverage: Rulebook = (market, baseDate) => {
       anchor: { day: 'first' },
       basket: factor,
       splitsKeepWeight: true,
-      decide: (t) => proportional(market.members('AVERAGE', t), (i) => market.price(i, t) * factor(i, t)),
+      decide: (t) => computeProportional(market.members('AVERAGE', t), (i) => market.price(i, t) * factor(i, t)),
     }),
   };
 };
@@ -174,17 +174,17 @@ export const QUOTAS: Readonly<Record<string, number>> = {
   'Real Estate': 6,
 };
 
-export const industryQuotas: Rulebook = (market, baseDate) => ({
+export const runIndustryQuotas: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: QUARTERLY,
     anchor: { day: 'weekday', weekday: 5, nth: 1 },
     decide(t) {
-      const order = ranked(market.listed(t), (i) => market.floatCap(i, t));
+      const order = rankSecurities(market.listed(t), (i) => market.floatCap(i, t));
       const held = Object.entries(QUOTAS).flatMap(([sector, count]) =>
         order.filter((i) => market.text(i, t, 'SECTOR') === sector).slice(0, count),
       );
       return capWeights(
-        proportional(held, (i) => market.floatCap(i, t)),
+        computeProportional(held, (i) => market.floatCap(i, t)),
         0.08,
       );
     },
@@ -202,7 +202,7 @@ export function computeBand(float: number): number {
   return percent > 80 ? 1 : (Math.ceil(percent / 10) * 10) / 100;
 }
 
-export const floatBands =
+export const createFloatBands =
   (count: number): Rulebook =>
   (market, baseDate) => ({
     '': runIndex(market, baseDate, {
@@ -212,13 +212,13 @@ export const floatBands =
         const all = market.listed(t);
         const annualise = (values: number[]) => {
           const known = values.filter((value) => !Number.isNaN(value));
-          return known.length < 126 ? NaN : mean(known);
+          return known.length < 126 ? NaN : computeMean(known);
         };
         const liquidity = listPercentiles(all.map((i) => annualise(market.traded(i, t, 252))));
         const eligible = all.filter((i, k) => liquidity[k]! >= (members?.has(i) === true ? 0.4 : 0.5));
         const listCaps = (i: number) => Array.from({ length: 252 }, (_, k) => market.cap(i, t - 251 + k));
-        const order = ranked(eligible, (i) => annualise(listCaps(i)));
-        return proportional(
+        const order = rankSecurities(eligible, (i) => annualise(listCaps(i)));
+        return computeProportional(
           selectBuffered(order, members, { count, enter: 0.8 * count, exit: 1.2 * count }),
           (i) => market.cap(i, t) * computeBand(market.store.float[i]![t]!),
         );

@@ -52,9 +52,9 @@ const FUNDAMENTALS: Readonly<Record<string, readonly [number, number]>> = {
 };
 /** Sectors with a high climate impact. */
 const HIGH_IMPACT = new Set(['Industrials', 'Energy', 'Utilities', 'Real Estate']);
-const WHOLE = new Set(['ESG_RATING', 'CONTROVERSY_SCORE']);
+const WHOLE_NUMBER_FIELDS = new Set(['ESG_RATING', 'CONTROVERSY_SCORE']);
 /** Columns in which every security has values. */
-const COMPLETE = new Set([
+const COMPLETE_FIELDS = new Set([
   'PAYOUT_RATIO',
   'ESG_RATING',
   'CONTROVERSY_SCORE',
@@ -106,7 +106,7 @@ export function createGenerator(seed: number): () => number {
   };
 }
 
-function sessionsBetween(first: string, last: string): string[] {
+function listSessionsBetween(first: string, last: string): string[] {
   const dates: string[] = [];
   for (let day = Date.parse(first); day <= Date.parse(last); day += 86_400_000) {
     const date = new Date(day).toISOString().slice(0, 10);
@@ -120,7 +120,7 @@ function sessionsBetween(first: string, last: string): string[] {
 export function drawStore(): RawStore {
   const random = createGenerator(SEED);
   const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  const dates = sessionsBetween('2014-01-02', '2018-06-29');
+  const dates = listSessionsBetween('2014-01-02', '2018-06-29');
   const market = dates.map(() => 0.0003 + 0.007 * drawNormal());
   const sectors = SECTORS.map(() => dates.map(() => 0.004 * drawNormal()));
   const ids = Array.from({ length: SECURITIES }, (_, i) => `S${String(i).padStart(3, '0')}`);
@@ -234,7 +234,7 @@ function drawFacts({ dates, split }: Bars, i: number, random: () => number) {
     EXCLUDED_BUSINESS: i % 14 === 9 ? 'Yes' : 'No',
     CLIMATE_IMPACT: HIGH_IMPACT.has(SECTORS[i % SECTORS.length]!) ? 'High' : 'Low',
   };
-  const absent = new Set(Object.keys(FUNDAMENTALS).filter((name) => !COMPLETE.has(name) && random() < 0.04));
+  const absent = new Set(Object.keys(FUNDAMENTALS).filter((name) => !COMPLETE_FIELDS.has(name) && random() < 0.04));
   const rows: { from: string; facts: Facts }[] = [];
   const firstFactor = i % 9 === 0 ? 0.5 : 1;
   const days = dates.filter((_, t) => t % 61 === i % 5 || t === 0 || split[i]![t] !== 1);
@@ -246,7 +246,7 @@ function drawFacts({ dates, split }: Bars, i: number, random: () => number) {
       levels[name] = Math.min(1, Math.max(0, levels[name]! + 0.08 * (random() - 0.5)));
       if (absent.has(name)) continue;
       const value = least + (most - least) * levels[name];
-      facts[name] = WHOLE.has(name) ? Math.round(value) : Number(value.toPrecision(6));
+      facts[name] = WHOLE_NUMBER_FIELDS.has(name) ? Math.round(value) : Number(value.toPrecision(6));
     }
     rows.push({ from, facts });
   }
@@ -255,7 +255,11 @@ function drawFacts({ dates, split }: Bars, i: number, random: () => number) {
 
 function drawUniverses({ dates, close }: Bars, random: () => number): Record<string, Membership[]> {
   const list = close.flatMap((values, i) => (Number.isNaN(values[0]!) ? [] : [i]));
-  const changing = (members: readonly number[], reserve: readonly number[], every: number): Membership[] => {
+  const createChangingMembership = (
+    members: readonly number[],
+    reserve: readonly number[],
+    every: number,
+  ): Membership[] => {
     const rows = new Map(
       members.map((security) => [security, { security, start: dates[0]!, end: null as string | null }]),
     );
@@ -270,8 +274,8 @@ function drawUniverses({ dates, close }: Bars, random: () => number): Record<str
     return [...past, ...rows.values()];
   };
   return {
-    COMMITTEE: changing(list.slice(0, 120), list.slice(120, 150), 29),
-    AVERAGE: changing(list.slice(30, 60), list.slice(100, 106), 150),
+    COMMITTEE: createChangingMembership(list.slice(0, 120), list.slice(120, 150), 29),
+    AVERAGE: createChangingMembership(list.slice(30, 60), list.slice(100, 106), 150),
   };
 }
 

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
 import { runHere } from '../cli/process.js';
-import { liveService, type LiveService } from '../real/live.js';
+import { openLiveService, type LiveService } from '../real/live.js';
 import type { PlainRun } from './index-run.js';
 import { createMarket, type Market } from './market.js';
-import { cryptoCapped, OVERLAY_RULEBOOKS } from './overlays.js';
+import { runCryptoCapped, OVERLAY_RULEBOOKS } from './overlays.js';
 import { drawCoins, drawContracts, addGiants } from './other-stores.js';
-import { CAPPED, commodityRoll, RULEBOOKS } from './rulebooks.js';
+import { CAPPED, runCommodityRoll, RULEBOOKS } from './rulebooks.js';
 import { writeEvidence, type Evidence } from './evidence.js';
 import type { Rulebook } from './parents.js';
 import { drawStore, writeStore } from './store.js';
@@ -20,7 +20,7 @@ const REVIEWS_MIN = 3;
 const SESSIONS_MIN = 750;
 
 /** Numbers of securities in each template, with their equivalents in a store of 250 securities. */
-const SCALED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+const SCALED_TEXTS: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   'style-pair': [['"count":1000', '"count":150']],
   'size-segments': [['"count":3000', '"count":200']],
   'paris-aligned': [
@@ -58,9 +58,9 @@ const store = drawStore();
 /** Stores by id, with the rulebooks compared on each. */
 const MARKETS = {
   drawn: { market: createMarket(store), rulebooks: { ...RULEBOOKS, ...OVERLAY_RULEBOOKS } },
-  coins: { market: createMarket(drawCoins()), rulebooks: { 'crypto-capped': cryptoCapped } },
+  coins: { market: createMarket(drawCoins()), rulebooks: { 'crypto-capped': runCryptoCapped } },
   giants: { market: createMarket(addGiants(store)), rulebooks: CAPPED },
-  contracts: { market: createMarket(drawContracts(store.dates)), rulebooks: { 'commodity-roll': commodityRoll } },
+  contracts: { market: createMarket(drawContracts(store.dates)), rulebooks: { 'commodity-roll': runCommodityRoll } },
 } satisfies Record<string, { readonly market: Market; readonly rulebooks: Readonly<Record<string, Rulebook>> }>;
 type StoreId = keyof typeof MARKETS;
 /** Results of this run, written to the guide's table if EVIDENCE=1. */
@@ -70,7 +70,7 @@ const causes = new Map<string, Set<string>>();
 let service: LiveService;
 
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   await activate('drawn');
 });
 afterAll(async () => {
@@ -112,7 +112,7 @@ async function compareTemplate(storeId: StoreId, id: string): Promise<void> {
   let [weightDifference, levelDifference, serviceMs] = [0, 0, 0];
   for (const document of documents) {
     const indexId = String(document['id']);
-    const scaled = [PARENT, ...(SCALED[id] ?? [])].reduce(
+    const scaled = [PARENT, ...(SCALED_TEXTS[id] ?? [])].reduce(
       (text, [a, b]) => text.replaceAll(a, b),
       JSON.stringify(document),
     );

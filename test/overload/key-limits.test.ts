@@ -1,7 +1,7 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { indexBody, startLoadedService, type LoadedService } from './loaded-service.js';
+import { createIndexBody, startLoadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
 /** Service with limits per key: reaching the limit of a key must not affect other keys. */
@@ -16,16 +16,16 @@ beforeAll(async () => {
     end: '2023-12-29',
   });
   expect((await service.finished('generate:market')).error).toBeNull();
-  await service.ask('PUT', '/indices/ONE', { ...indexBody('ONE'), base_date: '2020-01-02' });
+  await service.ask('PUT', '/indices/ONE', { ...createIndexBody('ONE'), base_date: '2020-01-02' });
   await service.ask('POST', '/analytics/ONE/backtest', {});
   expect((await service.finished('backtest:ONE')).error).toBeNull();
 });
 afterAll(() => service?.close());
 
 /** Number of waiting jobs of a key that are computed to their end. */
-const DONE = 10;
+const DONE_COUNT = 10;
 
-interface Refused {
+interface RefusalBody {
   readonly error: ErrorDetail;
 }
 
@@ -36,7 +36,7 @@ test('a key has up to a hundred waiting jobs; more are refused with Retry-After,
     await new Promise((resolve) => setTimeout(resolve, 5));
   const body = { index_id: 'ONE', start: '2023-11-01' };
   const answers = await Promise.all(
-    Array.from({ length: 150 }, (_, i) => service.ask<Refused>('POST', `/risk-models/m${i}/estimate`, body, first)),
+    Array.from({ length: 150 }, (_, i) => service.ask<RefusalBody>('POST', `/risk-models/m${i}/estimate`, body, first)),
   );
   const refused = answers.filter(({ status }) => status !== 202);
   expect(answers.length - refused.length).toBe(LIMITS.MAX_KEY_QUEUED_JOBS);
@@ -56,7 +56,7 @@ test('a key has up to a hundred waiting jobs; more are refused with Retry-After,
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
   // A few waiting jobs are computed to their end; in the soak, all of them.
   const accepted = [...answers.keys()].filter((i) => answers[i]!.status === 202).map((i) => `risk:m${i}`);
-  const done = IS_SOAK ? accepted : accepted.slice(-DONE);
+  const done = IS_SOAK ? accepted : accepted.slice(-DONE_COUNT);
   for (const jobId of accepted) if (!done.includes(jobId)) await service.ask('DELETE', `/jobs/${jobId}`);
   await service.ask('DELETE', '/jobs/simulate:ONE');
   for (const jobId of accepted)

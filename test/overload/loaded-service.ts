@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JobStatus } from '#jobs/status.js';
 import { issueKey } from '#services/operations/keys.js';
-import { serving } from '../cli/process.js';
+import { startService } from '../cli/process.js';
 
 /** True in the long form of the tests, `npm run soak`. */
 
@@ -33,7 +33,7 @@ export async function startLoadedService(words: readonly string[] = [], clients 
   const issued = Array.from({ length: clients }, (_, i) =>
     issueKey({ name: `client-${i}`, scopes: ['admin'], expires: null }, Date.now()),
   );
-  const service = await serving(join(base, 'home'), ['--log-level', 'error', '--drain-ms', '0', ...words], {
+  const service = await startService(join(base, 'home'), ['--log-level', 'error', '--drain-ms', '0', ...words], {
     DIVISOR_API_KEYS: issued.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(','),
   });
   const { hostname, port } = new URL(service.url);
@@ -99,7 +99,7 @@ export async function startLoadedService(words: readonly string[] = [], clients 
   };
 }
 
-export const indexBody = (id: string) => ({
+export const createIndexBody = (id: string) => ({
   id,
   name: id,
   calendar: 'XNYS',
@@ -117,9 +117,10 @@ export interface Percentiles {
 
 export function createPercentiles(times: readonly number[]): Percentiles {
   const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
-  return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
+  const readPercentile = (share: number) =>
+    sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+  return { p50: readPercentile(0.5), p95: readPercentile(0.95), p99: readPercentile(0.99), max: readPercentile(1) };
 }
 
-export const percentileText = ({ p50, p95, p99, max }: Percentiles) =>
+export const formatPercentiles = ({ p50, p95, p99, max }: Percentiles) =>
   `p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}, p99 ${p99.toFixed(1)}, max ${max.toFixed(1)} ms`;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { indexBody, startLoadedService, type LoadedService } from './loaded-service.js';
+import { createIndexBody, startLoadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
 /** Service whose resident memory is measured while it computes, pauses and computes again. */
@@ -17,18 +17,18 @@ const PAUSE_MS = 50_000;
  * Maximum growth in MB for code, market and cached views of warm threads; it was twice as much before threads released
  * their young generation.
  */
-const GROWN_MB_MAX = 150;
+const GROWTH_MB_MAX = 150;
 
-async function backtests(from: number, to: number): Promise<void> {
+async function runBacktests(from: number, to: number): Promise<void> {
   let next = from;
-  const client = async (): Promise<void> => {
+  const submitBacktests = async (): Promise<void> => {
     for (let i = next++; i < to; i = next++) {
       const index = `I${i % INDICES}`;
       await service.ask('POST', `/analytics/${index}/backtest`, { transaction_cost_bps: i / 10 });
       expect((await service.finished(`backtest:${index}`)).error).toBeNull();
     }
   };
-  await Promise.all([client(), client(), client()]);
+  await Promise.all([submitBacktests(), submitBacktests(), submitBacktests()]);
 }
 
 test('memory goes back after work, and does not grow from one time of work to the next', async ({ skip }) => {
@@ -37,17 +37,17 @@ test('memory goes back after work, and does not grow from one time of work to th
   await service.ask('POST', '/data/synthetic', body);
   expect((await service.finished('generate:market')).error).toBeNull();
   for (let i = 0; i < INDICES; i++)
-    await service.ask('PUT', `/indices/I${i}`, { ...indexBody(`I${i}`), base_date: body.start });
+    await service.ask('PUT', `/indices/I${i}`, { ...createIndexBody(`I${i}`), base_date: body.start });
   const start = await service.resident();
   const rested: number[] = [];
   for (let round = 0; round < 2; round++) {
-    await backtests(round * 200, (round + 1) * 200);
+    await runBacktests(round * 200, (round + 1) * 200);
     const worked = await service.resident();
     await sleep(PAUSE_MS);
     rested.push(await service.resident());
     const sizes = [start, worked, rested[round]!].map((size) => size.toFixed(0));
     console.log(`resident at the start, after work and after the pause, MB: ${sizes.join(' ')}`);
   }
-  expect(rested[0]! - start).toBeLessThan(GROWN_MB_MAX);
+  expect(rested[0]! - start).toBeLessThan(GROWTH_MB_MAX);
   expect(rested[1]! - rested[0]!).toBeLessThan(50);
 });

@@ -4,10 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
 import {
-  indexBody,
+  createIndexBody,
   startLoadedService,
   createPercentiles,
-  percentileText,
+  formatPercentiles,
   type LoadedService,
 } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
@@ -33,7 +33,7 @@ beforeAll(async () => {
   });
   expect((await service.finished('generate:market')).error).toBeNull();
   for (const id of ['ONE', 'TWO', 'THREE']) {
-    await service.ask('PUT', `/indices/${id}`, indexBody(id));
+    await service.ask('PUT', `/indices/${id}`, createIndexBody(id));
     await service.ask('POST', `/analytics/${id}/backtest`, {});
     expect((await service.finished(`backtest:${id}`)).error).toBeNull();
   }
@@ -79,7 +79,7 @@ describe('with every worker busy for minutes', () => {
       await pause(5);
     }
     const result = createPercentiles(times);
-    console.log(`GET with ${WORKERS} busy workers: ${percentileText(result)}`);
+    console.log(`GET with ${WORKERS} busy workers: ${formatPercentiles(result)}`);
     if (IS_SOAK) expect(result.p99).toBeLessThan(50);
     for (const id of ['ONE', 'TWO'])
       expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
@@ -92,7 +92,7 @@ describe('with every worker busy for minutes', () => {
       expect(status).toBe(200);
       times.push(ms);
     }
-    console.log(`preview with ${WORKERS} busy workers: ${percentileText(createPercentiles(times))}`);
+    console.log(`preview with ${WORKERS} busy workers: ${formatPercentiles(createPercentiles(times))}`);
     if (IS_SOAK) expect(createPercentiles(times).p95).toBeLessThan(5000);
     for (const id of ['ONE', 'TWO'])
       expect((await service.ask('GET', `/jobs/simulate:${id}`)).body.status).toBe('running');
@@ -116,7 +116,7 @@ test('a cancelled job is readable as cancelled at once, and its worker works aga
     await service.finished(small);
   }
   console.log(
-    `cancel readable: ${percentileText(createPercentiles(readable))}; the next job runs: ${percentileText(createPercentiles(returned))}`,
+    `cancel readable: ${formatPercentiles(createPercentiles(readable))}; the next job runs: ${formatPercentiles(createPercentiles(returned))}`,
   );
   if (!IS_SOAK) return;
   expect(createPercentiles(readable).p99).toBeLessThan(100);
@@ -158,7 +158,7 @@ test('readers that do not read cost no memory and keep nobody waiting', async ()
   for (let i = 0; i < 100; i++) times.push((await service.ask('GET', '/health')).ms);
   const grown = (await service.resident()) - before;
   console.log(
-    `50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grown.toFixed(0)} MB more resident, GET ${percentileText(createPercentiles(times))}`,
+    `50 readers that stopped in a record of ${megabytes.toFixed(1)} MB: ${grown.toFixed(0)} MB more resident, GET ${formatPercentiles(createPercentiles(times))}`,
   );
   for (const reader of readers) reader.destroy();
   expect(grown).toBeLessThan(100);

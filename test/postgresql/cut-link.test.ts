@@ -11,12 +11,12 @@ async function openEcho() {
   return { server, url: `postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/db` };
 }
 
-const WAYS = {
+const CUT_METHODS = {
   'a stalling proxy': openStallingProxy,
   ...(hasNamespaces ? { 'a link of the kernel': openCutLink } : {}),
 };
 
-test.each(Object.entries(WAYS))(
+test.each(Object.entries(CUT_METHODS))(
   'no data passes %s while it is disconnected, and all data afterwards',
   async (_, open) => {
     const { server, url } = await openEcho();

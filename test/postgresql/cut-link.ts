@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StallingProxy } from './stalling-proxy.js';
 
-const ip = (...words: string[]): void => void execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
+const runIp = (...words: string[]): void => void execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
 
 /**
  * True if this process may create network namespaces, which requires root and iproute2 and is impossible in most
@@ -15,8 +15,8 @@ const ip = (...words: string[]): void => void execFileSync('ip', words, { stdio:
 export const hasNamespaces = ((): boolean => {
   const name = `divisor-try-${process.pid}`;
   try {
-    ip('netns', 'add', name);
-    ip('netns', 'delete', name);
+    runIp('netns', 'add', name);
+    runIp('netns', 'delete', name);
     return true;
   } catch {
     return false;
@@ -37,7 +37,7 @@ const FORWARDER = `
   });
   server.listen(5432, host, () => console.log('ready'));
 `;
-let opened = 0;
+let openedSandbox = 0;
 
 /**
  * Opens a stalling proxy whose kernel link is taken down: packets are lost, and TCP retransmits them. The far end of
@@ -46,7 +46,7 @@ let opened = 0;
  */
 export async function openCutLink(url: string): Promise<StallingProxy> {
   let target = new URL(url);
-  const number = opened++;
+  const number = openedSandbox++;
   const name = `dv${process.pid % 100_000}n${number}`;
   const network = `10.${200 + (process.pid % 50)}.${number % 250}`;
   const folder = mkdtempSync(join(tmpdir(), 'divisor-link-'));
@@ -64,19 +64,19 @@ export async function openCutLink(url: string): Promise<StallingProxy> {
     inner.pipe(upstream.setNoDelay(true)).pipe(inner);
   });
   await new Promise<void>((resolve) => outside.listen(path, resolve));
-  ip('netns', 'add', name);
-  ip('link', 'add', name, 'type', 'veth', 'peer', 'name', 'inner', 'netns', name);
-  ip('addr', 'add', `${network}.1/30`, 'dev', name);
-  ip('link', 'set', name, 'up');
-  ip('-n', name, 'addr', 'add', `${network}.2/30`, 'dev', 'inner');
-  ip('-n', name, 'link', 'set', 'inner', 'up');
+  runIp('netns', 'add', name);
+  runIp('link', 'add', name, 'type', 'veth', 'peer', 'name', 'inner', 'netns', name);
+  runIp('addr', 'add', `${network}.1/30`, 'dev', name);
+  runIp('link', 'set', name, 'up');
+  runIp('-n', name, 'addr', 'add', `${network}.2/30`, 'dev', 'inner');
+  runIp('-n', name, 'link', 'set', 'inner', 'up');
   const forwarder = await forward(name, `${network}.2`, path);
   const own = new URL(url);
   own.host = `${network}.2:5432`;
   return {
     url: own.href,
-    stall: () => ip('-n', name, 'link', 'set', 'inner', 'down'),
-    pass: () => ip('-n', name, 'link', 'set', 'inner', 'up'),
+    stall: () => runIp('-n', name, 'link', 'set', 'inner', 'down'),
+    pass: () => runIp('-n', name, 'link', 'set', 'inner', 'up'),
     turnTo(other) {
       target = new URL(other);
       for (const socket of sockets) socket.destroy();
@@ -84,7 +84,7 @@ export async function openCutLink(url: string): Promise<StallingProxy> {
     async close() {
       forwarder.kill('SIGKILL');
       await once(forwarder, 'close');
-      ip('netns', 'delete', name); // also removes both ends of the link
+      runIp('netns', 'delete', name); // also removes both ends of the link
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => outside.close(resolve));
       rmSync(folder, { recursive: true, force: true });

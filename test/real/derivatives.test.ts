@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { fc } from '../fast-check.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
-import { type LiveService, liveService } from './live.js';
+import { type LiveService, openLiveService } from './live.js';
 import { UNPRICEABLE } from './unpriceable.js';
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
@@ -15,7 +15,7 @@ const REQUESTS = IS_SOAK ? 1000 : 60;
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
   await service.ok('POST', '/data/import', fixture.import);
   await service.ok('POST', '/indices', { ...fixture.index, id: 'FOUR' });
   expect((await service.job('/analytics/FOUR/backtest')).error).toBeNull();
@@ -71,12 +71,12 @@ const swap = fc
   })
   .map(({ moved, ...request }) => ({ ...request, initial_level: request.spot * (1 + moved / 1000) }));
 
-type Priced = Record<string, number | null | [string, string, number, number][]>;
+type DerivativePrices = Record<string, number | null | [string, string, number, number][]>;
 
-async function listPricedByPython(requests: readonly unknown[]): Promise<Priced[]> {
+async function listPricedByPython(requests: readonly unknown[]): Promise<DerivativePrices[]> {
   const python = spawn('python3', ['test/real/derivatives.py'], { stdio: ['pipe', 'pipe', 'inherit'] });
   python.stdin.end(JSON.stringify(requests));
-  return JSON.parse(await text(python.stdout)) as Priced[];
+  return JSON.parse(await text(python.stdout)) as DerivativePrices[];
 }
 
 describe.skipIf(!hasPython)('prices over HTTP', () => {
@@ -230,16 +230,16 @@ describe('on an index', () => {
 
   test('resets fall on sessions of its calendar, with a spot on weekdays', async () => {
     const swap = { notional: 1000, start: '2023-04-04', maturity: '2023-12-15', as_of: '2023-05-01' };
-    const ends = async (source: object) =>
+    const listPeriodEnds = async (source: object) =>
       (
         await service.ok<{ periods: { end: string }[] }>('POST', '/derivatives/trs/price', { ...swap, ...source })
       ).periods.map(({ end }) => end);
-    expect(await ends({ index_id: 'LONG' })).toEqual(['2023-07-05', '2023-10-04', '2023-12-15']);
-    expect(await ends({ spot: 100 })).toEqual(['2023-07-04', '2023-10-04', '2023-12-15']);
+    expect(await listPeriodEnds({ index_id: 'LONG' })).toEqual(['2023-07-05', '2023-10-04', '2023-12-15']);
+    expect(await listPeriodEnds({ spot: 100 })).toEqual(['2023-07-04', '2023-10-04', '2023-12-15']);
     // A run keeps its calendar even if the index changes or is deleted.
     await service.ok('PUT', '/strategies/FOLLOW', { id: 'FOLLOW', name: 'Follow', index_id: 'LONG' });
     expect((await service.job('/analytics/FOLLOW/backtest')).error).toBeNull();
     await service.ok('DELETE', '/indices/LONG');
-    expect(await ends({ index_id: 'FOLLOW' })).toEqual(['2023-07-05', '2023-10-04', '2023-12-15']);
+    expect(await listPeriodEnds({ index_id: 'FOLLOW' })).toEqual(['2023-07-05', '2023-10-04', '2023-12-15']);
   });
 });

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 import { hasSp500, SP500, writeSp500Folder } from './sp500-folder.js';
 
 interface Example {
@@ -58,7 +58,7 @@ for (const { market, skipped, isCashless, load } of markets) {
   describe.skipIf(skipped)(`on ${market}`, () => {
     let service: LiveService;
     beforeAll(async () => {
-      service = await liveService();
+      service = await openLiveService();
       expect((await load(service)).error).toBeNull();
     });
     afterAll(() => service?.close());

@@ -7,7 +7,7 @@ import { BacktestJobStatus } from '#contract/analytics/run.js';
 import type { ReconciliationView } from '#contract/analytics/reconciliation.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
 import type { Route } from '#contract/route.js';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 import { waitUntil } from '../waiting.js';
 
 /** Ids of the home's documents, by kind. */
@@ -55,7 +55,7 @@ let service: LiveService;
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'divisor-golden-'));
   cpSync('test/golden/home-format-1', home, { recursive: true });
-  service = await liveService(['--home', home, '--workers', '1']);
+  service = await openLiveService(['--home', home, '--workers', '1']);
   await waitUntil(async () => (await service.ask('GET', '/health/ready')).status === 200);
 });
 
@@ -66,10 +66,10 @@ afterAll(async () => {
 
 describe('a home of version 0.1.0', () => {
   const routes = Object.entries(API as Readonly<Record<string, Route>>);
-  const by = (isOne: (method: string) => boolean) => routes.filter(([, { method }]) => isOne(method));
+  const listPathsBy = (isOne: (method: string) => boolean) => routes.filter(([, { method }]) => isOne(method));
 
   // `ask` checks every response against the document of the service.
-  test.each(by((method) => method === 'GET'))(
+  test.each(listPathsBy((method) => method === 'GET'))(
     'is answered by %s as the service documents it',
     async (operation, route) => {
       for (const path of pathsOf(route)) {
@@ -104,8 +104,8 @@ describe('a home of version 0.1.0', () => {
   });
 
   test.each([
-    ...by((method) => method === 'POST' || method === 'PUT' || method === 'PATCH'),
-    ...by((method) => method === 'DELETE'),
+    ...listPathsBy((method) => method === 'POST' || method === 'PUT' || method === 'PATCH'),
+    ...listPathsBy((method) => method === 'DELETE'),
   ])('takes %s as the service documents it', async (_operation, route) => {
     for (const path of pathsOf(route)) {
       const { status } = await service.ask(route.method, path, route.body?.example);

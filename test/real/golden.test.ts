@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 
-interface Expected {
+interface ExpectedRun {
   readonly index_level: number[];
   readonly rebalances: Record<
     string,
@@ -29,7 +29,7 @@ interface Fixture {
   readonly import: Record<string, unknown>;
   readonly index: { id: string; pipeline: { treatment: { dividends: string } } };
   readonly backtest: Record<string, unknown>;
-  readonly expected: Record<'price' | 'total', Expected>;
+  readonly expected: Record<'price' | 'total', ExpectedRun>;
 }
 
 /**
@@ -40,7 +40,7 @@ const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   await service.ok('POST', '/data/import', fixture.import);
 });
 afterAll(() => service.close());
@@ -122,14 +122,14 @@ describe.each(['price', 'total'] as const)('the four-name market over HTTP, %s r
       cost_drag: number;
       cap_drag: number;
     }>('GET', `/analytics/${id}/attribution`);
-    const by = (field: 'contribution' | 'average_weight') =>
+    const readByIdentifier = (field: 'contribution' | 'average_weight') =>
       Object.fromEntries(
         view.contributions
           .toSorted((a, b) => (a.asset_id < b.asset_id ? -1 : 1))
           .map((row) => [row.asset_id, row[field]]),
       );
-    expectClose(by('contribution'), expected.attribution.contributions);
-    expectClose(by('average_weight'), expected.attribution.average_weight);
+    expectClose(readByIdentifier('contribution'), expected.attribution.contributions);
+    expectClose(readByIdentifier('average_weight'), expected.attribution.average_weight);
     expect(close(view.cost_drag, expected.attribution.cost_drag)).toBe(true);
     expect(close(view.cap_drag, expected.attribution.cap_drag)).toBe(true);
     expect(view.reconciles && Math.abs(view.residual) < 1e-12).toBe(true);

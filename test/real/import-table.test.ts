@@ -18,7 +18,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { TABLE_FORMATS } from '#domain/documents/import-request.js';
 import { writeParquet } from '#market/formats/write-parquet.js';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 
 const [PARQUET, ARROW] = Object.keys(TABLE_FORMATS) as [string, string];
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04'];
@@ -29,19 +29,22 @@ const DATES = [...DAYS, ...DAYS];
 let service: LiveService;
 let parquetMarket: Uint8Array;
 beforeAll(async () => {
-  service = await liveService();
-  parquetMarket = await marketFile();
+  service = await openLiveService();
+  parquetMarket = await createMarketFile();
 });
 afterAll(() => service.close());
 
-interface Imported {
+interface ImportResult {
   readonly store: { readonly store_id: string; readonly content_hash: string };
   readonly rows: Readonly<Record<string, number>>;
 }
-interface Refused {
-  readonly error: { readonly code: string; readonly detail: { readonly limit?: number; readonly findings?: Found[] } };
+interface RefusalBody {
+  readonly error: {
+    readonly code: string;
+    readonly detail: { readonly limit?: number; readonly findings?: FindingBody[] };
+  };
 }
-interface Found {
+interface FindingBody {
   readonly code: string;
   readonly path: string;
 }
@@ -57,7 +60,7 @@ async function send(type: string, query: string, body: Uint8Array): Promise<{ st
 }
 
 /** Returns the market as an Arrow stream, with dates of the given type. */
-function arrowMarket(dates: 'text' | 'day' | 'time' | 'midnight in Berlin'): Uint8Array {
+function encodeArrowMarket(dates: 'text' | 'day' | 'time' | 'midnight in Berlin'): Uint8Array {
   const moments = DATES.map((day) => new Date(dates === 'midnight in Berlin' ? `${day}T00:00+01:00` : day));
   const types = {
     day: new DateDay(),
@@ -74,7 +77,7 @@ function arrowMarket(dates: 'text' | 'day' | 'time' | 'midnight in Berlin'): Uin
   );
 }
 
-async function marketFile(): Promise<Uint8Array> {
+async function createMarketFile(): Promise<Uint8Array> {
   const path = join(service.folder, 'market.parquet');
   const columns = [
     { name: 'identifier', kind: 'text', values: NAMES },
@@ -89,22 +92,23 @@ async function marketFile(): Promise<Uint8Array> {
 const requireImport = async (sent: Promise<{ status: number; body: unknown }>) => {
   const { status, body } = await sent;
   expect(status, JSON.stringify(body)).toBe(201);
-  return body as Imported;
+  return body as ImportResult;
 };
-const createRefusal = async (sent: Promise<{ status: number; body: unknown }>) => ((await sent).body as Refused).error;
+const createRefusal = async (sent: Promise<{ status: number; body: unknown }>) =>
+  ((await sent).body as RefusalBody).error;
 
 test('a table is the same market as JSON, as Parquet and as an Arrow stream', async () => {
   const data = NAMES.map((name, i) => [name, DATES[i], CLOSES[i], [1, 2, null, 4, 5, 6][i]]);
-  const json = await service.ok<Imported>('POST', '/data/import', {
+  const json = await service.ok<ImportResult>('POST', '/data/import', {
     name: 'json',
     tables: { market: { index: [0, 1, 2, 3, 4, 5], columns: ['identifier', 'date', 'CLOSE', 'VOLUME'], data } },
   });
   const stores = [
     await requireImport(send(PARQUET, 'name=parquet', parquetMarket)),
-    await requireImport(send(ARROW, 'name=texts', arrowMarket('text'))),
-    await requireImport(send(`${ARROW}; x=y`, 'name=days', arrowMarket('day'))),
-    await requireImport(send(ARROW, 'name=berlin', arrowMarket('midnight in Berlin'))),
-    await requireImport(send(ARROW, 'name=times&activate=true', arrowMarket('time'))),
+    await requireImport(send(ARROW, 'name=texts', encodeArrowMarket('text'))),
+    await requireImport(send(`${ARROW}; x=y`, 'name=days', encodeArrowMarket('day'))),
+    await requireImport(send(ARROW, 'name=berlin', encodeArrowMarket('midnight in Berlin'))),
+    await requireImport(send(ARROW, 'name=times&activate=true', encodeArrowMarket('time'))),
   ];
   expect(stores.map(({ store }) => store.content_hash)).toEqual(stores.map(() => json.store.content_hash));
   expect(stores.map(({ rows }) => rows['market'])).toEqual([6, 6, 6, 6, 6]);
@@ -176,7 +180,7 @@ test('errors are reported at their position, and nothing of the import stays', a
     await createRefusal(send(ARROW, 'name=x', Buffer.from('no stream at all'))),
     await createRefusal(send(ARROW, 'name=x', tableToIPC(odd))),
     await createRefusal(send(ARROW, 'name=x', tableToIPC(nested))),
-    await createRefusal(send(ARROW, '', arrowMarket('day'))),
+    await createRefusal(send(ARROW, '', encodeArrowMarket('day'))),
     await createRefusal(send('application/json', 'name=x', Buffer.from('{}'))),
     await createRefusal(send(PARQUET, 'name=x', new Uint8Array(0))),
     await createRefusal(send('text/csv', 'name=x', Buffer.from('a'))),
@@ -201,7 +205,10 @@ test('errors are reported at their position, and nothing of the import stays', a
 });
 
 /** Sends headers and the first bytes of a body, which then continues or ends early. @returns the response */
-function begin(headers: Readonly<Record<string, string>>, breaksOff: boolean): Promise<Refused['error'] | undefined> {
+function begin(
+  headers: Readonly<Record<string, string>>,
+  breaksOff: boolean,
+): Promise<RefusalBody['error'] | undefined> {
   return new Promise((resolve, reject) => {
     const address = new URL('/data/import?name=half', service.url);
     const sent = httpRequest(
@@ -210,7 +217,7 @@ function begin(headers: Readonly<Record<string, string>>, breaksOff: boolean): P
       (response) => {
         response.setEncoding('utf8').on('data', (text: string) => {
           sent.destroy();
-          resolve((JSON.parse(text) as Refused).error);
+          resolve((JSON.parse(text) as RefusalBody).error);
         });
       },
     );
@@ -228,7 +235,7 @@ test('a body beyond the limit is refused by its length, one that breaks off leav
   await begin({ 'transfer-encoding': 'chunked' }, true);
   // The name stays reserved until the service has noticed the end of the request.
   let sent = await send(PARQUET, 'name=half', parquetMarket);
-  while (((sent.body as Refused).error?.code ?? '') === 'STORE_LOADING')
+  while (((sent.body as RefusalBody).error?.code ?? '') === 'STORE_LOADING')
     sent = await send(PARQUET, 'name=half', parquetMarket);
   expect(sent.status).toBe(201);
 });

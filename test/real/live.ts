@@ -33,7 +33,7 @@ export interface LiveService {
   close(): Promise<void>;
 }
 
-export async function liveService(words: readonly string[] = []): Promise<LiveService> {
+export async function openLiveService(words: readonly string[] = []): Promise<LiveService> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-live-'));
   const { settings } = readSettings(
     [
@@ -83,7 +83,7 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
     return { status: response.status, headers: response.headers, body: parsed };
   }
 
-  async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
+  async function requireBody<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await ask<T>(method, path, body);
     if (answer.status >= 300)
       throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 2000)}`);
@@ -95,11 +95,11 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
     folder,
     document,
     ask,
-    ok,
+    ok: requireBody,
     async job<T>(path: string, body?: unknown) {
-      let job = await ok<JobStatus>('POST', path, body ?? {});
+      let job = await requireBody<JobStatus>('POST', path, body ?? {});
       while (job.status === 'pending' || job.status === 'running')
-        job = await ok<JobStatus>('GET', `/jobs/${job.job_id}?wait=30`);
+        job = await requireBody<JobStatus>('GET', `/jobs/${job.job_id}?wait=30`);
       return job as JobStatus & { readonly result: T };
     },
     async close() {

@@ -3,7 +3,7 @@ import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { objectiveOf, solvers } from '../domain/optimisation/small-problems.js';
-import { hasRealSets, wideTable } from '../market/real-sets.js';
+import { hasRealSets, readWideTable } from '../market/real-sets.js';
 
 /** Number of returns in the tests of Riskfolio-Lib, which use the last returns of the panel. */
 const SESSIONS = 200;
@@ -23,7 +23,7 @@ const PUBLISHED = [
 
 /** Returns the weights of a method, by security. */
 function readWeights(file: string, column: string): ReadonlyMap<string, number> {
-  const { names, rows } = wideTable(`small-11/${file}.csv`);
+  const { names, rows } = readWideTable(`small-11/${file}.csv`);
   const at = names.indexOf(column);
   return new Map(rows.map(([name, cells]) => [name, Number(cells[at])]));
 }
@@ -33,7 +33,7 @@ describe.skipIf(!hasRealSets)('portfolios published by others', () => {
     const weights = readWeights(file, column);
     const identifiers = [...weights.keys()];
     const n = identifiers.length;
-    const { names, rows } = wideTable('small-11/stock_prices.csv');
+    const { names, rows } = readWideTable('small-11/stock_prices.csv');
     const places = identifiers.map((name) => names.indexOf(name));
     const closes = rows.slice(-SESSIONS - 1).map(([, cells]) => places.map((place) => Number(cells[place])));
     const returns = closes.slice(1).map((row, t) => row.map((close, i) => close / closes[t]![i]! - 1));

@@ -10,7 +10,7 @@ interface Table {
 }
 
 /** Properties of a security that are difficult for risk estimates. */
-interface Oddity {
+interface IrregularSecurity {
   readonly name: string;
   /** Sector in the reference data; empty without a sector. */
   readonly sector: string;
@@ -33,8 +33,8 @@ export interface RaggedMarket {
 const SECTORS = ['ENERGY', 'FINANCE', 'TECH'] as const;
 const REGULAR = 24;
 
-const oddities: readonly Oddity[] = [
-  ...Array.from({ length: REGULAR }, (_, k): Oddity => ({
+const oddities: readonly IrregularSecurity[] = [
+  ...Array.from({ length: REGULAR }, (_, k): IrregularSecurity => ({
     name: `N${String(k).padStart(2, '0')}`,
     sector: SECTORS[k % SECTORS.length]!,
   })),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 
 interface Series {
   readonly index: readonly string[];
@@ -52,7 +52,7 @@ let record: StoredRecord;
 let days: readonly string[];
 
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
   expect(
     (
       await service.job('/data/synthetic', {

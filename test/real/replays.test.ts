@@ -2,13 +2,13 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ReplayView } from '#contract/replays.js';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
   await service.ok('POST', '/data/import', fixture.import);
   await service.ok('POST', '/indices', { ...fixture.index, id: 'FOUR' });
 });

@@ -11,7 +11,7 @@ import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
-import { golden } from '../kernels/golden.js';
+import { readGolden } from '../kernels/golden.js';
 import { expectClose } from '../kernels/closeness.js';
 
 interface Panel {
@@ -30,7 +30,7 @@ const isHere = existsSync(DATA);
 if (!isHere) console.log(`skipped: risk models of real panels, as ${DATA.pathname} is not on this machine`);
 
 describe.skipIf(!isHere).each(Object.keys(FILES) as (keyof typeof FILES)[])('a risk model of %s', (name) => {
-  const expected = golden<Record<string, Panel>>('real-panels')[name]!;
+  const expected = readGolden<Record<string, Panel>>('real-panels')[name]!;
 
   async function estimate(request: Partial<RiskModelRequest>, setting: 'wasm' | 'reference' | 'native' = 'wasm') {
     const { engine } = await openEngine(setting);

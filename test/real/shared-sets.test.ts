@@ -2,8 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
-import { hasRealSets, longCsv } from '../market/real-sets.js';
-import { liveService, type LiveService } from './live.js';
+import { hasRealSets, formatLongCsv } from '../market/real-sets.js';
+import { openLiveService, type LiveService } from './live.js';
 
 /** Price sets, each with its exchange and the base date of its runs; a benchmark is one of the securities. */
 const SETS = [
@@ -69,7 +69,7 @@ interface Reconciliation {
 
 let service: LiveService;
 beforeAll(async () => {
-  if (hasRealSets) service = await liveService();
+  if (hasRealSets) service = await openLiveService();
 });
 afterAll(() => service?.close());
 
@@ -88,7 +88,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
     beforeAll(async () => {
       const folder = join(service.folder, set);
       await mkdir(folder);
-      const prices = cutBars(longCsv(file), addYears(base, -2));
+      const prices = cutBars(formatLongCsv(file), addYears(base, -2));
       await writeFile(join(folder, 'market.csv'), prices);
       await writeFile(
         join(folder, 'reference.csv'),

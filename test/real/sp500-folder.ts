@@ -23,8 +23,8 @@ export async function writeSp500Folder(folder: string): Promise<void> {
   const closes = createTable(SP500.closes);
   const snapshot = snapshotOf();
   await mkdir(folder);
-  await writeFile(join(folder, 'market.csv'), marketCsv(closes, createTable(SP500.volumes), snapshot));
-  await writeFile(join(folder, 'reference.csv'), referenceCsv(new Set(closes.names), snapshot));
+  await writeFile(join(folder, 'market.csv'), formatMarketCsv(closes, createTable(SP500.volumes), snapshot));
+  await writeFile(join(folder, 'reference.csv'), formatReferenceCsv(new Set(closes.names), snapshot));
 }
 
 interface Table {
@@ -61,7 +61,7 @@ function snapshotOf(): Map<string, Snapshot> {
   );
 }
 
-function marketCsv(closes: Table, volumes: Table, snapshot: Map<string, Snapshot>): string {
+function formatMarketCsv(closes: Table, volumes: Table, snapshot: Map<string, Snapshot>): string {
   const volumeColumn = new Map(volumes.names.map((name, column) => [name, column]));
   const lines = closes.rows.flatMap(({ date, cells }, t) =>
     cells.flatMap((close, i) => {
@@ -77,7 +77,7 @@ function marketCsv(closes: Table, volumes: Table, snapshot: Map<string, Snapshot
   return ['date,identifier,CLOSE,VOLUME,SHARES_OUTSTANDING', ...lines, ''].join('\n');
 }
 
-function referenceCsv(held: ReadonlySet<string>, snapshot: Map<string, Snapshot>): string {
+function formatReferenceCsv(held: ReadonlySet<string>, snapshot: Map<string, Snapshot>): string {
   const rows = readFileSync(SP500.constituents, 'utf8')
     .trim()
     .split(/\r?\n/)

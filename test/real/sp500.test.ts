@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 import { hasSp500, SP500, writeSp500Folder } from './sp500-folder.js';
 
 /**
@@ -18,13 +18,13 @@ interface RelaxedFinding {
   readonly path: string;
   readonly value: number;
 }
-interface Second {
+interface ReferenceLevels {
   readonly dates: string[];
   readonly levels: number[];
 }
-type Opinion = Record<'equal' | 'inverse_volatility' | 'capped', Second> & {
+type ReferenceRun = Record<'equal' | 'inverse_volatility' | 'capped', ReferenceLevels> & {
   /** Variant that is rebalanced on every day on which a security has its fifth session without a price. */
-  readonly fifth: Second & { readonly rebalances: string[] };
+  readonly fifth: ReferenceLevels & { readonly rebalances: string[] };
   readonly jumps: [string, string][];
 };
 
@@ -73,7 +73,7 @@ const documents: Record<'equal' | 'inverse_volatility' | 'capped', Record<string
 
 describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
   let service: LiveService;
-  let opinion: Opinion;
+  let opinion: ReferenceRun;
   let findings: { code: string; message: string; path: string }[] = [];
 
   beforeAll(async () => {
@@ -82,8 +82,8 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
         maxBuffer: 2 ** 26,
         encoding: 'utf8',
       }),
-    ) as Opinion;
-    service = await liveService();
+    ) as ReferenceRun;
+    service = await openLiveService();
     const folder = join(service.folder, 'sp500');
     await writeSp500Folder(folder);
     const store = await service.ok<{ store_id: string; findings?: typeof findings }>('POST', '/data/stores', {

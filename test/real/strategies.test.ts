@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));
 const INDEX = { ...fixture.index, id: 'FOUR' };
 
-interface Found {
+interface FindingBody {
   readonly severity: string;
   readonly code: string;
   readonly path: string;
 }
 
-interface Refused {
-  readonly error: ErrorDetail & { readonly detail: { readonly findings?: readonly Found[] } | null };
+interface RefusalBody {
+  readonly error: ErrorDetail & { readonly detail: { readonly findings?: readonly FindingBody[] } | null };
 }
 
 interface Result {
@@ -25,7 +25,7 @@ interface Result {
 let service: LiveService;
 
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
   await service.ok('POST', '/data/import', fixture.import);
   await service.ok('POST', '/indices', INDEX);
 });
@@ -42,8 +42,8 @@ async function createRefusal(
   method: string,
   path: string,
   body?: unknown,
-): Promise<{ status: number; code: string; findings: readonly Found[] }> {
-  const answer = await service.ask<Refused>(method, path, body);
+): Promise<{ status: number; code: string; findings: readonly FindingBody[] }> {
+  const answer = await service.ask<RefusalBody>(method, path, body);
   return { status: answer.status, code: answer.body.error.code, findings: answer.body.error.detail?.findings ?? [] };
 }
 
@@ -105,7 +105,7 @@ describe('strategies over HTTP', () => {
       }),
       colour: 'red',
     };
-    const report = await service.ok<{ valid: boolean; findings: readonly Found[] }>(
+    const report = await service.ok<{ valid: boolean; findings: readonly FindingBody[] }>(
       'POST',
       '/strategies/validate',
       broken,
@@ -298,7 +298,7 @@ describe('strategies over HTTP', () => {
     for (const { weights } of result.rebalances)
       expect(Math.max(...Object.values(weights))).toBeLessThanOrEqual(0.3 + 1e-9);
     await service.ok('DELETE', '/optimise/constraint-sets/limits');
-    expect((await service.ok<{ problems: readonly Found[] }>('GET', '/strategies/S3')).problems).toMatchObject([
+    expect((await service.ok<{ problems: readonly FindingBody[] }>('GET', '/strategies/S3')).problems).toMatchObject([
       { code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id' },
     ]);
     expect((await createRefusal('POST', '/analytics/S3/backtest', {})).findings).toMatchObject([
@@ -309,7 +309,7 @@ describe('strategies over HTTP', () => {
 
   test('when its index is deleted it remains, reports that, keeps its run and runs no more', async () => {
     await service.ok('DELETE', '/indices/FOUR');
-    const { problems } = await service.ok<{ problems: readonly Found[] }>('GET', '/strategies/S1');
+    const { problems } = await service.ok<{ problems: readonly FindingBody[] }>('GET', '/strategies/S1');
     expect(problems).toMatchObject([{ code: 'UNKNOWN_INDEX', path: 'index_id' }]);
     expect(
       (await service.ok<{ strategies: { problems: unknown[] }[] }>('GET', '/strategies')).strategies.every(

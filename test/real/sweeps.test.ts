@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SweepView } from '#contract/sweeps.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { JobStatus } from '#jobs/status.js';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 if (!hasPython) console.log('skipped: the worth of a choice against Python, as there is no python3 on this machine');
 
-interface Found {
+interface FindingBody {
   readonly code: string;
   readonly path: string;
 }
@@ -34,7 +34,7 @@ const BASE = {
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '2']);
+  service = await openLiveService(['--workers', '2']);
   const result = await service.job('/data/synthetic', {
     store_id: 'made',
     seed: 11,
@@ -48,8 +48,10 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-async function createRefusal(body: unknown): Promise<{ status: number; code: string; findings: readonly Found[] }> {
-  const answer = await service.ask<{ error: ErrorDetail & { detail: { findings?: readonly Found[] } | null } }>(
+async function createRefusal(
+  body: unknown,
+): Promise<{ status: number; code: string; findings: readonly FindingBody[] }> {
+  const answer = await service.ask<{ error: ErrorDetail & { detail: { findings?: readonly FindingBody[] } | null } }>(
     'POST',
     '/analytics/sweeps',
     body,

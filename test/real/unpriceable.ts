@@ -1,14 +1,20 @@
-export const future = { spot: 4000, as_of: '2024-01-02', expiry: '2024-06-21' };
+export const futureRequest = { spot: 4000, as_of: '2024-01-02', expiry: '2024-06-21' };
 
 export const UNPRICEABLE = [
   [
     'an expiry on the day',
     'POST',
     '/derivatives/futures/price',
-    { ...future, expiry: '2024-01-02' },
+    { ...futureRequest, expiry: '2024-01-02' },
     'EXPIRY_NOT_AFTER_AS_OF',
   ],
-  ['a rate in percent', 'POST', '/derivatives/futures/price', { ...future, risk_free_rate: 4.5 }, 'RATE_OUT_OF_RANGE'],
+  [
+    'a rate in percent',
+    'POST',
+    '/derivatives/futures/price',
+    { ...futureRequest, risk_free_rate: 4.5 },
+    'RATE_OUT_OF_RANGE',
+  ],
   [
     'neither an index nor a spot',
     'POST',
@@ -16,7 +22,13 @@ export const UNPRICEABLE = [
     { as_of: '2024-01-02', expiry: '2024-06-21' },
     'VALIDATION_FAILED',
   ],
-  ['an index and a spot', 'POST', '/derivatives/futures/price', { ...future, index_id: 'FOUR' }, 'VALIDATION_FAILED'],
+  [
+    'an index and a spot',
+    'POST',
+    '/derivatives/futures/price',
+    { ...futureRequest, index_id: 'FOUR' },
+    'VALIDATION_FAILED',
+  ],
   [
     'a spot without a date',
     'POST',
@@ -28,7 +40,7 @@ export const UNPRICEABLE = [
     'a yield combined with dividends',
     'POST',
     '/derivatives/futures/price',
-    { ...future, dividend_yield: 0.01, dividends: [{ ex_date: '2024-03-01', amount: 10 }] },
+    { ...futureRequest, dividend_yield: 0.01, dividends: [{ ex_date: '2024-03-01', amount: 10 }] },
     'VALIDATION_FAILED',
   ],
   [
@@ -63,7 +75,7 @@ export const UNPRICEABLE = [
     'a forward beyond all numbers',
     'POST',
     '/derivatives/futures/price',
-    { ...future, expiry: '9999-12-31', risk_free_rate: 1 },
+    { ...futureRequest, expiry: '9999-12-31', risk_free_rate: 1 },
     'NUMERIC_FAILURE',
     'fair_value',
   ],
@@ -71,7 +83,7 @@ export const UNPRICEABLE = [
     'a notional beyond all numbers',
     'POST',
     '/derivatives/futures/price',
-    { ...future, multiplier: 1e300, contracts: 1e300 },
+    { ...futureRequest, multiplier: 1e300, contracts: 1e300 },
     'NUMERIC_FAILURE',
     'notional',
   ],
@@ -79,7 +91,7 @@ export const UNPRICEABLE = [
     'dividends that are worth more than the spot',
     'POST',
     '/derivatives/futures/price',
-    { ...future, dividends: [{ ex_date: '2024-03-01', amount: 5000 }] },
+    { ...futureRequest, dividends: [{ ex_date: '2024-03-01', amount: 5000 }] },
     'NUMERIC_FAILURE',
     'worth 5000 on the valuation date; less than the spot of 4000',
   ],

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 
 const CLOSES = resolve('../shared/data/us-1500-adjusted/adj_close_2005_2017_top1500.csv.gz');
 const hasData = existsSync(CLOSES);
@@ -24,7 +24,7 @@ describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
   let dates: string[] = [];
 
   beforeAll(async () => {
-    service = await liveService();
+    service = await openLiveService();
     const [header = '', ...all] = gunzipSync(readFileSync(CLOSES)).toString('utf8').trim().split(/\r?\n/);
     const lines = all.slice(-DAYS);
     names = header.split(',').slice(1);

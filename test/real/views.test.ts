@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 import { serveRagged, sessionsOf } from './ragged-market.js';
 import { IS_SOAK } from '../soak.js';
 import { hasSp500, writeSp500Folder } from './sp500-folder.js';
@@ -46,7 +46,7 @@ interface Market {
 
 const QUARTERLY = { frequency: 'quarterly', anchor: 'third_friday' };
 
-const lively: Omit<Market, 'variant'> = {
+const livelyMarket: Omit<Market, 'variant'> = {
   baseDate: '2022-01-03',
   rebalance: QUARTERLY,
   own: 20,
@@ -69,7 +69,7 @@ const lively: Omit<Market, 'variant'> = {
   },
 };
 
-const ragged: Omit<Market, 'variant'> = {
+const raggedMarket: Omit<Market, 'variant'> = {
   baseDate: '2021-01-04',
   rebalance: { frequency: 'monthly' },
   own: null,
@@ -103,17 +103,17 @@ const sp500: Omit<Market, 'variant'> = {
 };
 
 const markets: Readonly<Record<string, Market>> = {
-  'a total return index': { ...lively, variant: 'total' },
-  'a price return index': { ...lively, variant: 'price' },
-  'an index of names with holes, without sectors, late, still or alike': { ...ragged, variant: 'total' },
+  'a total return index': { ...livelyMarket, variant: 'total' },
+  'a price return index': { ...livelyMarket, variant: 'price' },
+  'an index of names with holes, without sectors, late, still or alike': { ...raggedMarket, variant: 'total' },
   ...(hasRealNames ? { 'an index of real names': { ...sp500, variant: 'price' } } : {}),
 };
 
 let service: LiveService;
 /** Function that created the served market; two kinds of index share one market. */
-let served: Market['serve'] | undefined;
+let servedMarket: Market['serve'] | undefined;
 beforeAll(async () => {
-  if (hasNumpy) service = await liveService(['--workers', '1']);
+  if (hasNumpy) service = await openLiveService(['--workers', '1']);
 });
 afterAll(() => service?.close());
 
@@ -140,7 +140,7 @@ function listDifferences(expected: Json, found: Json | undefined, absolute = ABS
 }
 
 /** Sorts contributions by identifier, because contributions that differ only by rounding have no fixed order. */
-function byName(view: Json): Json {
+function sortSecurities(view: Json): Json {
   if (typeof view !== 'object' || view === null || !('contributions' in view) || !Array.isArray(view.contributions))
     return view;
   // Rows of contributions have identifiers.
@@ -154,9 +154,9 @@ describe.skipIf(!hasNumpy).each(Object.entries(markets))(
     let expected: Views;
 
     beforeAll(async () => {
-      if (served !== serve) await serve(service);
-      served = serve;
-      const index = (count: number | null, weighting: object) => ({
+      if (servedMarket !== serve) await serve(service);
+      servedMarket = serve;
+      const createIndexBody = (count: number | null, weighting: object) => ({
         calendar: 'XNYS',
         base_date: baseDate,
         rebalance,
@@ -167,9 +167,9 @@ describe.skipIf(!hasNumpy).each(Object.entries(markets))(
         },
       });
       const documents = {
-        OTHER: index(other, { type: 'EqualWeight' }),
-        RUN: index(own, { type: 'MarketCapWeight', cap: 0.06 }),
-        'RUN-UNCAPPED': index(own, { type: 'MarketCapWeight' }),
+        OTHER: createIndexBody(other, { type: 'EqualWeight' }),
+        RUN: createIndexBody(own, { type: 'MarketCapWeight', cap: 0.06 }),
+        'RUN-UNCAPPED': createIndexBody(own, { type: 'MarketCapWeight' }),
       };
       for (const [id, document] of Object.entries(documents)) {
         await service.ok('PUT', `/indices/${id}`, { id, name: id, ...document });
@@ -209,8 +209,8 @@ describe.skipIf(!hasNumpy).each(Object.entries(markets))(
       for (const [path, view] of views)
         expect(
           listDifferences(
-            byName(view),
-            byName(await service.ok<Json>('GET', path)),
+            sortSecurities(view),
+            sortSecurities(await service.ok<Json>('GET', path)),
             /rolling/.test(path) ? ABSOLUTE_ROLLING : ABSOLUTE,
           ),
           path,

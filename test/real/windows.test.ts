@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 
 /**
  * Dates of seven sessions computed by hand. The index holds a third each of A, B and GONE and never trades. GONE is
@@ -40,7 +40,7 @@ interface Result {
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
   const rows = Object.entries(CLOSES).flatMap(([name, closes]) =>
     closes.flatMap((close, t) => (close === null ? [] : [[name, DATES[t], close]])),
   );
@@ -66,12 +66,12 @@ beforeAll(async () => {
       ),
     },
   });
-  await service.ok('PUT', '/indices/HAND', index('HAND', ['A', 'B', 'GONE']));
-  await service.ok('PUT', '/indices/CAPPED', index('CAPPED', ['A', 'B', 'GONE'], { cap: 0.5 }));
+  await service.ok('PUT', '/indices/HAND', createIndexBody('HAND', ['A', 'B', 'GONE']));
+  await service.ok('PUT', '/indices/CAPPED', createIndexBody('CAPPED', ['A', 'B', 'GONE'], { cap: 0.5 }));
 });
 afterAll(() => service?.close());
 
-function index(id: string, names: readonly string[], weighting: object = {}, base = DATES[0]): object {
+function createIndexBody(id: string, names: readonly string[], weighting: object = {}, base = DATES[0]): object {
   return {
     id,
     name: id,
@@ -94,17 +94,17 @@ async function run(id: string, request: object = {}): Promise<Result> {
 
 const readAttribution = (query = '', id = 'HAND') =>
   service.ok<Attribution>('GET', `/analytics/${id}/attribution${query}`);
-const byName = ({ contributions }: Attribution): Record<string, number> =>
+const readContributions = ({ contributions }: Attribution): Record<string, number> =>
   Object.fromEntries(contributions.map(({ asset_id: id, contribution }) => [id, contribution]));
 
 describe('windows of a run', () => {
-  test('of two periods are linked as a hand does it', async () => {
+  test('of two periods are linked as computed by hand', async () => {
     await run('HAND');
     // The value is 3, then 3.1 on the second day and 3.0 on the third. The return is zero and its linking factor 1, so
     // the contributions are those of each day times ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x
     // ln(30/31) / (-1/31).
     const view = await readAttribution('?start=2024-01-02&end=2024-01-04');
-    const parts = byName(view);
+    const parts = readContributions(view);
     expect(parts['A']).toBeCloseTo(Math.log(31 / 30), 14);
     expect(parts['B']).toBeCloseTo(Math.log(30 / 31), 14);
     expect(parts['GONE']).toBeCloseTo(0, 15);
@@ -114,11 +114,11 @@ describe('windows of a run', () => {
   test('of one period are the products of weight and return', async () => {
     const view = await readAttribution('?start=2024-01-02&end=2024-01-03');
     expect(view.periods).toBe(1);
-    expect(byName(view)['A']).toBeCloseTo(0.1 / 3, 15);
-    expect(byName(view)['B']).toBeCloseTo(0, 15);
+    expect(readContributions(view)['A']).toBeCloseTo(0.1 / 3, 15);
+    expect(readContributions(view)['B']).toBeCloseTo(0, 15);
   });
 
-  test('that reach beyond the run are cut to it and say what was asked for', async () => {
+  test('that exceed the run are cut to its dates and state the requested ones', async () => {
     const view = await readAttribution('?start=2020-01-01&end=2030-01-01');
     expect(view).toMatchObject({ periods: 6, requested_start: '2020-01-01' });
     // The first date belongs to no period; the first period ends a session later.
@@ -155,13 +155,13 @@ describe('windows of a run', () => {
     }
   });
 
-  test('a security that is delisted inside has contributed its loss, and its money is with the others', async () => {
+  test('a security that is delisted within the window has contributed its loss, and the proceeds are in the others', async () => {
     // The value on session 2 is 3, and GONE loses 0.2 on the next session. On session 5 A rises from 1.1 to 1.21; at
     // its close the 0.8 of GONE are distributed to A and B in proportion 1.21 to 0.9.
     const view = await readAttribution('?start=2024-01-04&end=2024-01-10');
     expect(view.reconciles).toBe(true);
     expect(view.total_return).toBeCloseTo(2.91 / 3 - 1, 14);
-    const parts = byName(view);
+    const parts = readContributions(view);
     expect([parts['GONE']! < 0, parts['A']! > 0]).toEqual([true, true]);
     expect(parts['B']).toBe(0);
     const { weights } = await service.ok<{ weights: { identifier: string; weight: number }[] }>(
@@ -188,7 +188,7 @@ describe('windows of a run', () => {
 });
 
 describe('absent figures of a run are null, not zero', () => {
-  test('neither benchmark nor cost nor cap', async () => {
+  test('benchmark, cost and cap are null', async () => {
     expect((await run('HAND')).benchmark).toBeNull();
     expect(await readAttribution()).toMatchObject({ cap_drag: null, cost_drag: null });
     const { active_risk: active, weights } = await service.ok<{
@@ -212,14 +212,14 @@ describe('absent figures of a run are null, not zero', () => {
 });
 
 describe('a benchmark', () => {
-  test('that begins later is compared from there on', async () => {
+  test('that begins later is compared from its first date on', async () => {
     const { benchmark } = await run('HAND', { benchmark: { kind: 'identifier', id: 'LATE' } });
     expect(benchmark).toMatchObject({ observations: 4 });
     expect([benchmark!.start.slice(0, 10), benchmark!.end.slice(0, 10)]).toEqual([DATES[3], DATES[6]]);
     expect(benchmark!.benchmark_return).toBeCloseTo(23 / 20 - 1, 14);
   });
 
-  test('that stops first is compared up to there', async () => {
+  test('that ends first is compared up to its last date', async () => {
     const { benchmark } = await run('HAND', { benchmark: { kind: 'identifier', id: 'EARLY' } });
     expect([benchmark!.start.slice(0, 10), benchmark!.end.slice(0, 10)]).toEqual([DATES[0], DATES[4]]);
     expect(benchmark!.benchmark_return).toBe(0);
@@ -250,11 +250,11 @@ describe('a comparison', () => {
       }
     >('GET', `/analytics/compare?ids=${ids.join(',')}`);
   const requestLater = async (request: object = {}) => {
-    await service.ok('PUT', '/indices/LATER', index('LATER', ['LATE'], {}, DATES[3]));
+    await service.ok('PUT', '/indices/LATER', createIndexBody('LATER', ['LATE'], {}, DATES[3]));
     await run('LATER', request);
   };
 
-  test('is rebased to 100 on the first date that all have', async () => {
+  test('is rebased to 100 on the first common date', async () => {
     await run('HAND');
     await requestLater();
     const { body } = await compare('LATER', 'HAND');
@@ -286,7 +286,7 @@ describe('a comparison', () => {
     }
   });
 
-  test('of runs without a shared date is refused with the dates they have', async () => {
+  test('of runs without a common date is refused with their dates', async () => {
     await run('HAND', { end: DATES[3] });
     await requestLater({ start: DATES[4] });
     const { status, body } = await compare('HAND', 'LATER');
@@ -304,7 +304,7 @@ describe('a comparison', () => {
   test('is of 2 to 32 runs, each once', async () => {
     const ids = Array.from({ length: 33 }, (_, i) => `N${i}`);
     for (const id of ids) {
-      await service.ok('PUT', `/indices/${id}`, index(id, ['A']));
+      await service.ok('PUT', `/indices/${id}`, createIndexBody(id, ['A']));
       await run(id);
     }
     const most = await compare(...ids.slice(0, 32), 'N0');
@@ -322,12 +322,12 @@ describe('a comparison', () => {
     }
   });
 
-  test('names a run that is not there', async () => {
+  test('names an unknown run', async () => {
     expect((await compare('HAND', 'NOWHERE')).body.error).toMatchObject({
       code: 'INDEX_NOT_FOUND',
       message: expect.stringContaining('NOWHERE') as string,
     });
-    await service.ok('PUT', '/indices/UNRUN', index('UNRUN', ['A']));
+    await service.ok('PUT', '/indices/UNRUN', createIndexBody('UNRUN', ['A']));
     expect((await compare('HAND', 'UNRUN')).body.error).toMatchObject({
       code: 'RUN_NOT_FOUND',
       message: expect.stringContaining('UNRUN') as string,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
-import { liveService } from './live.js';
+import { openLiveService } from './live.js';
 
 const RUNS = ['A', 'B', 'C', 'D'];
 
@@ -30,8 +30,8 @@ const REVIEWED = {
  * Runs four concurrent backtests on a service with a number of worker threads.
  * @returns their results, and the record of one backtest, as text
  */
-async function resultsWith(workers: number): Promise<string[]> {
-  const service = await liveService(['--workers', String(workers)]);
+async function computeWithWorkers(workers: number): Promise<string[]> {
+  const service = await openLiveService(['--workers', String(workers)]);
   try {
     expect(
       (
@@ -69,10 +69,10 @@ async function resultsWith(workers: number): Promise<string[]> {
 }
 
 /** Numbers of worker threads. With three threads, two take one job each and one takes two. */
-const SEVERAL = IS_SOAK ? [2, 3, 4] : [3];
+const WORKER_COUNTS = IS_SOAK ? [2, 3, 4] : [3];
 
-test('one thread and several give the same bytes', async () => {
-  const one = await resultsWith(1);
+test('one thread and several threads give the same bytes', async () => {
+  const one = await computeWithWorkers(1);
   expect(one.every((text) => text.length > 10_000)).toBe(true);
-  for (const workers of SEVERAL) expect(await resultsWith(workers), `${workers} threads`).toEqual(one);
+  for (const workers of WORKER_COUNTS) expect(await computeWithWorkers(workers), `${workers} threads`).toEqual(one);
 });

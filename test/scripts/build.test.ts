@@ -27,40 +27,40 @@ const buildByCommand = async () => {
   expect([status, written]).toEqual([0, '']);
   return project.steps();
 };
-const exists = (path: string) => existsSync(join(project.folder, path));
+const isPresent = (path: string) => existsSync(join(project.folder, path));
 /** Sets the modification time of a file to the past, so that a later write can be recognised. */
 const age = (path: string) => utimesSync(join(project.folder, path), 1000, 1000);
-const wasWritten = (path: string) => statSync(join(project.folder, path)).mtimeMs !== 1_000_000;
+const isNewlyWritten = (path: string) => statSync(join(project.folder, path)).mtimeMs !== 1_000_000;
 
 beforeEach(async () => {
   await build();
 });
 
-test('a build without changes runs and writes nothing', async () => {
+test('a build without changes runs no step and writes nothing', async () => {
   const files = ['dist/test/first.test.js', 'dist/.build/stamps.json', 'dist/src/clients/typescript/divisor.d.ts'];
   files.forEach(age);
   expect(await buildByCommand()).toEqual([]);
-  expect(files.filter(wasWritten)).toEqual([]);
+  expect(files.filter(isNewlyWritten)).toEqual([]);
 });
 
-test('a file that was touched and has the same content runs nothing', async () => {
+test('a touched file with unchanged content runs no step', async () => {
   age('src/main.ts');
   age('data/guide/build.mjs');
   expect(await build()).toEqual([]);
 });
 
-test('a changed test is compiled, and nothing else is made again', async () => {
+test('a changed test is compiled, and nothing else is rebuilt', async () => {
   age('dist/src/main.js');
   await project.write('test/first.test.ts', 'export const first = 2;\n');
   expect(await build()).toEqual([]);
   expect(await project.read('dist/test/first.test.js')).toContain('first = 2');
-  expect(wasWritten('dist/src/main.js')).toBe(false);
+  expect(isNewlyWritten('dist/src/main.js')).toBe(false);
   const findChangeTime = (path: string) => statSync(join(project.folder, path)).mtimeMs;
   for (const dated of ['dist/bundle/built.json', 'dist/documentation/built.json'])
     expect(findChangeTime(dated)).toBeGreaterThanOrEqual(findChangeTime('dist/.build/sources.tsbuildinfo'));
 });
 
-test('a changed source makes the bundle with its code cache, the engine and the documentation again, a changed kernel itself too, a page of the guide the guide alone', async () => {
+test('a changed source rebuilds the bundle with its code cache, the engine and the documentation; a changed kernel also the kernel; a page of the guide only the guide', async () => {
   await project.write('src/other.ts', 'export const other = 1;\n');
   expect(await build()).toEqual(['bundle', 'code-cache', 'compress', 'engine', 'guide']);
   await project.write('kernels/wasm/sum.ts', 'export const sum: f64 = 0;\n');
@@ -68,14 +68,14 @@ test('a changed source makes the bundle with its code cache, the engine and the 
   age('dist/src/other.js');
   await project.write('data/guide/README.md', '# Guide\n');
   expect(await build()).toEqual(['compress', 'guide']);
-  expect(wasWritten('dist/src/other.js')).toBe(false);
+  expect(isNewlyWritten('dist/src/other.js')).toBe(false);
 });
 
-test('a changed console is built without the rest, and one that does not compile is not', async () => {
+test('a changed console is rebuilt without the rest, unless it does not compile', async () => {
   age('dist/src/main.js');
   await project.write('src/console/main.tsx', 'export const page = 2;\n');
   expect(await build()).toEqual(['console']);
-  expect(wasWritten('dist/src/main.js')).toBe(false);
+  expect(isNewlyWritten('dist/src/main.js')).toBe(false);
   await project.write('src/console/main.tsx', "export const page: number = 'two';\n");
   const { status, written } = await project.run(process.execPath, ['scripts/build.mjs', '--compile']);
   expect([status, written]).toEqual([1, expect.stringContaining('src/console/main.tsx(1,14): error TS2322')]);
@@ -85,11 +85,11 @@ test('a changed console is built without the rest, and one that does not compile
 test('the output of a removed source is removed; a renamed source is compiled only under its new name', async () => {
   await project.write('test/second.test.ts', 'export const second = 1;\n');
   await build();
-  expect(exists('dist/test/second.test.js')).toBe(true);
+  expect(isPresent('dist/test/second.test.js')).toBe(true);
   await project.write('test/third.test.ts', await project.read('test/second.test.ts'));
   await project.remove('test/second.test.ts');
   await build();
-  const there = ['first', 'second', 'third'].map((name) => exists(`dist/test/${name}.test.js`));
+  const there = ['first', 'second', 'third'].map((name) => isPresent(`dist/test/${name}.test.js`));
   expect(there).toEqual([true, false, true]);
 });
 
@@ -106,10 +106,10 @@ test('missing outputs are built again', async () => {
   ];
   for (const file of files) await project.remove(file);
   await buildByCommand();
-  expect(files.filter((file) => !exists(file))).toEqual([]);
+  expect(files.filter((file) => !isPresent(file))).toEqual([]);
   await project.remove('dist/documentation/built.json'); // a file written by the step that generates the guide
   await build();
-  expect(exists('dist/documentation/built.json')).toBe(true);
+  expect(isPresent('dist/documentation/built.json')).toBe(true);
 });
 
 test('the output of another state is not reused', async () => {
@@ -123,7 +123,7 @@ test('the output of another state is not reused', async () => {
   expect(await project.read('dist/test/first.test.js')).not.toContain('99');
 });
 
-test('test:one compiles and makes nothing beyond, and fails where no title has the text that was asked for', async () => {
+test('test:one compiles and builds nothing else, and fails if no title has the given text', async () => {
   await project.write('vitest.config.mjs', "export default { test: { include: ['dist/test/**/*.test.js'] } };\n");
   await project.write('test/sum.test.ts', "import { test } from 'vitest';\ntest('a sum', () => {});\n");
   await project.write('src/other.ts', 'export const other = 3;\n');
@@ -142,5 +142,5 @@ test('a source that does not compile fails each build until it is corrected', as
   }
   await project.remove('src/wrong.ts');
   await build();
-  expect(exists('dist/src/wrong.js')).toBe(false);
+  expect(isPresent('dist/src/wrong.js')).toBe(false);
 });

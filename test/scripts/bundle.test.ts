@@ -4,18 +4,18 @@ import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 const COMPILED = 'dist/.build/sources.tsbuildinfo';
-const BUILT = 'dist/bundle/built.json';
+const BUILD_FILE = 'dist/bundle/built.json';
 
 /**
  * Returns the location of the command's entry point in a package with the given files and modification times in
  * seconds.
  */
-async function bundledIn(times: Readonly<Record<string, number>>): Promise<string | undefined> {
+async function bundleInMode(times: Readonly<Record<string, number>>): Promise<string | undefined> {
   const folder = await newFolder();
   const place = (path: string) => join(folder, path);
   mkdirSync(dirname(place('dist/src/bundle.mjs')), { recursive: true });
@@ -32,17 +32,17 @@ async function bundledIn(times: Readonly<Record<string, number>>): Promise<strin
 }
 
 test('a bundle is used if it is newer than the sources, or has no compiler state', async () => {
-  expect(await bundledIn({ [COMPILED]: 1000, [BUILT]: 1001 })).toBe('/dist/bundle/dispatch.js');
-  expect(await bundledIn({ [BUILT]: 1000 })).toBe('/dist/bundle/dispatch.js');
+  expect(await bundleInMode({ [COMPILED]: 1000, [BUILD_FILE]: 1001 })).toBe('/dist/bundle/dispatch.js');
+  expect(await bundleInMode({ [BUILD_FILE]: 1000 })).toBe('/dist/bundle/dispatch.js');
 });
 
-test('sources that were compiled since are taken themselves, as those that were never bundled', async () => {
-  expect(await bundledIn({ [COMPILED]: 1001, [BUILT]: 1000 })).toBeUndefined();
-  expect(await bundledIn({ [COMPILED]: 1000 })).toBeUndefined();
+test('newer compiled sources are used directly, as are sources that were never bundled', async () => {
+  expect(await bundleInMode({ [COMPILED]: 1001, [BUILD_FILE]: 1000 })).toBeUndefined();
+  expect(await bundleInMode({ [COMPILED]: 1000 })).toBeUndefined();
 });
 
 /** Creates a package whose command reports which of its forms ran. */
-async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promise<string> {
+async function createCommandPackage(cache: 'none' | 'of the script' | 'of another'): Promise<string> {
   const folder = await newFolder();
   const place = (path: string) => join(folder, path);
   const write = (path: string, text: string | Buffer) => {
@@ -52,7 +52,7 @@ async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promis
   write('package.json', '{ "type": "module" }');
   for (const file of ['bundle', 'code-cache', 'main'])
     write(`dist/src/${file}.js`, readFileSync(`dist/src/${file}.js`));
-  write(BUILT, '');
+  write(BUILD_FILE, '');
   write('dist/bundle/dispatch.js', "export const dispatch = () => console.log('module') ?? 0;");
   const script = "(function (exports) { exports.dispatch = () => console.log('script') ?? 0; })";
   write('dist/bundle/dispatch.cjs', script);
@@ -71,10 +71,10 @@ async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promis
 
 test('the command is a script if its bundle is current, and modules if the bundle is missing or outdated', async () => {
   const caches = ['none', 'of the script', 'of another'] as const;
-  expect(await Promise.all(caches.map(commandIn))).toEqual(['module', 'script', 'module']);
+  expect(await Promise.all(caches.map(createCommandPackage))).toEqual(['module', 'script', 'module']);
 });
 
-test('the script of the command imports nothing as it runs: code that was kept by V8 cannot', () => {
+test('the script of the command imports nothing at run time: code cached by V8 cannot', () => {
   const lines = readFileSync('dist/bundle/dispatch.cjs', 'latin1').split('\n');
   const code = lines.filter((line) => !/^\s*(?:\*|\/\/|\/\*)/.test(line));
   expect(code.filter((line) => /(?<![\w.$])import\(/.test(line))).toEqual([]);
@@ -92,21 +92,21 @@ function placeOf(name: string, importer: string): string | undefined {
 }
 
 /** Returns the modules that a compiled module loads before running. */
-function loadedWith(entry: string, seen = new Set<string>()): ReadonlySet<string> {
+function listLoadedFiles(entry: string, seen = new Set<string>()): ReadonlySet<string> {
   if (seen.has(entry)) return seen;
   seen.add(entry);
   const written = readFileSync(entry, 'utf8');
   for (const [, name = ''] of written.matchAll(/^(?:import|export)\s[^'";]*?'?([^'";\s]+)';$/gm)) {
     const place = placeOf(name, entry);
-    if (place !== undefined) loadedWith(place, seen);
+    if (place !== undefined) listLoadedFiles(place, seen);
   }
   return seen;
 }
 
-test('a command is read without what only a service or one command needs', () => {
+test('a command loads nothing that only a service or another command needs', () => {
   const rooms = ['dist/src/domain/rules/', 'dist/src/market/', 'dist/src/services/', 'dist/kernels/', 'dist/workers/'];
-  const loaded = [...loadedWith('dist/src/cli/dispatch.js')];
+  const loaded = [...listLoadedFiles('dist/src/cli/dispatch.js')];
   expect(loaded).toContain('dist/src/cli/view-commands/indices.js');
   expect(loaded.filter((module) => rooms.some((room) => module.startsWith(room)))).toEqual([]);
-  expect([...loadedWith('dist/src/cli/serve.js')]).toContain('dist/src/domain/rules/catalogue.js');
+  expect([...listLoadedFiles('dist/src/cli/serve.js')]).toContain('dist/src/domain/rules/catalogue.js');
 });

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 
 const SCRIPT = resolve('scripts/commit-subjects.mjs');
 const { findSubjectError } = (await import(pathToFileURL(SCRIPT).href)) as {
@@ -14,7 +14,7 @@ test.each([
   'jobs, store: write the payload once',
   'domain/books: process events in the order of their time',
   'docs: embed the figures',
-])('%s: a subject that is accepted', (subject) => {
+])('%s: an accepted subject', (subject) => {
   expect(findSubjectError(subject)).toBeUndefined();
 });
 
@@ -37,25 +37,25 @@ test.each([
 const HAS_GIT = spawnSync('git', ['--version']).status === 0;
 if (!HAS_GIT) console.warn('git is not installed: the commits of a branch are not checked.');
 
-test.skipIf(!HAS_GIT)('commits of main and merges are not looked at, those of a branch are', async () => {
-  const folder = await temporaryFolder();
-  const git = (...words: string[]) =>
+test.skipIf(!HAS_GIT)('commits of main and merges are not checked, those of a branch are', async () => {
+  const folder = await createTemporaryFolder();
+  const runGit = (...words: string[]) =>
     execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@localhost', ...words], {
       cwd: folder,
       stdio: 'pipe',
     });
-  const commit = (subject: string) => git('commit', '--quiet', '--allow-empty', '-m', subject);
+  const commitFiles = (subject: string) => runGit('commit', '--quiet', '--allow-empty', '-m', subject);
   const check = () => spawnSync(process.execPath, [SCRIPT], { cwd: folder, encoding: 'utf8' });
-  git('init', '--quiet', '--initial-branch=main');
-  commit('History as it was.');
-  git('checkout', '--quiet', '-b', 'change');
-  commit('market: recognise split restatements');
-  git('checkout', '--quiet', '-b', 'other', 'main');
-  commit('market: count rows');
-  git('checkout', '--quiet', 'change');
-  git('merge', '--quiet', '--no-edit', 'other');
+  runGit('init', '--quiet', '--initial-branch=main');
+  commitFiles('History as it was.');
+  runGit('checkout', '--quiet', '-b', 'change');
+  commitFiles('market: recognise split restatements');
+  runGit('checkout', '--quiet', '-b', 'other', 'main');
+  commitFiles('market: count rows');
+  runGit('checkout', '--quiet', 'change');
+  runGit('merge', '--quiet', '--no-edit', 'other');
   expect(check()).toMatchObject({ status: 0, stderr: '' });
-  commit('market: split restatements are recognised.');
+  commitFiles('market: split restatements are recognised.');
   expect(check()).toMatchObject({
     status: 1,
     stderr: expect.stringMatching(/restatements are recognised\.\n {2}ends in a full stop/),

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-interface Locked {
+interface LockedPackage {
   readonly version?: string;
   readonly integrity?: string;
   readonly resolved?: string;
 }
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
-  readonly packages: Readonly<Record<string, Locked>>;
+  readonly packages: Readonly<Record<string, LockedPackage>>;
 };
-const locked = Object.entries(packages).filter(([place]) => place !== '');
+const lockedPackages = Object.entries(packages).filter(([place]) => place !== '');
 
-test('every package of the lock file has an exact version and the SHA-512 of its content, and no address', () => {
-  expect(locked.length).toBeGreaterThan(400);
-  const unsafe = locked.filter(
+test('every package of the lock file has an exact version and the SHA-512 of its content, and no URL', () => {
+  expect(lockedPackages.length).toBeGreaterThan(400);
+  const unsafe = lockedPackages.filter(
     ([, { version = '', integrity = '', resolved }]) =>
       !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version) ||
       !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity) ||

@@ -31,7 +31,7 @@ export {};
 `;
 
 /** Returns the script of a step that writes its name to a log and creates its output files. */
-const step = (name: string, outputs: readonly string[]) => `
+const formatStepScript = (name: string, outputs: readonly string[]) => `
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 appendFileSync('steps.log', '${name}\\n');
@@ -46,10 +46,10 @@ const CONSOLE = 'src/console';
 
 export async function createProject(): Promise<Project> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'divisor-build-')));
-  const at = (path: string) => join(folder, path);
+  const resolvePath = (path: string) => join(folder, path);
   const write = async (path: string, text: string) => {
-    await mkdir(dirname(at(path)), { recursive: true });
-    await writeFile(at(path), text);
+    await mkdir(dirname(resolvePath(path)), { recursive: true });
+    await writeFile(resolvePath(path), text);
   };
   for (const path of [
     'scripts',
@@ -59,32 +59,32 @@ export async function createProject(): Promise<Project> {
     `${CONSOLE}/tsconfig.json`,
     'src/engine/tsconfig.json',
   ])
-    await cp(path, at(path), { recursive: true });
-  await symlink(resolve('node_modules'), at('node_modules'));
+    await cp(path, resolvePath(path), { recursive: true });
+  await symlink(resolve('node_modules'), resolvePath('node_modules'));
   await write('src/main.ts', SERVICE);
   await write('workers/main.ts', 'export const worker = 1;\n');
   await write('test/first.test.ts', 'export const first = 1;\n');
   await write(`${CLIENT}/divisor.ts`, 'export const client = 1;\n');
   await write(`${CLIENT}/contract.ts`, 'export const contract = 1;\n');
-  await write('kernels/wasm/build.mjs', step('kernels', ['dist/kernels/wasm/kernels.wasm']));
-  await write('kernels/native/build.mjs', step('native', ['dist/kernels/native/built.json']));
+  await write('kernels/wasm/build.mjs', formatStepScript('kernels', ['dist/kernels/wasm/kernels.wasm']));
+  await write('kernels/native/build.mjs', formatStepScript('native', ['dist/kernels/native/built.json']));
   await write(`${CONSOLE}/main.tsx`, 'export const page = 1;\n');
-  await write('scripts/console.mjs', step('console', ['dist/console/index.html']));
+  await write('scripts/console.mjs', formatStepScript('console', ['dist/console/index.html']));
   await write('src/engine/api.ts', 'export const api = 1;\n');
-  await write('scripts/engine.mjs', step('engine', ['dist/engine/built.json']));
-  await write('scripts/bundle.mjs', step('bundle', ['dist/bundle/built.json']));
+  await write('scripts/engine.mjs', formatStepScript('engine', ['dist/engine/built.json']));
+  await write('scripts/bundle.mjs', formatStepScript('bundle', ['dist/bundle/built.json']));
   const { version, platform, arch } = process;
   await write(
     'scripts/code-cache.mjs',
-    step('code-cache', [`dist/bundle/dispatch-${version}-${platform}-${arch}.cache`]),
+    formatStepScript('code-cache', [`dist/bundle/dispatch-${version}-${platform}-${arch}.cache`]),
   );
-  await write('data/guide/build.mjs', step('guide', ['dist/guide.json']));
-  await write('data/guide/compress.mjs', step('compress', ['dist/documentation/built.json']));
+  await write('data/guide/build.mjs', formatStepScript('guide', ['dist/guide.json']));
+  await write('data/guide/compress.mjs', formatStepScript('compress', ['dist/documentation/built.json']));
   return {
     folder,
     write,
-    read: (path) => readFile(at(path), 'utf8'),
-    remove: (path) => rm(at(path)),
+    read: (path) => readFile(resolvePath(path), 'utf8'),
+    remove: (path) => rm(resolvePath(path)),
     async run(command, words) {
       const child = spawn(command, words, { cwd: folder });
       let written = '';
@@ -94,8 +94,8 @@ export async function createProject(): Promise<Project> {
       return { status, written };
     },
     async steps() {
-      const log = await readFile(at('steps.log'), 'utf8').catch(() => '');
-      await rm(at('steps.log'), { force: true });
+      const log = await readFile(resolvePath('steps.log'), 'utf8').catch(() => '');
+      await rm(resolvePath('steps.log'), { force: true });
       return log.split('\n').filter(Boolean).toSorted();
     },
     close: () => rm(folder, { recursive: true }),

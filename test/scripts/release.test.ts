@@ -13,10 +13,10 @@ const run = promisify(execFile);
  * Names of packages to pack. Packing takes six seconds of processor time, so two packages are compared only in the
  * soak.
  */
-const PACKED = IS_SOAK ? ['first', 'second'] : ['first'];
-const ROOM = { maxBuffer: 64 << 20 };
+const PACK_FOLDERS = IS_SOAK ? ['first', 'second'] : ['first'];
+const PROCESS_OPTIONS = { maxBuffer: 64 << 20 };
 
-interface Bill {
+interface MaterialsList {
   readonly bomFormat: string;
   readonly specVersion: string;
   readonly components: readonly {
@@ -28,10 +28,12 @@ interface Bill {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-test('the bill of materials names every package of a release with its hash, and what each depends on', async () => {
-  const [first, second] = await Promise.all([1, 2].map(() => run(process.execPath, ['scripts/sbom.mjs'], ROOM)));
+test('the bill of materials lists every package of a release with its hash and its dependencies', async () => {
+  const [first, second] = await Promise.all(
+    [1, 2].map(() => run(process.execPath, ['scripts/sbom.mjs'], PROCESS_OPTIONS)),
+  );
   expect(first!.stdout).toBe(second!.stdout);
-  const bill = JSON.parse(first!.stdout) as Bill;
+  const bill = JSON.parse(first!.stdout) as MaterialsList;
   expect([bill.bomFormat, bill.specVersion]).toEqual(['CycloneDX', '1.6']);
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
     packages: Readonly<Record<string, { readonly dev?: boolean; readonly integrity?: string }>>;
@@ -57,34 +59,38 @@ test('the bill of materials names every package of a release with its hash, and 
 });
 
 /** Files in a packed package. */
-type Packed = readonly { readonly path: string }[];
+type PackedFiles = readonly { readonly path: string }[];
 
 /** Packages in separate folders, and a project in which only the first package is installed. */
-let packages: readonly { readonly file: string; readonly files: Packed }[];
+let packages: readonly { readonly file: string; readonly files: PackedFiles }[];
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-packed-'));
-  packages = await Promise.all(PACKED.map((name) => packedInto(join(folder, name))));
+  packages = await Promise.all(PACK_FOLDERS.map((name) => packInto(join(folder, name))));
   const place = join(folder, 'node_modules/divisor');
   await mkdir(place, { recursive: true });
   await run('tar', ['xf', packages[0]!.file, '-C', place, '--strip-components', '1']);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function packedInto(place: string): Promise<(typeof packages)[number]> {
+async function packInto(place: string): Promise<(typeof packages)[number]> {
   await mkdir(place);
-  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', place], ROOM);
-  const [{ filename, files }] = JSON.parse(stdout) as [{ readonly filename: string; readonly files: Packed }];
+  const { stdout } = await run(
+    'npm',
+    ['pack', '--ignore-scripts', '--json', '--pack-destination', place],
+    PROCESS_OPTIONS,
+  );
+  const [{ filename, files }] = JSON.parse(stdout) as [{ readonly filename: string; readonly files: PackedFiles }];
   return { file: join(place, filename), files };
 }
 
 /** Returns the output of a program that runs in the project. @throws Error if the program fails */
 async function outputOf(name: string, program: string): Promise<string> {
   await writeFile(join(folder, name), program);
-  return (await run(process.execPath, [name], { ...ROOM, cwd: folder })).stdout;
+  return (await run(process.execPath, [name], { ...PROCESS_OPTIONS, cwd: folder })).stdout;
 }
 
-test('a packed release has the same bytes every time, and holds no test, cache or secret', async () => {
+test('a packed release has the same bytes every time, and contains no test, cache or secret', async () => {
   const hashes = await Promise.all(
     packages.map(async ({ file }) =>
       createHash('sha512')
@@ -95,7 +101,7 @@ test('a packed release has the same bytes every time, and holds no test, cache o
   expect(new Set(hashes).size).toBe(1);
   // The archive and its compression contain no times and owners of this machine, and files are sorted by name.
   expect((await readFile(packages[0]!.file)).readUInt32LE(4)).toBe(0);
-  const { stdout } = await run('tar', ['tvf', packages[0]!.file, '--utc', '--numeric-owner'], ROOM);
+  const { stdout } = await run('tar', ['tvf', packages[0]!.file, '--utc', '--numeric-owner'], PROCESS_OPTIONS);
   const entries = stdout.trimEnd().split('\n');
   expect(entries.length).toBe(packages[0]!.files.length);
   expect(entries.filter((line) => !/^-rw[x-]r-[x-]r-[x-] 0\/0 +\d+ 1985-10-26 08:15 package\/\S/.test(line))).toEqual(
@@ -117,7 +123,7 @@ test('the example of the README has at most 30 lines', () => {
   expect(example.split('\n').length - 1).toBeLessThanOrEqual(30);
 });
 
-test('the example of the README runs with nothing but the packed package, and its levels are those worked by hand', async () => {
+test('the example of the README runs with only the packed package, and its levels are those computed by hand', async () => {
   const shown = JSON.parse(await outputOf('example.mjs', example)) as {
     readonly findings: readonly unknown[];
     readonly dates: readonly string[];
@@ -160,7 +166,7 @@ test('an import of the engine changes no global, writes no file and leaves no ha
   expect(JSON.parse(written)).toEqual(expected);
 });
 
-const typed = `
+const typedScript = `
   import { openEngine, type Backtest, type EngineError } from 'divisor/engine';
   const engine = await openEngine({
     market: { prices: { dates: new Int32Array(0), identifiers: [], fields: { CLOSE: new Float64Array(0) } } },
@@ -173,8 +179,8 @@ const typed = `
 test.each(['nodenext', 'bundler'])('its types compile in a strict program that resolves by %s', async (resolution) => {
   const module = resolution === 'bundler' ? 'preserve' : 'nodenext';
   const options = ['--module', module, '--moduleResolution', resolution, '--target', 'es2022', '--lib', 'es2023,dom'];
-  await writeFile(join(folder, 'typed.mts'), typed);
-  await writeFile(join(folder, 'wrong.mts'), typed.replace("levels('total')", "levels('gross')"));
+  await writeFile(join(folder, 'typed.mts'), typedScript);
+  await writeFile(join(folder, 'wrong.mts'), typedScript.replace("levels('total')", "levels('gross')"));
   const compiler = resolve('node_modules/typescript/bin/tsc');
   const words = [compiler, ...options, '--strict', '--noEmit', '--types', '', 'typed.mts', 'wrong.mts'];
   const failure = await run(process.execPath, words, { cwd: folder }).catch(

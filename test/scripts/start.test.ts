@@ -15,25 +15,25 @@ afterAll(() => project.close());
  * Starts `npm run SCRIPT`. @returns a function for the output so far, and a function that waits for a text in the
  * output
  */
-function npm(script: string) {
+function runNpm(script: string) {
   const child = spawn('npm', ['run', script], { cwd: project.folder });
   let out = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
   const ended = once(child, 'close').then(() => undefined);
-  const writes = (text: string) =>
+  const waitForOutput = (text: string) =>
     new Promise<void>((written, failed) => {
-      const look = () => out.includes(text) && written();
-      child.stdout.on('data', look);
-      look();
+      const checkOutput = () => out.includes(text) && written();
+      child.stdout.on('data', checkOutput);
+      checkOutput();
       void ended.then(() => failed(new Error(`ended without ${text}: ${out}`)));
     });
-  return { child, ended, writes, out: () => out };
+  return { child, ended, writes: waitForOutput, out: () => out };
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s to the process of npm start ends the service, which reports it',
+  '%s to the process of npm start ends the service, which reports the signal',
   async (signal) => {
-    const { child, ended, writes, out } = npm('start');
+    const { child, ended, writes, out } = runNpm('start');
     await writes('listening');
     child.kill(signal);
     // The pipe closes after the last process that uses it has ended, including the service.
@@ -42,8 +42,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('npm run dev restarts the service after a change, and leaves it alone after one that does not compile', async () => {
-  const { child, ended, writes, out } = npm('dev');
+test('npm run dev restarts the service after a change, and keeps it running after one that does not compile', async () => {
+  const { child, ended, writes, out } = runNpm('dev');
   await writes('listening');
   await project.write('src/wrong.ts', "export const count: number = 'one';\n");
   await writes('TS2322');

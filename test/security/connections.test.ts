@@ -24,7 +24,7 @@ async function openSocket(): Promise<Socket> {
 }
 
 /** Returns all bytes that the service sends in response, until the service or the test ends the connection. */
-async function answersTo(bytes: string, isEnded = true): Promise<string> {
+async function readResponseTo(bytes: string, isEnded = true): Promise<string> {
   const socket = await openSocket();
   let text = '';
   socket.on('data', (chunk) => (text += String(chunk)));
@@ -58,15 +58,15 @@ describe('a request cannot hide another one', () => {
     ],
     ['a bare line feed after a chunk', `${head}Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n${hidden}`],
   ])('by %s', async (_name, bytes) => {
-    const response = listStatuses(await answersTo(bytes));
+    const response = listStatuses(await readResponseTo(bytes));
     expect(response.at(-1)).toBe(400);
     expect(response).not.toContain(500); // the route of the smuggled request always crashes
   });
 
-  test('and a second whole request on one connection is answered on its own', async () => {
+  test('and a second complete request on one connection is answered separately', async () => {
     expect(
       listStatuses(
-        await answersTo(
+        await readResponseTo(
           'GET /live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /none HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
           false,
         ),
@@ -77,7 +77,7 @@ describe('a request cannot hide another one', () => {
 
 test('the value of a request header cannot begin another header of the response', async () => {
   for (const value of ['a%0d%0aSet-Cookie: x=1', 'a\u0085b', 'ä', '"><script>', 'x'.repeat(129)]) {
-    const text = await answersTo(
+    const text = await readResponseTo(
       `GET /live HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: ${value}\r\nConnection: close\r\n\r\n`,
     );
     expect(text).not.toMatch(/^set-cookie/im);
@@ -85,7 +85,7 @@ test('the value of a request header cannot begin another header of the response'
   }
 });
 
-test(`${HALF_OPEN} clients that never finish their headers keep nobody waiting, and are gone after five seconds`, async () => {
+test(`${HALF_OPEN} clients that never finish their headers delay nobody, and are disconnected after five seconds`, async () => {
   const sockets = await Promise.all(Array.from({ length: HALF_OPEN }, openSocket));
   const closed = sockets.map((socket) => once(socket, 'close'));
   for (const [i, socket] of sockets.entries()) socket.write(i % 2 === 0 ? 'GET /live HTTP/1.1\r\nHost: local' : 'G');

@@ -13,7 +13,7 @@ test('twenty wrong keys a minute are answered immediately, more after half a sec
   expect(failed.note('10.0.0.1')).toBe(0);
 });
 
-test('ten thousand addresses are remembered, the oldest make room', () => {
+test('ten thousand addresses are remembered, and the oldest are replaced', () => {
   const failed = createFailedKeys(() => 0);
   for (let i = 0; i < 21; i++) failed.note('first');
   expect(failed.note('first')).toBe(500);
@@ -24,21 +24,21 @@ test('ten thousand addresses are remembered, the oldest make room', () => {
 const GUESS = { authorization: 'Bearer wrong' };
 
 /** Creates a service that delays failed attempts until the test releases them. */
-function waitingSample() {
+function createWaitingSample() {
   const waits: number[] = [];
-  let letGo = () => {};
-  const isOver = new Promise<void>((resolve) => (letGo = resolve));
+  let releaseAttempt = () => {};
+  const isOver = new Promise<void>((resolve) => (releaseAttempt = resolve));
   const { app } = createSample({
     delay(ms) {
       waits.push(ms);
       return isOver;
     },
   });
-  return { app, waits, letGo };
+  return { app, waits, letGo: releaseAttempt };
 }
 
 test('wrong keys are delayed; valid keys and requests without a key are not', async () => {
-  const { app, waits, letGo } = waitingSample();
+  const { app, waits, letGo } = createWaitingSample();
   const ask = async (headers: Record<string, string>, address: string): Promise<number> =>
     (await app.fetch(new Request('http://localhost/things', { headers }), address)).status;
   for (let i = 0; i < 20; i++) expect(await ask(GUESS, '10.0.0.1')).toBe(401);
@@ -54,8 +54,8 @@ test('wrong keys are delayed; valid keys and requests without a key are not', as
   expect(await guess).toBe(401);
 });
 
-test('over the wire the address is the one of the socket', async () => {
-  const { app, waits, letGo } = waitingSample();
+test('over the wire the address is that of the socket', async () => {
+  const { app, waits, letGo } = createWaitingSample();
   const server = await listen({ app, host: '127.0.0.1', port: 0 });
   const ask = async (headers: Record<string, string>) => {
     await (await fetch(`${server.url}/things`, { headers })).text();

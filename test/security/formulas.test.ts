@@ -20,17 +20,17 @@ const FORMULAS = [
   '=HYPERLINK("https://example.com")',
 ];
 
-test.each(FORMULAS)('%j is written as a text that no spreadsheet computes, and read as it was', (text) => {
+test.each(FORMULAS)('%j is written as a text that no spreadsheet computes, and read back unchanged', (text) => {
   expect(protectText(text)).toBe(`'${text}`);
   expect(removeProtection(protectText(text))).toBe(text);
 });
 
-test.each(['', 'A', "'A", "it's", '1=1', ' =1'])('%j is written as it is', (text) => {
+test.each(['', 'A', "'A", "it's", '1=1', ' =1'])('%j is written unchanged', (text) => {
   expect(protectText(text)).toBe(text);
   expect(removeProtection(text)).toBe(text);
 });
 
-test('a workbook holds the text with its apostrophe, in a cell that is text', async () => {
+test('a workbook contains the text with its apostrophe, in a text cell', async () => {
   const members = await openZip(
     writeWorkbook([
       {

@@ -14,7 +14,7 @@ const PARQUET = 'application/vnd.apache.parquet';
 const ARROW = 'application/vnd.apache.arrow.stream';
 
 /** Returns a gzip file of 10 MB that expands to 10 GB of zeros, as a sequence of members. */
-function gzipOfZeros(): Buffer {
+function createGzipOfZeros(): Buffer {
   const member = gzipSync(Buffer.alloc(64 << 20));
   return Buffer.concat(Array.from({ length: 160 }, () => member));
 }
@@ -28,7 +28,7 @@ afterAll(() => service.close());
 const codesOf = (error: ErrorDetail | undefined): string[] =>
   ((error?.detail?.['findings'] ?? []) as { readonly code: string }[]).map(({ code }) => code);
 
-async function uploaded(
+async function uploadFile(
   bytes: Uint8Array,
   type: string,
 ): Promise<{ status: number; code?: ErrorCode; codes: string[] }> {
@@ -42,12 +42,12 @@ async function uploaded(
 }
 
 describe('10 GB of zeros in a gzip', () => {
-  const zeros = gzipOfZeros();
+  const zeros = createGzipOfZeros();
 
   test.each([
     ['as the market of a folder', 'market.csv.gz', null],
     ['as a file of a vendor, read by a mapping', 'A_data.csv.gz', { identifier_from: 'file:{identifier}_data.csv.gz' }],
-  ])('%s are refused, looked at and registered', async (_, name, mapping) => {
+  ])('%s are refused when inspected and when registered', async (_, name, mapping) => {
     const location = join(service.root, name.replaceAll(/\W/g, ''));
     await mkdir(location);
     await writeFile(join(location, name), zeros);
@@ -60,7 +60,7 @@ describe('10 GB of zeros in a gzip', () => {
     expect([body.rows_read, body.findings.map(({ code }) => code)]).toEqual([0, ['UNREADABLE_FILE']]);
   });
 
-  test('as a body, compressed or called a table, are refused', async () => {
+  test('as a body, compressed or declared as a table, are refused', async () => {
     const response = await fetch(`${service.url()}/data/import`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
@@ -68,7 +68,7 @@ describe('10 GB of zeros in a gzip', () => {
     });
     expect(response.status).toBe(400);
     for (const type of [PARQUET, ARROW]) {
-      expect(await uploaded(zeros, type)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
+      expect(await uploadFile(zeros, type)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
     }
     const content = zeros.toString('base64');
     const { status } = await service.refusal('POST', '/data/import', { name: 'x', format: 'csv', content });
@@ -76,7 +76,7 @@ describe('10 GB of zeros in a gzip', () => {
   });
 });
 
-describe('a table that lies about its size', () => {
+describe('a table with a false size', () => {
   const table = Buffer.from(
     tableToIPC(
       tableFromArrays({ identifier: ['A', 'A'], date: ['2024-01-02', '2024-01-03'], CLOSE: Float64Array.of(1, 2) }),
@@ -89,17 +89,17 @@ describe('a table that lies about its size', () => {
     for (const length of [0x7fffffff, -2]) {
       const lying = Buffer.from(table);
       lying.writeInt32LE(length, 4);
-      const { status, codes } = await uploaded(lying, ARROW);
+      const { status, codes } = await uploadFile(lying, ARROW);
       expect([status, codes.length]).toEqual([422, 1]);
     }
-    expect(await uploaded(table.subarray(0, table.length - 40), ARROW)).toMatchObject({ status: 422 });
+    expect(await uploadFile(table.subarray(0, table.length - 40), ARROW)).toMatchObject({ status: 422 });
   });
 
   test('is refused as Parquet, whatever length its footer claims', async () => {
     for (const length of [0x7fffffff, -1]) {
       const lying = Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(64), Buffer.alloc(4), Buffer.from('PAR1')]);
       lying.writeInt32LE(length, lying.length - 8);
-      expect(await uploaded(lying, PARQUET)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
+      expect(await uploadFile(lying, PARQUET)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
     }
   });
 });
@@ -167,7 +167,7 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
   });
 });
 
-test('a Parquet file and a DuckDB table of more columns than are read are refused with both numbers', async () => {
+test('a Parquet file and a DuckDB table with too many columns are refused with both numbers', async () => {
   const many = `SELECT 'A' AS identifier, ${Array.from({ length: 8192 }, (_, i) => `1 AS c${i}`).join(', ')}`;
   const location = join(service.root, 'many');
   const duck = join(service.root, 'many.duckdb');
@@ -193,7 +193,7 @@ test('a Parquet file and a DuckDB table of more columns than are read are refuse
   }
 });
 
-test('no part of a refused file is left in the home, and the service answers', async () => {
+test('no part of a refused file remains in the home, and the service responds', async () => {
   expect(await readdir(join(service.root, 'home', 'stores'))).toEqual([]);
   expect((await service.ask('GET', '/health')).status).toBe(200);
 });

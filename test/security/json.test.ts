@@ -3,20 +3,20 @@ import { scanJson } from '#domain/json/json-scan.js';
 import { parseJson } from '#domain/json/parse-json.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 
-const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`;
+const formatNested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`;
 
 test.each([
   ['arrays', '[', ']'],
   ['objects', '{"a":', '}'],
   ['one in the other', '[{"a":', '}]'],
 ])(
-  '%s are read to the depth of the limit and refused one level below, however deep they go on',
+  '%s are read to the depth of the limit and refused one level below, however deeply they are nested',
   (_name, open, close) => {
     const levels = open.length === 6 && close.length === 2 ? 2 : 1;
     const most = LIMITS.MAX_JSON_DEPTH / levels;
-    expect(scanJson(nested(open, close, most)).fault).toBeUndefined();
+    expect(scanJson(formatNested(open, close, most)).fault).toBeUndefined();
     for (const depth of [most + 1, 5000, 200_000])
-      expect(scanJson(nested(open, close, depth)).fault?.reason).toMatch(/deep|nest|level/i);
+      expect(scanJson(formatNested(open, close, depth)).fault?.reason).toMatch(/deep|nest|level/i);
   },
 );
 

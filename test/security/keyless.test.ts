@@ -23,7 +23,7 @@ async function statusesOf(lines: readonly string[]): Promise<number[]> {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
 }
 
-describe('a request of which the line names a host', () => {
+describe('a request whose first line names a host', () => {
   test.each([
     ['http://evil.example/indices', ['Host: HOST']],
     ['https://evil.example/indices', ['Host: HOST']],
@@ -58,7 +58,7 @@ test('a request with two hosts is refused, whichever comes first', async () => {
       expect(await statusesOf([`GET ${path} HTTP/1.1`, ...hosts.map((each) => `Host: ${each}`)])).toEqual([400]);
 });
 
-test('a page whose name resolves to this machine gets no more than others', async () => {
+test('a page whose name resolves to this machine gets no more access than others', async () => {
   const listLines = (path: string) => [`GET ${path} HTTP/1.1`, 'Host: evil.example'];
   for (const path of ['/indices', '/openapi.json', '/metrics', '/jobs', '/audit'])
     expect([path, await statusesOf(listLines(path))]).toEqual([path, [403]]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { liveService, type LiveService } from '../real/live.js';
+import { openLiveService, type LiveService } from '../real/live.js';
 
 /**
  * Identifiers with a meaning for JavaScript objects, which must behave like any identifier. A market is imported twice,
@@ -15,7 +15,7 @@ const HOSTILE = [
   'toString',
   'valueOf',
 ];
-const HARMLESS = HOSTILE.map((_, i) => `N${i}-`.padEnd(12, 'x'));
+const HARMLESS_NAMES = HOSTILE.map((_, i) => `N${i}-`.padEnd(12, 'x'));
 
 const DAYS = Array.from({ length: 60 }, (_, i) =>
   new Date(Date.UTC(2024, 0, 2 + i + 2 * Math.floor((i + 1) / 5))).toISOString().slice(0, 10),
@@ -37,8 +37,8 @@ function tablesOf(names: readonly string[]) {
 
 const services: LiveService[] = [];
 beforeAll(async () => {
-  for (const names of [HARMLESS, HOSTILE]) {
-    const service = await liveService(['--workers', '1']);
+  for (const names of [HARMLESS_NAMES, HOSTILE]) {
+    const service = await openLiveService(['--workers', '1']);
     services.push(service);
     await service.ok('POST', '/data/import', {
       store_id: 'market',
@@ -46,7 +46,7 @@ beforeAll(async () => {
       activate: true,
       tables: tablesOf(names),
     });
-    const index = (id: string, weighting: object, selection: readonly object[] = []) => ({
+    const createIndexBody = (id: string, weighting: object, selection: readonly object[] = []) => ({
       id,
       name: id,
       calendar: 'XNYS',
@@ -54,11 +54,15 @@ beforeAll(async () => {
       rebalance: { frequency: 'monthly' },
       pipeline: { selection, weighting },
     });
-    await service.ok('PUT', '/indices/constructor', index('constructor', { type: 'MarketCapWeight', cap: 0.25 }));
+    await service.ok(
+      'PUT',
+      '/indices/constructor',
+      createIndexBody('constructor', { type: 'MarketCapWeight', cap: 0.25 }),
+    );
     await service.ok(
       'PUT',
       '/indices/__proto__',
-      index('__proto__', { type: 'EqualWeight', group_caps: [{ field: 'SECTOR', cap: 0.5 }] }, [
+      createIndexBody('__proto__', { type: 'EqualWeight', group_caps: [{ field: 'SECTOR', cap: 0.5 }] }, [
         { id: 'valueOf', type: 'ExcludeList', params: { identifiers: [names[2]] } },
       ]),
     );
@@ -75,7 +79,7 @@ afterAll(() => Promise.all(services.map((service) => service.close())));
 
 /** Returns a response without times, in which hostile identifiers are replaced by harmless ones. */
 function exchangeIdentifiers(text: string): unknown {
-  const named = HARMLESS.reduce((whole, name, i) => whole.replaceAll(name, HOSTILE[i]!), text);
+  const named = HARMLESS_NAMES.reduce((whole, name, i) => whole.replaceAll(name, HOSTILE[i]!), text);
   return removeTimes(JSON.parse(named) as unknown);
 }
 
@@ -90,7 +94,7 @@ function removeTimes(value: unknown): unknown {
     .map(([key, member]) => [key, removeTimes(member)]);
 }
 
-describe('hostile ids get the same answers as harmless ones', () => {
+describe('hostile ids get the same answers as harmless ids', () => {
   test.each([
     '/indices/constructor',
     '/indices/__proto__',
@@ -119,14 +123,14 @@ describe('hostile ids get the same answers as harmless ones', () => {
   ])('%s', async (path) => {
     const [harmless, hostile] = await Promise.all(
       services.map(async (service, i) => {
-        const names = [HARMLESS, HOSTILE][i]!;
+        const names = [HARMLESS_NAMES, HOSTILE][i]!;
         const answer = await fetch(service.url + path.replaceAll(/NAME(\d)/g, (_, at: string) => names[Number(at)]!));
         return { status: answer.status, text: await answer.text() };
       }),
     );
     expect([harmless!.status, hostile!.status]).toEqual([200, 200]);
     expect(removeTimes(JSON.parse(hostile!.text))).toEqual(exchangeIdentifiers(harmless!.text));
-    if (harmless!.text.includes(HARMLESS[1]!)) expect(hostile!.text).toContain('__proto__');
+    if (harmless!.text.includes(HARMLESS_NAMES[1]!)) expect(hostile!.text).toContain('__proto__');
   });
 
   test('of a preview and a what-if', async () => {
@@ -175,7 +179,7 @@ function addInherited(body: unknown): unknown[] {
   return [{ ...body, ...inherited }, ...inner];
 }
 
-test('a body with inherited names as members, at whatever place, is refused and is no defect', async () => {
+test('a body with inherited names as members, anywhere, is refused and is no defect', async () => {
   const { paths } = await services[0]!.ok<{ paths: Record<string, Record<string, Operation>> }>('GET', '/openapi.json');
   delete paths['/mcp']; // its errors are those of JSON-RPC, which the agent tests check
   const asks = Object.entries(paths).flatMap(([path, methods]) =>

@@ -1,12 +1,12 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { parseClaimGrant, principalOf } from '#http/oidc/claims.js';
+import { parseClaimGrant, createPrincipal } from '#http/oidc/claims.js';
 import { createSessions } from '#http/oidc/sessions.js';
 import { createTokens, isLocalIssuer } from '#http/oidc/tokens.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { cookieOf, go, signIn } from './signed-in.js';
+import { cookieOf, fetchWithoutRedirect, signIn } from './signed-in.js';
 
 let provider: Provider;
 let service: RunningService;
@@ -36,7 +36,7 @@ const indexOf = (id: string) => ({
 });
 
 describe('a token of the provider', () => {
-  test('is accepted with the scopes that its claims are granted', async () => {
+  test('is accepted with the scopes that its claims grant', async () => {
     const token = await provider.token(ada);
     expect(await requestStatus(token)).toBe(200);
     const { body } = await service.ask('GET', '/principal', undefined, { authorization: `Bearer ${token}` });
@@ -45,7 +45,7 @@ describe('a token of the provider', () => {
     expect(await requestStatus(await provider.token({ sub: 'nobody' }))).toBe(403);
   });
 
-  test('without a token nothing is answered, although no key is configured', async () => {
+  test('without a token every request is refused, although no key is configured', async () => {
     expect((await service.ask('GET', '/indices')).status).toBe(401);
     expect((await service.ask('GET', '/health')).body).toEqual({ status: 'live', version: expect.any(String) });
   });
@@ -80,7 +80,7 @@ describe('a token of the provider', () => {
     expect(await requestStatus(await made())).toBe(401);
   });
 
-  test('is accepted within a minute of its end: clocks differ', async () => {
+  test('is accepted up to a minute after its expiry, because clocks differ', async () => {
     expect(await requestStatus(await provider.token(ada, { expires: -30 }))).toBe(200);
   });
 
@@ -99,7 +99,7 @@ describe('a token of the provider', () => {
     expect(await requestStatus(confused)).toBe(401);
   });
 
-  test('of new keys is accepted after they were published, and one of the old is not', async () => {
+  test('of new keys is accepted after their publication, and a token of the old keys is not', async () => {
     const other = await startProvider('console');
     try {
       const terms = { issuer: other.issuer, audience: 'divisor', grants: [], onFailure: () => {}, cooldownMs: 0 };
@@ -117,7 +117,7 @@ describe('a token of the provider', () => {
     }
   });
 
-  test('is refused while the provider does not answer, which is reported, and accepted once it does', async () => {
+  test('is refused while the provider does not respond, which is reported, and accepted afterwards', async () => {
     const failures: unknown[] = [];
     const away = await startProvider('console');
     const tokens = createTokens({
@@ -133,14 +133,16 @@ describe('a token of the provider', () => {
 });
 
 describe('a browser', () => {
-  test('signs in by code and PKCE, and keeps a cookie that no script and no other site has', async () => {
+  test('signs in by code and PKCE, and keeps a cookie that no script and no other site can read', async () => {
     provider.person = { sub: 'person-1', name: 'Ada', groups: ['desk'] };
-    const begun = await go(`${service.url()}/auth/login`);
+    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
     expect(new URL(begun.headers.get('location')!).searchParams.get('code_challenge_method')).toBe('S256');
     const { cookie, attributes } = await signIn(service.url());
     expect(attributes).toMatch(/; HttpOnly; SameSite=Strict$/);
-    expect((await go(`${service.url()}/indices`, { cookie })).status).toBe(200);
-    expect(await (await go(`${service.url()}/principal`, { cookie })).json()).toMatchObject({ key_id: 'sub:person-1' });
+    expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie })).status).toBe(200);
+    expect(await (await fetchWithoutRedirect(`${service.url()}/principal`, { cookie })).json()).toMatchObject({
+      key_id: 'sub:person-1',
+    });
   });
 
   test('writes only with the secret of its session, and from pages of the service', async () => {
@@ -153,20 +155,20 @@ describe('a browser', () => {
     expect(await put({ 'x-csrf-token': csrf, origin: service.url() })).toBe(200);
   });
 
-  test('that did not begin the sign-in, or brings another state or a used code, is not let in', async () => {
-    const begun = await go(`${service.url()}/auth/login`);
-    const back = (await go(begun.headers.get('location')!)).headers.get('location')!;
-    expect((await go(back)).status).toBe(401);
-    const other = await go(`${service.url()}/auth/login`);
-    expect((await go(back, { cookie: cookieOf(other) })).status).toBe(401);
+  test('that did not begin the sign-in, or sends another state or a used code, is refused', async () => {
+    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    const back = (await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!;
+    expect((await fetchWithoutRedirect(back)).status).toBe(401);
+    const other = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(other) })).status).toBe(401);
     const forged = new URL(back);
     forged.searchParams.set('state', 'other');
-    expect((await go(forged.href, { cookie: cookieOf(begun) })).status).toBe(401);
-    expect((await go(back, { cookie: cookieOf(begun) })).status).toBe(302);
-    expect((await go(back, { cookie: cookieOf(begun) })).status).toBe(401);
+    expect((await fetchWithoutRedirect(forged.href, { cookie: cookieOf(begun) })).status).toBe(401);
+    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(begun) })).status).toBe(302);
+    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(begun) })).status).toBe(401);
   });
 
-  const unsigned = (head: object, claims: object): string =>
+  const encodeUnsigned = (head: object, claims: object): string =>
     [head, { ...claims, iss: provider.issuer, aud: 'console', iat: 1, exp: 4_000_000_000 }]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.');
@@ -180,13 +182,16 @@ describe('a browser', () => {
       async (claims) =>
         provider.token(claims, { audience: 'console', key: (await generateKeyPair('ES256')).privateKey }),
     ],
-    ['without a signature', (claims) => `${unsigned({ alg: 'none' }, claims)}.`],
-    ['with a signature of its algorithm only', (claims) => `${unsigned({ alg: 'ES256', kid: 'first' }, claims)}.AAAA`],
+    ['without a signature', (claims) => `${encodeUnsigned({ alg: 'none' }, claims)}.`],
+    [
+      'with a signature of its algorithm only',
+      (claims) => `${encodeUnsigned({ alg: 'ES256', kid: 'first' }, claims)}.AAAA`,
+    ],
     [
       'signed with the public key as a secret',
       async (claims) => {
         const { keys } = (await (await fetch(`${provider.issuer}/keys`)).json()) as { keys: object[] };
-        const text = unsigned({ alg: 'HS256', kid: 'first' }, claims);
+        const text = encodeUnsigned({ alg: 'HS256', kid: 'first' }, claims);
         const secret = createHmac('sha256', JSON.stringify(keys[0]));
         return `${text}.${secret.update(text).digest('base64url')}`;
       },
@@ -194,54 +199,56 @@ describe('a browser', () => {
   ])('is not let in by an ID token %s', async (_, idTokenOf) => {
     provider.idTokenOf = idTokenOf;
     onTestFinished(() => void (provider.idTokenOf = undefined));
-    const begun = await go(`${service.url()}/auth/login`);
-    const back = (await go(begun.headers.get('location')!)).headers.get('location')!;
-    expect((await go(back, { cookie: cookieOf(begun) })).status).toBe(401);
+    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    const back = (await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!;
+    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(begun) })).status).toBe(401);
   });
 
-  test('is not let in by an answer that names another provider', async () => {
-    const begun = await go(`${service.url()}/auth/login`);
-    const back = new URL((await go(begun.headers.get('location')!)).headers.get('location')!);
+  test('is refused with an answer that names another provider', async () => {
+    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    const back = new URL((await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!);
     back.searchParams.set('iss', 'https://other.example');
-    expect((await go(back.href, { cookie: cookieOf(begun) })).status).toBe(401);
+    expect((await fetchWithoutRedirect(back.href, { cookie: cookieOf(begun) })).status).toBe(401);
   });
 
   test('has cookies that serve one purpose each', async () => {
     const valueOf = (cookie: string): string => cookie.slice(cookie.indexOf('=') + 1);
-    const begun = await go(`${service.url()}/auth/login`);
+    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
     const session = `divisor_session=${valueOf(cookieOf(begun))}`;
-    expect((await go(`${service.url()}/indices`, { cookie: session })).status).toBe(401);
+    expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie: session })).status).toBe(401);
     const { cookie } = await signIn(service.url());
     const attempt = `divisor_login=${valueOf(cookie)}`;
-    expect((await go(`${service.url()}/auth/callback?code=x&state=y`, { cookie: attempt })).status).toBe(401);
+    expect(
+      (await fetchWithoutRedirect(`${service.url()}/auth/callback?code=x&state=y`, { cookie: attempt })).status,
+    ).toBe(401);
   });
 
-  test('is admitted only by the ID token of its attempt', async () => {
+  test('is accepted only with the ID token of its attempt', async () => {
     provider.person = { sub: 'person-1', groups: ['desk'], nonce: 'of another attempt' };
-    const begun = await go(`${service.url()}/auth/login`);
-    const back = (await go(begun.headers.get('location')!)).headers.get('location')!;
-    expect((await go(back, { cookie: cookieOf(begun) })).status).toBe(401);
+    const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
+    const back = (await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!;
+    expect((await fetchWithoutRedirect(back, { cookie: cookieOf(begun) })).status).toBe(401);
     provider.person = { sub: 'person-1', groups: ['desk'] };
   });
 
-  test('signs out, and its cookie is worthless afterwards', async () => {
+  test('signs out, and its cookie is invalid afterwards', async () => {
     const { cookie, csrf } = await signIn(service.url());
     const end = (headers: Record<string, string>) =>
       fetch(`${service.url()}/auth/session`, { method: 'DELETE', headers: { cookie, ...headers } });
     expect((await end({})).status).toBe(403);
     const ended = await end({ 'x-csrf-token': csrf });
     expect([ended.status, ended.headers.get('set-cookie')]).toEqual([204, expect.stringContaining('Max-Age=0')]);
-    expect((await go(`${service.url()}/indices`, { cookie })).status).toBe(401);
+    expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie })).status).toBe(401);
   });
 
-  test('with a cookie that was changed is nobody', async () => {
+  test('with a changed cookie is not signed in', async () => {
     const { cookie } = await signIn(service.url());
     for (const changed of [`${cookie.slice(0, -2)}AA`, 'divisor_session=', 'divisor_session=AAAA'])
-      expect((await go(`${service.url()}/indices`, { cookie: changed })).status).toBe(401);
+      expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie: changed })).status).toBe(401);
   });
 });
 
-test('a cookie is worth nothing after its time, cut, changed or sealed by another key', () => {
+test('a cookie is invalid after its expiry, when it is cut, changed or sealed by another key', () => {
   let now = 0;
   const ended = { has: () => false, add: async () => {} };
   const sessionsOf = (byte: number) => createSessions({ key: Buffer.alloc(32, byte), ended, now: () => now });
@@ -257,7 +264,7 @@ test('a cookie is worth nothing after its time, cut, changed or sealed by anothe
   expect(sessions.open('attempt', sealed)).toBeUndefined();
 });
 
-test('a provider elsewhere is asked over HTTPS alone', async () => {
+test('a provider elsewhere is contacted over HTTPS only', async () => {
   for (const local of ['http://localhost:8080/realms/a', 'http://127.0.0.1', 'http://[::1]:9'])
     expect(isLocalIssuer(local)).toBe(true);
   for (const other of ['http://idp.example', 'http://localhost:x@idp.example', 'http://localhost.idp.example', ''])
@@ -267,17 +274,18 @@ test('a provider elsewhere is asked over HTTPS alone', async () => {
   );
 });
 
-test('grants are read as they are written, and apply by value, list and words', () => {
+test('grants are parsed as they are written, and apply by value, list and words', () => {
   const grant = parseClaimGrant('groups=desk:read+run:a-+b-')!;
   expect(grant).toEqual({ claim: 'groups', value: 'desk', scopes: ['read', 'run'], prefixes: ['a-', 'b-'] });
   for (const text of ['', 'groups', 'groups=desk', 'groups=desk:fly', 'groups=desk:read:a b', '=x:read'])
     expect(parseClaimGrant(text)).toBeUndefined();
-  const of = (claims: object) => principalOf({ sub: 's', ...claims }, [grant, parseClaimGrant('role=all:write')!]);
-  expect([...of({ groups: 'desk' }).scopes]).toEqual(['read', 'run']);
-  expect([...of({ groups: 'x desk' }).scopes]).toEqual(['read', 'run']);
-  expect([...of({ groups: ['desk'] }).scopes]).toEqual(['read', 'run']);
-  expect(of({ groups: ['desk'] }).prefixes).toEqual(['a-', 'b-']);
-  expect(of({ groups: ['desk'], role: 'all' }).prefixes).toBeUndefined();
-  expect(of({ groups: 'desktop' })).toMatchObject({ scopes: new Set() });
-  expect(of({ name: '\u0000\u202eAda' }).name).toBe('Ada');
+  const resolvePrincipal = (claims: object) =>
+    createPrincipal({ sub: 's', ...claims }, [grant, parseClaimGrant('role=all:write')!]);
+  expect([...resolvePrincipal({ groups: 'desk' }).scopes]).toEqual(['read', 'run']);
+  expect([...resolvePrincipal({ groups: 'x desk' }).scopes]).toEqual(['read', 'run']);
+  expect([...resolvePrincipal({ groups: ['desk'] }).scopes]).toEqual(['read', 'run']);
+  expect(resolvePrincipal({ groups: ['desk'] }).prefixes).toEqual(['a-', 'b-']);
+  expect(resolvePrincipal({ groups: ['desk'], role: 'all' }).prefixes).toBeUndefined();
+  expect(resolvePrincipal({ groups: 'desktop' })).toMatchObject({ scopes: new Set() });
+  expect(resolvePrincipal({ name: '\u0000\u202eAda' }).name).toBe('Ada');
 });

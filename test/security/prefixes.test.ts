@@ -2,19 +2,19 @@ import { expect, test } from 'vitest';
 import { runService } from '../services/running-service.js';
 import { DIVISOR_API_KEYS, indexOf, keys, type Tenant } from './two-tenants.js';
 
-const as = (tenant: Tenant) => ({ 'x-api-key': keys[tenant].key });
+const createKeyHeader = (tenant: Tenant) => ({ 'x-api-key': keys[tenant].key });
 
 test('without tenancy an id outside the prefixes is refused with 403', async () => {
   const plain = await runService([], { DIVISOR_API_KEYS });
   try {
-    await plain.ask('PUT', '/indices/bravo-eq', indexOf('bravo-eq'), as('bravo-'));
+    await plain.ask('PUT', '/indices/bravo-eq', indexOf('bravo-eq'), createKeyHeader('bravo-'));
     for (const [method, path] of [
       ['GET', '/indices/bravo-eq'],
       ['PUT', '/indices/bravo-eq'],
       ['GET', '/indices/none'],
     ] as const) {
       const body = method === 'PUT' ? indexOf('bravo-eq') : undefined;
-      const answer = await plain.ask(method, path, body, as('alpha-'));
+      const answer = await plain.ask(method, path, body, createKeyHeader('alpha-'));
       expect([path, answer.status, answer.body]).toMatchObject([
         path,
         403,

@@ -18,12 +18,12 @@ afterAll(async () => {
 });
 
 test('a sign-out on a read-only front ends only that session', async () => {
-  const enter = async (sub: string) => {
+  const signInAs = async (sub: string) => {
     provider.person = { sub, name: 'Person', team: 'desk' };
     const { cookie, csrf } = await signIn(service.url());
     return { cookie, 'x-csrf-token': csrf };
   };
-  const [leaving, staying] = [await enter('leaving'), await enter('staying')];
+  const [leaving, staying] = [await signInAs('leaving'), await signInAs('staying')];
   const requestStatus = async (method: string, path: string, headers: Record<string, string>) =>
     (await fetch(service.url() + path, { method, headers })).status;
   for (const who of [leaving, staying]) expect(await requestStatus('GET', '/indices', who)).toBe(200);

@@ -12,7 +12,7 @@ const BEFORE_REGEX =
   /(?:^|[(,=:[&|?{};+\-*%~^<>\n]|(?:^|[^\w\])])!|\b(?:return|typeof|case|in|of|void|yield|await|throw|new|else|do))\s*$/;
 
 /** Returns the regular expression literals of a TypeScript source; skips strings, templates and comments. */
-export function regexLiterals(text: string): RegexLiteral[] {
+export function listRegexLiterals(text: string): RegexLiteral[] {
   const source = text.replace(/^#!.*/, '');
   const results: RegexLiteral[] = [];
   let at = 0;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
-import { regexLiterals } from './regex-literals.js';
+import { listRegexLiterals } from './regex-literals.js';
 
 /**
  * Length of hostile texts. A pattern with quadratic time would let one long header or cell block the event loop. Every
@@ -23,7 +23,7 @@ const sources = ['src', 'workers', 'kernels']
   .toSorted();
 
 /** Patterns that are only applied to short texts, whatever a client sends, with the reason. */
-const BOUNDED: Readonly<Record<string, string>> = {
+const BOUNDED_PATTERNS: Readonly<Record<string, string>> = {
   '/\\B(?=(?:\\d{3})+$)/g': 'the digits before the point of a number below 1e21',
   "/^([+-]?)\\s*([$€£¥₹]?)\\s*([+-]?[\\d.,'\\u2019\\s]*\\d[.]?)\\s*([KMBT]?)\\s*([$€£¥₹]?)$/i":
     'a number with its marks and units, of at most 60 characters',
@@ -35,11 +35,14 @@ const patterns = [
     sources
       .toReversed()
       .flatMap((file) =>
-        regexLiterals(readFileSync(file, 'utf8')).map(({ pattern, line }) => ({ place: `${file}:${line}`, pattern })),
+        listRegexLiterals(readFileSync(file, 'utf8')).map(({ pattern, line }) => ({
+          place: `${file}:${line}`,
+          pattern,
+        })),
       )
       .map((found) => [String(found.pattern), found] as const),
   ).values(),
-].filter(({ pattern }) => !Object.hasOwn(BOUNDED, String(pattern)));
+].filter(({ pattern }) => !Object.hasOwn(BOUNDED_PATTERNS, String(pattern)));
 
 const PIECES = [
   'a',
@@ -122,10 +125,10 @@ function listTexts(pattern: RegExp): string[] {
  * Beginning of a class of characters that lack a property: the generator would draw from all characters until one
  * matches.
  */
-const RARE = String.raw`[^\P{`;
+const RARE_PATTERN = String.raw`[^\P{`;
 
 function listSamples(pattern: RegExp): string[] {
-  if (pattern.source.includes(RARE)) return [];
+  if (pattern.source.includes(RARE_PATTERN)) return [];
   try {
     return fc
       .sample(fc.stringMatching(new RegExp(pattern.source, pattern.flags.replaceAll(/[^usv]/g, ''))), {
@@ -149,7 +152,7 @@ function cpuMsOf(pattern: RegExp, text: string): number {
 test('the patterns of the program are found', () => {
   expect(patterns.length).toBeGreaterThan(40);
   expect(
-    regexLiterals("const a = b / c / d; const e = '/x/'; // /y/\nf(/[/]\\/z/gi, `${g.replace(/h/, '')}/i/`);").map(
+    listRegexLiterals("const a = b / c / d; const e = '/x/'; // /y/\nf(/[/]\\/z/gi, `${g.replace(/h/, '')}/i/`);").map(
       ({ pattern }) => String(pattern),
     ),
   ).toEqual(['/[/]\\/z/gi', '/h/']);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { liveService, type LiveService } from '../real/live.js';
+import { openLiveService, type LiveService } from '../real/live.js';
 
 /**
  * Service that renders reports: content of a template is drawn as text and adds no link, action, script or file to the
@@ -8,7 +8,7 @@ import { liveService, type LiveService } from '../real/live.js';
  */
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
 });
 afterAll(() => service.close());
 
@@ -55,7 +55,7 @@ test('hostile text is drawn as text', async () => {
   expect(response.headers.get('x-content-type-options')).toBe('nosniff');
 });
 
-test('more blocks than a report may have are refused before anything is drawn', async () => {
+test('more blocks than a report may have are refused before rendering', async () => {
   const blocks = Array.from({ length: 101 }, () => ({ kind: 'text', text: 'x' }));
   const { status, body } = await service.ask<{ readonly error: { readonly code: string } }>(
     'PUT',
@@ -65,7 +65,7 @@ test('more blocks than a report may have are refused before anything is drawn', 
   expect([status, body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
 });
 
-test('a render is named by chance, not by number', async () => {
+test('the id of a render is random, not sequential', async () => {
   const render = async (): Promise<string> =>
     (
       (await service.job<{ readonly render_id: string }>('/reports/render', {

@@ -34,7 +34,7 @@ const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   action_id: () => '0123456789abcdef0123',
 };
 const NAMING = ['index_id', 'strategy_id', 'constraint_set_id', 'template_id', 'watchlist_id', 'store_id', 'model_id'];
-const NAMED = [
+const NAMED_PARAMETERS = [
   ...NAMING,
   'plugin_id',
   'sweep_id',
@@ -49,7 +49,7 @@ const NAMED = [
 
 const paramsOf = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
 /** Returns true if a path names a document of a tenant. */
-export const isOfTenant = (route: Route): boolean => paramsOf(route).some((name) => NAMED.includes(name));
+export const isOfTenant = (route: Route): boolean => paramsOf(route).some((name) => NAMED_PARAMETERS.includes(name));
 
 /**
  * Returns the paths of operations with a value of the tenant for every parameter.
@@ -66,7 +66,7 @@ export const createPaths =
     });
 
 /** Part of the OpenAPI document that describes request bodies. */
-export interface OpenApi {
+export interface OpenApiPaths {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 

@@ -4,20 +4,20 @@ import { expect, test } from 'vitest';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { createSecretBox, changePassword } from '#store/secrets/secret-box.js';
 import { openSecrets } from '#cli/secrets.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runService } from '../services/running-service.js';
 
 const key = randomBytes(32).toString('base64');
-const VALID = { valid_from: '2026-01-01T00:00:00.000000+00:00', valid_until: null };
+const VALIDITY = { valid_from: '2026-01-01T00:00:00.000000+00:00', valid_until: null };
 
-test('signing keys and passwords that were stored in the open are encrypted once there is a key, and still work', async () => {
-  const documents = await openDocumentStore({ folder: join(await temporaryFolder(), 'documents') });
+test('signing keys and passwords stored as plain text are encrypted once there is a key, and still work', async () => {
+  const documents = await openDocumentStore({ folder: join(await createTemporaryFolder(), 'documents') });
   const source = 'postgresql://reader:open-secret@db.example/prices';
   const signing = {
     key_id: 'a'.repeat(16),
     public_key: 'cHVibGlj',
     private_key: 'open-private',
-    ...VALID,
+    ...VALIDITY,
   };
   await documents.transaction(async (tx) => {
     await tx.put('store', 'db', { store_id: 'db', kind: 'database', location: source, source });
@@ -38,10 +38,10 @@ test('signing keys and passwords that were stored in the open are encrypted once
   await documents.close();
 });
 
-test('a key is replaced, the replacement is taken back, and encryption is left, each at a start', async () => {
-  const documents = await openDocumentStore({ folder: join(await temporaryFolder(), 'documents') });
+test('a key is replaced, the replacement is reverted, and encryption is turned off, each at a start', async () => {
+  const documents = await openDocumentStore({ folder: join(await createTemporaryFolder(), 'documents') });
   const source = 'postgresql://reader:open-secret@db.example/prices';
-  const signing = { key_id: 'a'.repeat(16), public_key: 'cHVibGlj', private_key: 'open-private', ...VALID };
+  const signing = { key_id: 'a'.repeat(16), public_key: 'cHVibGlj', private_key: 'open-private', ...VALIDITY };
   await documents.transaction(async (tx) => {
     await tx.put('store', 'db', { store_id: 'db', kind: 'database', location: source, source });
     await tx.put('signing-key', signing.key_id, signing);
@@ -58,7 +58,10 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
     expect(replaced.private_key).toBe('');
     return { secrets, texts: [store.location, store.source, key.private_key] };
   }
-  const opened = ({ secrets, texts: [location, url, private_key] }: Awaited<ReturnType<typeof startWithKeys>>) => [
+  const unsealSecrets = ({
+    secrets,
+    texts: [location, url, private_key],
+  }: Awaited<ReturnType<typeof startWithKeys>>) => [
     changePassword(location!, secrets.open),
     changePassword(url!, secrets.open),
     secrets.open(private_key!),
@@ -67,28 +70,28 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
   const next = randomBytes(32).toString('hex');
 
   const first = await startWithKeys(key);
-  expect(opened(first)).toEqual(plain);
+  expect(unsealSecrets(first)).toEqual(plain);
   const both = await startWithKeys(`${key}\n${next}\n`); // Every front needs both keys before a front encrypts with the new key.
   expect(both.texts).toEqual(first.texts);
   const replaced = await startWithKeys(`${next},${key}`);
-  expect(opened(replaced)).toEqual(plain);
-  expect(opened({ ...replaced, secrets: both.secrets })).toEqual(plain);
+  expect(unsealSecrets(replaced)).toEqual(plain);
+  expect(unsealSecrets({ ...replaced, secrets: both.secrets })).toEqual(plain);
   expect(() => first.secrets.open(replaced.texts[2]!)).toThrow('the key is a different one');
   const alone = await startWithKeys(next);
-  expect([alone.texts, opened(alone)]).toEqual([replaced.texts, plain]);
+  expect([alone.texts, unsealSecrets(alone)]).toEqual([replaced.texts, plain]);
 
   const lost = await startWithKeys(key); // A start without the encryption key changes nothing, and reads report the missing key.
   expect(lost.texts).toEqual(replaced.texts);
-  expect(() => opened(lost)).toThrow('the key is a different one');
+  expect(() => unsealSecrets(lost)).toThrow('the key is a different one');
 
   const back = await startWithKeys(`${key} ${next}`);
-  expect([back.texts, opened(back)]).toEqual([first.texts, plain]);
+  expect([back.texts, unsealSecrets(back)]).toEqual([first.texts, plain]);
   expect((await startWithKeys(`none ${key}`)).texts).toEqual(plain);
   expect((await startWithKeys('')).texts).toEqual(plain);
   await documents.close();
 });
 
-test('a service with a key signs, after a restart too', async () => {
+test('a service with a key signs, also after a restart', async () => {
   const service = await runService([], { DIVISOR_SECRET_KEY: key });
   try {
     expect((await service.ask('POST', '/publication/keys')).status).toBe(200);

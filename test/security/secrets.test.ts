@@ -3,18 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { issueKey } from '#services/operations/keys.js';
-import { runToEnd, runHere, serving, type Run } from '../cli/process.js';
+import { runToEnd, runHere, startService, type Run } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
 /** A secret that the service receives; it must not occur in later outputs and files. */
 const PASSWORD = 'hunter2-correct-horse';
-const given = issueKey({ name: 'given', scopes: ['admin'], expires: null }, Date.now());
-const wrong = `${given.key.slice(0, 17)}${'w'.repeat(43)}`;
+const givenKey = issueKey({ name: 'given', scopes: ['admin'], expires: null }, Date.now());
+const wrongCloses = `${givenKey.key.slice(0, 17)}${'w'.repeat(43)}`;
 const secretOf = (key: string) => key.split('_').slice(2).join('_');
 
 let home: string;
 let service: Run & { readonly url: string };
-let stored: string;
+let storedKey: string;
 const messages: string[] = [];
 
 async function ask(method: string, path: string, headers: Record<string, string>, body?: unknown): Promise<number> {
@@ -30,30 +30,30 @@ async function ask(method: string, path: string, headers: Record<string, string>
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'divisor-secrets-'));
   const result = await runHere(['keys', 'create', '--name', 'stored', '--scopes', 'read,data', '--home', home]);
-  stored = result.out.trim();
-  const { record } = given;
-  service = await serving(
+  storedKey = result.out.trim();
+  const { record } = givenKey;
+  service = await startService(
     home,
     ['--log-level', 'trace', '--workers', '1', '--drain-ms', '0', '--database-hosts', '127.0.0.1:1'],
     {
       DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}`,
     },
   );
-  const key = { authorization: `Bearer ${given.key}` };
+  const key = { authorization: `Bearer ${givenKey.key}` };
   for (const headers of [
     key,
-    { 'x-api-key': stored },
-    { 'x-api-key': wrong },
+    { 'x-api-key': storedKey },
+    { 'x-api-key': wrongCloses },
     { authorization: `Basic ${Buffer.from(`a:${PASSWORD}`).toString('base64')}` },
-    { ...key, 'x-api-key': stored },
+    { ...key, 'x-api-key': storedKey },
     {},
   ]) {
     await ask('GET', '/indices', headers);
     await ask('GET', '/metrics', headers);
   }
-  await ask('GET', `/indices?api_key=${given.key}`, key);
-  await ask('GET', `/indices/${encodeURIComponent(given.key)}`, key);
-  await ask('GET', `/nowhere/${given.key}`, key);
+  await ask('GET', `/indices?api_key=${givenKey.key}`, key);
+  await ask('GET', `/indices/${encodeURIComponent(givenKey.key)}`, key);
+  await ask('GET', `/nowhere/${givenKey.key}`, key);
   const databases = [
     `postgresql://reader:${PASSWORD}@127.0.0.1:1/x`,
     `postgres://reader:${PASSWORD}@db.example.com/x`,
@@ -78,54 +78,60 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-const SECRETS = () => [secretOf(given.key), secretOf(stored), 'w'.repeat(43), PASSWORD, given.record.sha256];
+const listSecrets = () => [
+  secretOf(givenKey.key),
+  secretOf(storedKey),
+  'w'.repeat(43),
+  PASSWORD,
+  givenKey.record.sha256,
+];
 
 test('no answer contains a secret', () => {
   expect(messages.length).toBeGreaterThan(20);
   // A response repeats ids and paths of its request, which are therefore excluded.
   const leaks = messages.filter((text) => !/INVALID_IDENTIFIER|ROUTE_NOT_FOUND|INDEX_NOT_FOUND/.test(text));
-  for (const secret of SECRETS())
+  for (const secret of listSecrets())
     expect(leaks.filter((text) => text.includes(secret)).map((text) => text.slice(0, 800))).toEqual([]);
 });
 
-test('no line of the log contains a secret, at the finest level', () => {
+test('no line of the log contains a secret, at the most detailed level', () => {
   const lines = service.err().trim().split('\n');
   expect(lines.length).toBeGreaterThan(20);
-  for (const secret of SECRETS())
+  for (const secret of listSecrets())
     expect(lines.filter((line) => line.includes(secret)).map((line) => line.slice(0, 800))).toEqual([]);
 });
 
-test('the home holds digests of keys, never a key', async () => {
+test('the home contains digests of keys, never a key', async () => {
   const names = (await readdir(home, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   expect(names.length).toBeGreaterThan(1);
   for (const entry of names) {
     const bytes = await readFile(join(entry.parentPath, entry.name));
-    for (const secret of [secretOf(given.key), secretOf(stored), PASSWORD])
+    for (const secret of [secretOf(givenKey.key), secretOf(storedKey), PASSWORD])
       expect([entry.name, bytes.includes(secret)]).toEqual([entry.name, false]);
   }
 });
 
-test('commands show no secret but the key they make, once', async () => {
-  const { record } = given;
+test('commands show no secret except the key that they create, once', async () => {
+  const { record } = givenKey;
   const environment = { DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}` };
   for (const words of [['config'], ['keys', 'list'], ['doctor'], ['verify']]) {
     // A separate process, whose whole output can be captured.
     const run = words[0] === 'doctor' ? runToEnd : runHere;
     const { out, err } = await run([...words, '--home', home], environment);
     expect(`${out}${err}`).not.toBe('');
-    for (const secret of SECRETS()) expect([words[0], `${out}${err}`.includes(secret)]).toEqual([words[0], false]);
+    for (const secret of listSecrets()) expect([words[0], `${out}${err}`.includes(secret)]).toEqual([words[0], false]);
   }
 });
 
-test.runIf(IS_SOAK)('an unknown key takes the same time as a wrong one', async () => {
+test.runIf(IS_SOAK)('an unknown key takes as long as a wrong one', async () => {
   const { createKeys } = await import('#services/operations/keys.js');
   const keys = await createKeys({
     documents: { list: () => ({ documents: [] }), ids: () => [] } as never,
-    environment: [given.record],
+    environment: [givenKey.record],
     now: Date.now,
   });
   const unknown = `dvs_${'Z'.repeat(12)}_${'w'.repeat(43)}`;
-  const medians = [wrong, unknown].map((key) => {
+  const medians = [wrongCloses, unknown].map((key) => {
     const times = Array.from({ length: 4000 }, () => {
       const began = process.hrtime.bigint();
       keys.verify(key);

@@ -23,26 +23,31 @@ let provider: Provider;
 const token: Record<string, Readonly<Record<string, string>>> = {};
 
 type Headers = Readonly<Record<string, string>>;
-const own = (tenant: Tenant): Headers => ({ 'x-api-key': keys[tenant].key });
-const all: Headers = { 'x-api-key': operator.key };
+const createTenantHeader = (tenant: Tenant): Headers => ({ 'x-api-key': keys[tenant].key });
+const operatorHeaders: Headers = { 'x-api-key': operator.key };
 
-async function must(method: string, path: string, body: unknown, headers: Headers): Promise<Record<string, unknown>> {
+async function requireSuccess(
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Headers,
+): Promise<Record<string, unknown>> {
   const answer = await service.ask(method, path, body, headers);
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   return answer.body;
 }
 async function runJob(path: string, body: unknown, headers: Headers): Promise<void> {
-  const { job_id: id } = await must('POST', path, body, headers);
+  const { job_id: id } = await requireSuccess('POST', path, body, headers);
   expect(await service.finished(String(id), headers)).toMatchObject({ status: 'succeeded' });
 }
 const ask = async (query: string, headers: Headers) =>
-  (await must('POST', '/sql', { query }, headers)) as unknown as SqlResult;
+  (await requireSuccess('POST', '/sql', { query }, headers)) as unknown as SqlResult;
 
 /** All rows of each view, which the operator can read. */
-const everyRow = new Map<string, Promise<SqlResult>>();
+const rowsByView = new Map<string, Promise<SqlResult>>();
 function everythingOf(view: string): Promise<SqlResult> {
-  const rows = everyRow.get(view) ?? ask(`SELECT * FROM ${view} ORDER BY ALL`, all);
-  everyRow.set(view, rows);
+  const rows = rowsByView.get(view) ?? ask(`SELECT * FROM ${view} ORDER BY ALL`, operatorHeaders);
+  rowsByView.set(view, rows);
   return rows;
 }
 
@@ -61,15 +66,20 @@ beforeAll(async () => {
     end: '2024-06-28',
     splits_per_year: 0.5,
   };
-  await runJob('/data/synthetic', market, all);
+  await runJob('/data/synthetic', market, operatorHeaders);
   for (const tenant of TENANTS) {
     const [desk, index, half] = namesOf(tenant);
-    await must('PUT', `/indices/${index}`, indexOf(index!), own(tenant));
+    await requireSuccess('PUT', `/indices/${index}`, indexOf(index!), createTenantHeader(tenant));
     const overlay = { kind: 'overlay', source_index_id: index, overlay: { type: 'decrement', percent: 2 } };
     const { pipeline: _, ...fields } = indexOf(half!);
-    await must('PUT', `/indices/${half}`, { ...fields, ...overlay }, own(tenant));
-    await must('PUT', `/strategies/${desk}`, { id: desk, name: `${desk} secret`, index_id: index }, own(tenant));
-    for (const id of [index, half, desk]) await runJob(`/analytics/${id}/backtest`, {}, own(tenant));
+    await requireSuccess('PUT', `/indices/${half}`, { ...fields, ...overlay }, createTenantHeader(tenant));
+    await requireSuccess(
+      'PUT',
+      `/strategies/${desk}`,
+      { id: desk, name: `${desk} secret`, index_id: index },
+      createTenantHeader(tenant),
+    );
+    for (const id of [index, half, desk]) await runJob(`/analytics/${id}/backtest`, {}, createTenantHeader(tenant));
     token[tenant] = { authorization: `Bearer ${await provider.token({ sub: 'someone', team: tenant })}` };
   }
 });
@@ -90,7 +100,7 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
     const wanted = everything.data.filter((row) => String(row[at]).startsWith(tenant));
     expect([wanted.length > 0, everything.data.length - wanted.length > 0]).toEqual([true, true]);
     const place = PRIVATE_VIEWS.indexOf(view) + TENANTS.indexOf(tenant);
-    for (const headers of chooseSome(place, [own(tenant), token[tenant]!])) {
+    for (const headers of chooseSome(place, [createTenantHeader(tenant), token[tenant]!])) {
       const seen = await ask(query, headers);
       expect(seen.columns).toEqual(everything.columns);
       expect(seen.data).toEqual(wanted);
@@ -104,13 +114,13 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
 
   test.each(MARKET_VIEWS)('sees %s like every client', async (view) => {
     const query = `SELECT * FROM ${view} ORDER BY ALL LIMIT 50`;
-    expect(await ask(query, own(tenant))).toEqual(await ask(query, all));
+    expect(await ask(query, createTenantHeader(tenant))).toEqual(await ask(query, operatorHeaders));
   });
 
-  test('learns of no others by a join, a description, a listing or an error', async () => {
+  test('learns of no other rows by a join, a description, a listing or an error', async () => {
     const joined = await ask(
       `SELECT DISTINCT index_id FROM (${PRIVATE_VIEWS.map((view) => `SELECT index_id FROM ${view}`).join(' UNION ALL ')}) ORDER BY 1`,
-      own(tenant),
+      createTenantHeader(tenant),
     );
     expect(joined.data.map(([id]) => id)).toEqual(namesOf(tenant));
     for (const query of [
@@ -120,17 +130,18 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
       'SUMMARIZE runs',
       'SELECT nothing FROM levels',
     ]) {
-      const { body } = await service.ask('POST', '/sql', { query }, own(tenant));
+      const { body } = await service.ask('POST', '/sql', { query }, createTenantHeader(tenant));
       expect(JSON.stringify(body)).not.toContain(other.slice(0, -1));
     }
   });
 });
 
-test('sharing shows the rows of a document in every view, until it ends', async () => {
+test('sharing shows the rows of a document in every view, until sharing ends', async () => {
   const readShare = (names: readonly string[]) =>
-    must('PUT', '/access/index/alpha-eq', { shared_with: names }, own('alpha-'));
+    requireSuccess('PUT', '/access/index/alpha-eq', { shared_with: names }, createTenantHeader('alpha-'));
   const query = PRIVATE_VIEWS.map((view) => `SELECT '${view}' AS view, index_id FROM ${view}`).join(' UNION ');
-  const readRows = async () => (await ask(`${query} ORDER BY 1, 2`, own('bravo-'))).data as [string, string][];
+  const readRows = async () =>
+    (await ask(`${query} ORDER BY 1, 2`, createTenantHeader('bravo-'))).data as [string, string][];
   const before = await readRows();
   const listIds = (rows: typeof before, view: string) => rows.filter(([of]) => of === view).map(([, id]) => id);
   await readShare(['bravo']);

@@ -5,7 +5,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { issueKey } from '#services/operations/keys.js';
-import { serving } from '../cli/process.js';
+import { startService } from '../cli/process.js';
 import { readersOf } from '../market/process/reading-processes.js';
 
 /** Tests resources that a key could take from other clients by deliberately slow or large data. */
@@ -16,7 +16,7 @@ const [greedy, modest] = ['greedy', 'modest'].map((name) =>
 ) as [ReturnType<typeof issueKey>, ReturnType<typeof issueKey>];
 
 let folder: string;
-let service: Awaited<ReturnType<typeof serving>>;
+let service: Awaited<ReturnType<typeof startService>>;
 
 /** Creates a DuckDB file in which the market is a view. */
 async function viewOf(name: string, price: string): Promise<string> {
@@ -39,11 +39,11 @@ async function ask(key: string, path: string, body: unknown, signal?: AbortSigna
   return { status: response.status, body: (await response.json()) as { readonly error?: ErrorDetail } };
 }
 
-const workingReaders = () => readersOf(service.child.pid!).length;
+const countReaders = () => readersOf(service.child.pid!).length;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-starved-'));
-  service = await serving(
+  service = await startService(
     join(folder, 'home'),
     ['--data-roots', folder, '--drain-ms', '0', '--workers', '1', '--reader-memory-mb', String(READER_MEGABYTES)],
     {
@@ -60,13 +60,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('a key whose data never ends leaves a place to read to another, and its processes end when its clients leave', async () => {
+test('a key whose data never ends leaves a reading slot to another, and its processes end when its clients disconnect', async () => {
   const location = await viewOf('endless.db', '(SELECT sum(sin(i)) FROM range(1000000000000) t(i))');
   const leaving = new AbortController();
   const request = Array.from({ length: 4 }, () =>
     ask(greedy.key, '/data/inspect', { location, tables: { market: 'market' } }, leaving.signal).catch(() => 'left'),
   );
-  await expect.poll(workingReaders).toBeGreaterThanOrEqual(2);
+  await expect.poll(countReaders).toBeGreaterThanOrEqual(2);
   const small = join(folder, 'small');
   await mkdir(small);
   await writeFile(join(small, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,10\n');
@@ -74,12 +74,12 @@ test('a key whose data never ends leaves a place to read to another, and its pro
   expect((await ask(modest.key, '/data/stores', store)).status).toBe(201);
   leaving.abort();
   expect(await Promise.all(request)).toEqual(['left', 'left', 'left', 'left']);
-  await expect.poll(workingReaders).toBeLessThanOrEqual(1); // one reader may wait for the next task
+  await expect.poll(countReaders).toBeLessThanOrEqual(1); // one reader may wait for the next task
   expect((await ask(greedy.key, '/data/inspect', { location: small })).status).toBe(200);
 });
 
-test.skipIf(process.platform !== 'linux')('the system holds a reading process to its memory', async () => {
-  await expect.poll(workingReaders).toBeGreaterThan(0);
+test.skipIf(process.platform !== 'linux')('the system limits the memory of a reading process', async () => {
+  await expect.poll(countReaders).toBeGreaterThan(0);
   for (const pid of readersOf(service.child.pid!)) {
     const limits = await readFile(`/proc/${pid}/limits`, 'utf8');
     expect(/^Max data size +(\d+)/m.exec(limits)?.[1]).toBe(String(READER_MEGABYTES * 2 ** 20));

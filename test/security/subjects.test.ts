@@ -13,14 +13,14 @@ beforeAll(async () => {
   const oidc = ['--oidc-issuer', provider.issuer, '--oidc-audience', 'divisor', '--oidc-client-id', 'console'];
   const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
   service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
-  await service.ask('PUT', '/indices/alpha-eq', indexOf('alpha-eq'), as('alpha-'));
+  await service.ask('PUT', '/indices/alpha-eq', indexOf('alpha-eq'), createKeyHeader('alpha-'));
 });
 afterAll(async () => {
   await service.close();
   await provider.close();
 });
 
-const as = (tenant: keyof typeof keys) => ({ 'x-api-key': keys[tenant].key });
+const createKeyHeader = (tenant: keyof typeof keys) => ({ 'x-api-key': keys[tenant].key });
 
 test.each([
   ['name', 'bravo'],
@@ -31,10 +31,10 @@ test.each([
   const { cookie } = await signIn(service.url());
   const token = { authorization: `Bearer ${await provider.token(person)}` };
   const readShare = (names: readonly string[]) =>
-    service.ask('PUT', '/access/index/alpha-eq', { shared_with: names }, as('alpha-'));
+    service.ask('PUT', '/access/index/alpha-eq', { shared_with: names }, createKeyHeader('alpha-'));
   const readStatuses = async (): Promise<number[]> => {
     const answers: number[] = [];
-    for (const client of [as('bravo-'), token, { cookie }])
+    for (const client of [createKeyHeader('bravo-'), token, { cookie }])
       answers.push((await service.ask('GET', '/indices/alpha-eq', undefined, client)).status);
     return answers;
   };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createSigningKeys } from '#services/stored/signing-keys.js';
 import { createHistoryCheck } from '#store/history/check-history.js';
-import { headOf, versionOf } from '#store/history/history.js';
+import { readHead, loadVersion } from '#store/history/history.js';
 import { eraseSupersededSecrets } from '#store/history/superseded-secrets.js';
 import { packContent } from '#store/history/version-content.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
@@ -16,21 +16,25 @@ import { createSecretBox } from '#store/secrets/secret-box.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { hash } from 'node:crypto';
 import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
-import { temporaryFolder } from '../store/temporary-folder.js';
+import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from '../cli/process.js';
 
 const SUBJECT = { kind: 'store', id: 'db' } as const;
-const URL_WITH = (password: string) => `postgresql://reader:${password}@db.example/prices`;
-const AT = '2026-01-01T00:00:00.000000+00:00';
+const formatDatabaseUrl = (password: string) => `postgresql://reader:${password}@db.example/prices`;
+const CREATED_AT = '2026-01-01T00:00:00.000000+00:00';
 
 /** Returns a store with its password as declared by release 0.2.0, which had fewer members. */
 const declareStore = (password: string) => ({
   store_id: 'db',
   name: 'Db',
   kind: 'database',
-  source: URL_WITH(password),
+  source: formatDatabaseUrl(password),
 });
-const storeSource = (password: string) => ({ ...declareStore(password), location: URL_WITH(password), active: false });
+const createStoreSource = (password: string) => ({
+  ...declareStore(password),
+  location: formatDatabaseUrl(password),
+  active: false,
+});
 
 /** Writes data that earlier releases left behind: a version with each password, and a replaced signing key. */
 async function leaveBehind(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
@@ -40,7 +44,7 @@ async function leaveBehind(documents: DocumentEngine, passwords: readonly string
       await tx.put('version', formatNumberedId('store/db', i + 1), {
         version: i + 1,
         etag: hash('sha256', content, 'hex'),
-        at: AT,
+        at: CREATED_AT,
         author: 'local',
         note: null,
         action: i === 0 ? 'created' : 'updated',
@@ -49,9 +53,14 @@ async function leaveBehind(documents: DocumentEngine, passwords: readonly string
       });
     }
     await tx.put('history', 'store/db', { latest: 1 });
-    await tx.put('store', 'db', storeSource(passwords.at(-1)!));
-    const key = { key_id: 'a'.repeat(16), public_key: 'cHVi', private_key: 'private-of-before', valid_from: AT };
-    await tx.put('signing-key', key.key_id, { ...key, valid_until: AT });
+    await tx.put('store', 'db', createStoreSource(passwords.at(-1)!));
+    const key = {
+      key_id: 'a'.repeat(16),
+      public_key: 'cHVi',
+      private_key: 'private-of-before',
+      valid_from: CREATED_AT,
+    };
+    await tx.put('signing-key', key.key_id, { ...key, valid_until: CREATED_AT });
   });
 }
 
@@ -60,9 +69,9 @@ async function readEverythingBut(documents: DocumentEngine, left: string): Promi
   const texts: string[] = [];
   for (const kind of DOCUMENT_KINDS)
     if (kind !== left) texts.push(JSON.stringify((await documents.list(kind, (body) => body)).documents));
-  const head = await headOf(documents, SUBJECT);
+  const head = await readHead(documents, SUBJECT);
   for (let number = 1; number <= (head?.latest ?? 0); number++)
-    texts.push(JSON.stringify(await versionOf(documents, SUBJECT, number)));
+    texts.push(JSON.stringify(await loadVersion(documents, SUBJECT, number)));
   return texts.join('\n');
 }
 
@@ -80,7 +89,7 @@ async function gapsOf(documents: DocumentEngine) {
 
 const ENGINES: Readonly<Record<string, () => Promise<{ open(): Promise<DocumentEngine>; close(): Promise<void> }>>> = {
   async LMDB() {
-    const folder = await temporaryFolder();
+    const folder = await createTemporaryFolder();
     return { open: () => openDocumentStore({ folder }), close: async () => {} };
   },
   ...(hasPostgresql && {
@@ -92,7 +101,7 @@ const ENGINES: Readonly<Record<string, () => Promise<{ open(): Promise<DocumentE
 };
 
 describe.each(Object.keys(ENGINES))('in %s', (name) => {
-  test('passwords and private keys of earlier releases are erased, and the history stays whole', async () => {
+  test('passwords and private keys of earlier releases are erased, and the history remains complete', async () => {
     const world = await ENGINES[name]!();
     const documents = await world.open();
     await leaveBehind(documents, ['first-pass', 'second-pass', 'third-pass']);
@@ -106,14 +115,14 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     await world.close();
   });
 
-  test('another password makes no version and is logged; a replaced signing key has no private half', async () => {
+  test('another password creates no version and is logged; a replaced signing key has no private part', async () => {
     const world = await ENGINES[name]!();
     const documents = await world.open();
     const versioned = createVersionedStore(documents);
     const by = { author: 'anna', note: null, requestId: 'r' };
     for (const password of ['first-pass', 'second-pass'])
-      await versioned.transaction((tx) => tx.put('store', 'db', storeSource(password)), { by });
-    expect(await headOf(documents, SUBJECT)).toEqual({ latest: 1, purged: 0 });
+      await versioned.transaction((tx) => tx.put('store', 'db', createStoreSource(password)), { by });
+    expect(await readHead(documents, SUBJECT)).toEqual({ latest: 1, purged: 0 });
     const { documents: entries } = await documents.list(
       'audit',
       (body) => body as { action: string; version: unknown },
@@ -125,7 +134,11 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     expect(await readEverythingBut(documents, 'store')).not.toMatch(/first-pass|second-pass/);
     expect(await gapsOf(documents)).toEqual([]);
 
-    const keys = createSigningKeys({ documents: versioned, timestamp: () => AT, secrets: createSecretBox(undefined) });
+    const keys = createSigningKeys({
+      documents: versioned,
+      timestamp: () => CREATED_AT,
+      secrets: createSecretBox(undefined),
+    });
     const before = await keys.current(by);
     await keys.rotate(by);
     expect(JSON.stringify((await documents.list('signing-key', (body) => body)).documents)).not.toContain(
@@ -137,8 +150,8 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
   });
 });
 
-test('a backup of a home that was opened since has none of them in its bytes', async () => {
-  const base = await temporaryFolder();
+test('a backup of a home that was opened since contains none of them', async () => {
+  const base = await createTemporaryFolder();
   const home = join(base, 'home');
   const folder = join(home, 'documents');
   await runHere(['keys', 'list', '--home', home]);
@@ -146,7 +159,7 @@ test('a backup of a home that was opened since has none of them in its bytes', a
   const passwords = Array.from({ length: 30 }, (_, i) => `plain-pass-${i}-`);
   await leaveBehind(before, passwords);
   await eraseSupersededSecrets(before);
-  await before.transaction((tx) => tx.put('store', 'db', storeSource('kept')));
+  await before.transaction((tx) => tx.put('store', 'db', createStoreSource('kept')));
   await before.close();
   const backup = join(base, 'backup');
   expect((await runHere(['backup', backup, '--home', home])).status).toBe(0);

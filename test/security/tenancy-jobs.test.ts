@@ -6,22 +6,22 @@ import { DIVISOR_API_KEYS, indexOf, keys, operator, otherOf, TENANTS, type Tenan
 /** Service for jobs about several documents and for streams: tenants start, retry and follow only their own jobs. */
 let service: RunningService;
 
-const as = (key: string): Record<string, string> => ({ 'x-api-key': key });
-const own = (tenant: Tenant) => as(keys[tenant].key);
+const createKeyHeader = (key: string): Record<string, string> => ({ 'x-api-key': key });
+const createTenantHeader = (tenant: Tenant) => createKeyHeader(keys[tenant].key);
 
-async function must<T>(tenant: Tenant, method: string, path: string, body?: unknown): Promise<T> {
-  const answer = await service.ask<T>(method, path, body, own(tenant));
+async function requireSuccess<T>(tenant: Tenant, method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await service.ask<T>(method, path, body, createTenantHeader(tenant));
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   return answer.body;
 }
 
 /** Returns the final state of a job. */
 async function waitForJob(tenant: Tenant, jobId: string): Promise<string> {
-  return (await service.finished(jobId, own(tenant))).status;
+  return (await service.finished(jobId, createTenantHeader(tenant))).status;
 }
 
 async function startJob(tenant: Tenant, path: string, body: unknown = {}): Promise<string> {
-  const { job_id: id } = await must<{ job_id: string }>(tenant, 'POST', path, body);
+  const { job_id: id } = await requireSuccess<{ job_id: string }>(tenant, 'POST', path, body);
   return id;
 }
 
@@ -38,14 +38,14 @@ const createBrokenIndex = (tenant: Tenant) =>
 beforeAll(async () => {
   service = await runService(['--tenancy', 'prefix'], { DIVISOR_API_KEYS });
   const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
-  await service.ask('POST', '/data/synthetic', market, as(operator.key));
-  await service.finished('generate:market', as(operator.key));
+  await service.ask('POST', '/data/synthetic', market, createKeyHeader(operator.key));
+  await service.finished('generate:market', createKeyHeader(operator.key));
   for (const tenant of TENANTS) {
-    await must(tenant, 'PUT', `/indices/${tenant}eq`, indexOf(`${tenant}eq`));
+    await requireSuccess(tenant, 'PUT', `/indices/${tenant}eq`, indexOf(`${tenant}eq`));
     const source = 'function compute({ close }) { throw new Error("no " + close.length); }';
     const plugin = { name: `${tenant}failing secret`, kind: 'selection', inputs: { close: 'CLOSE' }, source };
-    await must(tenant, 'PUT', `/plugins/${tenant}failing`, plugin);
-    await must(tenant, 'PUT', `/indices/${tenant}broken`, createBrokenIndex(tenant));
+    await requireSuccess(tenant, 'PUT', `/plugins/${tenant}failing`, plugin);
+    await requireSuccess(tenant, 'PUT', `/indices/${tenant}broken`, createBrokenIndex(tenant));
   }
 });
 afterAll(() => service.close());
@@ -56,37 +56,34 @@ describe('failed jobs', () => {
       expect(await waitForJob(tenant, await startJob(tenant, `/analytics/${tenant}broken/backtest`))).toBe('failed');
   });
 
-  test.each(TENANTS)('of %s alone are queued again by it', async (tenant) => {
-    const retries = await must<JobRetries>(tenant, 'POST', '/jobs/retry', { kinds: ['backtest'] });
+  test.each(TENANTS)('only of %s are queued again by it', async (tenant) => {
+    const retries = await requireSuccess<JobRetries>(tenant, 'POST', '/jobs/retry', { kinds: ['backtest'] });
     expect(retries).toEqual({ retried: [`backtest:${tenant}broken`], refused: [], is_complete: true });
     expect(await waitForJob(tenant, `backtest:${tenant}broken`)).toBe('failed');
   });
 
-  test('of an index that is shared are seen by others, who cannot queue them again', async () => {
-    await must('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: ['bravo'] });
-    const { retried, refused } = await must<JobRetries>('bravo-', 'POST', '/jobs/retry');
+  test('of an index that is shared are visible to others, who cannot queue them again', async () => {
+    await requireSuccess('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: ['bravo'] });
+    const { retried, refused } = await requireSuccess<JobRetries>('bravo-', 'POST', '/jobs/retry');
     expect(retried).toEqual(['backtest:bravo-broken']);
     expect(refused).toMatchObject([{ job_id: 'backtest:alpha-broken', code: 'INDEX_NOT_FOUND' }]);
-    await must('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: [] });
+    await requireSuccess('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: [] });
     expect(await waitForJob('bravo-', 'backtest:bravo-broken')).toBe('failed');
   });
 
   test('of both are queued again by the operator', async () => {
-    const { body } = await service.ask<JobRetries>('POST', '/jobs/retry', {}, as(operator.key));
+    const { body } = await service.ask<JobRetries>('POST', '/jobs/retry', {}, createKeyHeader(operator.key));
     expect(body.retried.toSorted()).toEqual(['backtest:alpha-broken', 'backtest:bravo-broken']);
     for (const tenant of TENANTS) await waitForJob(tenant, `backtest:${tenant}broken`);
   });
 });
 
-test.each(TENANTS)('a batch of %s starts its own indices and no other', async (tenant) => {
+test.each(TENANTS)('a batch of %s starts only its own indices', async (tenant) => {
   const other = otherOf(tenant);
   const ids = [`${tenant}eq`, `${other}eq`, `${other}broken`];
-  const batch = await must<{ backtests: { index_id: string; job: object | null; error: { code: string } | null }[] }>(
-    tenant,
-    'POST',
-    '/analytics/backtests',
-    { ids },
-  );
+  const batch = await requireSuccess<{
+    backtests: { index_id: string; job: object | null; error: { code: string } | null }[];
+  }>(tenant, 'POST', '/analytics/backtests', { ids });
   expect(JSON.stringify(batch)).not.toContain('secret');
   expect(batch.backtests.map(({ error }) => error?.code ?? null)).toEqual([null, 'INDEX_NOT_FOUND', 'INDEX_NOT_FOUND']);
   expect(await waitForJob(tenant, `backtest:${tenant}eq`)).toBe('succeeded');
@@ -95,14 +92,14 @@ test.each(TENANTS)('a batch of %s starts its own indices and no other', async (t
 describe('a sweep', () => {
   const grid = { '/request/transaction_cost_bps': [0, 5] };
   const createSweepBody = (tenant: Tenant) => ({ index_id: `${tenant}eq`, grid });
-  const draftIndex = (tenant: Tenant) => ({ document: indexOf('draft'), sweep_id: `${tenant}draft`, grid });
-  const unnamed = () => ({ document: indexOf('draft'), grid });
+  const createDraftBody = (tenant: Tenant) => ({ document: indexOf('draft'), sweep_id: `${tenant}draft`, grid });
+  const createUnnamedDraft = () => ({ document: indexOf('draft'), grid });
 
   test.each([
     ['of a stored index', createSweepBody],
     ['of a stored index, by a name', (tenant: Tenant) => ({ ...createSweepBody(tenant), sweep_id: `${tenant}caps` })],
-    ['of a document that is not stored, by a name', draftIndex],
-    ['of a document that is not stored', unnamed],
+    ['of a document that is not stored, by a name', createDraftBody],
+    ['of a document that is not stored', createUnnamedDraft],
   ])('%s is read by its tenant alone', async (_, bodyOf) => {
     for (const tenant of TENANTS) {
       const jobId = await startJob(tenant, '/analytics/sweeps', bodyOf(tenant));
@@ -113,31 +110,33 @@ describe('a sweep', () => {
       const readStatuses = async (by: Tenant) =>
         Promise.all(
           paths.map(async (path) => {
-            const answer = await service.download(path, { headers: own(by) });
+            const answer = await service.download(path, { headers: createTenantHeader(by) });
             await answer.body?.cancel();
             return answer.status;
           }),
         );
       expect(await readStatuses(tenant)).toEqual([200, 200, 200]);
       expect(await readStatuses(otherOf(tenant))).toEqual([404, 404, 404]);
-      expect((await service.ask('DELETE', `/jobs/${jobId}`, undefined, own(otherOf(tenant)))).status).toBe(404);
+      expect(
+        (await service.ask('DELETE', `/jobs/${jobId}`, undefined, createTenantHeader(otherOf(tenant)))).status,
+      ).toBe(404);
     }
   });
 
   test.each(['caps', 'bravo-caps'])('by the name %s outside its prefixes is refused', async (name) => {
     const body = { ...createSweepBody('alpha-'), sweep_id: name };
-    expect((await service.ask('POST', '/analytics/sweeps', body, own('alpha-'))).status).toBe(403);
+    expect((await service.ask('POST', '/analytics/sweeps', body, createTenantHeader('alpha-'))).status).toBe(403);
   });
 
-  test('of an index that is shared is cancelled by whom it was started by', async () => {
-    await must('bravo-', 'PUT', '/access/index/bravo-eq', { shared_with: ['alpha'] });
+  test('of an index that is shared is cancelled by the client that started it', async () => {
+    await requireSuccess('bravo-', 'PUT', '/access/index/bravo-eq', { shared_with: ['alpha'] });
     const jobId = await startJob('alpha-', '/analytics/sweeps', {
       ...createSweepBody('bravo-'),
       sweep_id: 'alpha-shared',
     });
-    expect(await must('alpha-', 'DELETE', `/jobs/${jobId}`)).toMatchObject({ job_id: jobId });
-    await must('bravo-', 'PUT', '/access/index/bravo-eq', { shared_with: [] });
-    expect((await service.ask('GET', `/jobs/${jobId}`, undefined, own('alpha-'))).status).toBe(404);
+    expect(await requireSuccess('alpha-', 'DELETE', `/jobs/${jobId}`)).toMatchObject({ job_id: jobId });
+    await requireSuccess('bravo-', 'PUT', '/access/index/bravo-eq', { shared_with: [] });
+    expect((await service.ask('GET', `/jobs/${jobId}`, undefined, createTenantHeader('alpha-'))).status).toBe(404);
   });
 });
 
@@ -145,9 +144,9 @@ test.each(['/jobs/events?seconds=600', '/jobs/backtest:alpha-broken/events'])(
   '%s ends before the next event once a document is no longer shared',
   async (path) => {
     const readShare = (names: readonly string[]) =>
-      must('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: names });
+      requireSuccess('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: names });
     await readShare(['bravo']);
-    const { body } = await service.download(path, { headers: own('bravo-') });
+    const { body } = await service.download(path, { headers: createTenantHeader('bravo-') });
     const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
     let text = '';
     const isRead = path.includes('seconds') ? () => text.includes('caught-up') : () => text.includes('failed');

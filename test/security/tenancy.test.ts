@@ -4,17 +4,17 @@ import type { Route } from '#contract/route.js';
 import { knowsPrefixes } from '#http/route-access.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { createPaths, isOfTenant, addNames, type OpenApi } from './route-paths.js';
+import { createPaths, isOfTenant, addNames, type OpenApiPaths } from './route-paths.js';
 import { signIn } from './signed-in.js';
 import {
   chooseSome,
   DIVISOR_API_KEYS,
   GRANTS,
   indexOf,
-  inTurns,
-  issued,
+  processInTurns,
+  issueTestKey,
   keys,
-  lacking,
+  keysWithoutScope,
   onOpenConnection,
   operator,
   otherOf,
@@ -35,39 +35,39 @@ const clients: Record<string, Readonly<Record<Tenant, Readonly<Record<string, st
 const renders: Record<string, string> = {};
 const optimisations: Record<string, string> = {};
 
-const as = (key: string | undefined): Record<string, string> => (key === undefined ? {} : { 'x-api-key': key });
-const own = (tenant: Tenant) => as(keys[tenant].key);
+const asKey = (key: string | undefined): Record<string, string> => (key === undefined ? {} : { 'x-api-key': key });
+const asTenant = (tenant: Tenant) => asKey(keys[tenant].key);
 
-async function must<T>(tenant: Tenant, method: string, path: string, body?: unknown): Promise<T> {
-  const answer = await service.ask<T>(method, path, body, own(tenant));
+async function requireOk<T>(tenant: Tenant, method: string, path: string, body?: unknown): Promise<T> {
+  const answer = await service.ask<T>(method, path, body, asTenant(tenant));
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   return answer.body;
 }
 
 async function settle(tenant: Tenant): Promise<void> {
   const index = `${tenant}eq`;
-  await must(tenant, 'PUT', `/indices/${index}`, indexOf(index));
-  await must(tenant, 'PUT', `/strategies/${tenant}desk`, {
+  await requireOk(tenant, 'PUT', `/indices/${index}`, indexOf(index));
+  await requireOk(tenant, 'PUT', `/strategies/${tenant}desk`, {
     id: `${tenant}desk`,
     name: `${tenant}desk secret`,
     index_id: index,
   });
   const constraints = [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
-  await must(tenant, 'PUT', `/optimise/constraint-sets/${tenant}set`, {
+  await requireOk(tenant, 'PUT', `/optimise/constraint-sets/${tenant}set`, {
     id: `${tenant}set`,
     name: `${tenant}set secret`,
     constraints,
   });
   const blocks = [{ kind: 'header', index_id: index }];
-  await must(tenant, 'PUT', `/reports/templates/${tenant}page`, {
+  await requireOk(tenant, 'PUT', `/reports/templates/${tenant}page`, {
     template_id: `${tenant}page`,
     name: `${tenant}page secret`,
     blocks,
   });
-  await must(tenant, 'PUT', `/data/watchlists/${tenant}list`, { name: `${tenant}list secret`, identifiers: [] });
+  await requireOk(tenant, 'PUT', `/data/watchlists/${tenant}list`, { name: `${tenant}list secret`, identifiers: [] });
   const runJob = async (path: string, body: unknown) => {
-    const { job_id: id } = await must<{ job_id: string }>(tenant, 'POST', path, body);
-    const job = await service.finished(id, own(tenant));
+    const { job_id: id } = await requireOk<{ job_id: string }>(tenant, 'POST', path, body);
+    const job = await service.finished(id, asTenant(tenant));
     expect([id, job.status, job.error]).toEqual([id, 'succeeded', null]);
     return id.slice(id.indexOf(':') + 1);
   };
@@ -79,9 +79,9 @@ async function settle(tenant: Tenant): Promise<void> {
   ]);
   const source = 'function compute({ close }) { return close; }';
   const plugin = { name: `${tenant}plugin secret`, kind: 'datapoint', inputs: { close: 'CLOSE' }, source };
-  await must(tenant, 'PUT', `/plugins/${tenant}plugin`, plugin);
+  await requireOk(tenant, 'PUT', `/plugins/${tenant}plugin`, plugin);
   const content = 'identifier,date,CLOSE\nA,2024-01-02,10\n';
-  await must(tenant, 'POST', '/data/import', {
+  await requireOk(tenant, 'POST', '/data/import', {
     store_id: `${tenant}store`,
     name: `${tenant}store secret`,
     format: 'csv',
@@ -96,12 +96,12 @@ beforeAll(async () => {
   const grants = GRANTS.flatMap((grant) => ['--oidc-scopes', grant]);
   service = await runService(['--tenancy', 'prefix', ...oidc, ...grants], { DIVISOR_API_KEYS });
   const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
-  await service.ask('POST', '/data/synthetic', market, as(operator.key));
-  await service.finished('generate:market', as(operator.key));
+  await service.ask('POST', '/data/synthetic', market, asKey(operator.key));
+  await service.finished('generate:market', asKey(operator.key));
   for (const tenant of TENANTS) await settle(tenant);
-  clients['key'] = { 'alpha-': own('alpha-'), 'bravo-': own('bravo-') };
-  clients['token'] = { 'alpha-': await bearer(personOf('alpha-')), 'bravo-': await bearer(personOf('bravo-')) };
-  clients['browser'] = { 'alpha-': await browserOf('alpha-'), 'bravo-': await browserOf('bravo-') };
+  clients['key'] = { 'alpha-': asTenant('alpha-'), 'bravo-': asTenant('bravo-') };
+  clients['token'] = { 'alpha-': await asBearer(personOf('alpha-')), 'bravo-': await asBearer(personOf('bravo-')) };
+  clients['browser'] = { 'alpha-': await signInBrowser('alpha-'), 'bravo-': await signInBrowser('bravo-') };
 });
 afterAll(async () => {
   await service.close();
@@ -109,10 +109,10 @@ afterAll(async () => {
 });
 
 const personOf = (tenant: Tenant) => ({ sub: `${tenant.at(0)}-person`, name: 'Person', team: tenant });
-const bearer = async (claims: object): Promise<Record<string, string>> => ({
+const asBearer = async (claims: object): Promise<Record<string, string>> => ({
   authorization: `Bearer ${await provider.token({ sub: 'somebody', ...claims })}`,
 });
-async function browserOf(tenant: Tenant): Promise<Record<string, string>> {
+async function signInBrowser(tenant: Tenant): Promise<Record<string, string>> {
   provider.person = personOf(tenant);
   const { cookie, csrf } = await signIn(service.url());
   return { cookie, 'x-csrf-token': csrf };
@@ -123,7 +123,7 @@ const operations = Object.entries(API as Record<string, Route>);
 const pathFor = createPaths((tenant) => ({ run_id: optimisations[tenant]!, render_id: renders[tenant]! }));
 const isEndless = (id: string): boolean => id.startsWith('follow');
 /** Returns true for writes, which would delete objects that later rows of the matrix request. */
-const changes = ({ method, scope }: Route): boolean => method !== 'GET' && scope !== 'read';
+const isMutation = ({ method, scope }: Route): boolean => method !== 'GET' && scope !== 'read';
 
 async function requestRoute(route: Route, path: string, headers: Record<string, string>) {
   const hasBody = route.body !== undefined;
@@ -139,7 +139,7 @@ async function requestRoute(route: Route, path: string, headers: Record<string, 
 }
 
 describe('operations x clients x tenants', () => {
-  test('the matrix names a value for every parameter, so no operation is left out', () => {
+  test('the matrix has a value for every parameter, so no operation is omitted', () => {
     for (const [, route] of operations) expect(() => pathFor(route, 'alpha-')).not.toThrow();
   });
 
@@ -160,7 +160,7 @@ describe('operations x clients x tenants', () => {
   test('another tenant finds no document, and changes none', async () => {
     const deviations: string[] = [];
     const asks = createRows((_, route) => isOfTenant(route));
-    await inTurns(asks, async ({ id, route, tenant, client, headers }) => {
+    await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
       const { status } = await requestRoute(route, pathFor(route, otherOf(tenant)), headers);
       if (status !== 404) deviations.push(`${tenant} ${client} ${id}: ${status}`);
     });
@@ -168,10 +168,10 @@ describe('operations x clients x tenants', () => {
     expect(deviations).toEqual([]);
   });
 
-  test('no answer to a tenant reveals another', async () => {
+  test('no answer to a tenant reveals another tenant', async () => {
     const deviations: string[] = [];
-    const asks = createRows((id, route) => !isEndless(id) && !changes(route));
-    await inTurns(asks, async ({ id, route, tenant, client, headers }) => {
+    const asks = createRows((id, route) => !isEndless(id) && !isMutation(route));
+    await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
       const { status, text } = await requestRoute(route, pathFor(route, tenant), headers);
       const who = `${tenant} ${client} ${id}`;
       if (text.includes(otherOf(tenant))) deviations.push(`${who}: ${status} ${text.slice(0, 200)}`);
@@ -183,11 +183,11 @@ describe('operations x clients x tenants', () => {
     expect(deviations).toEqual([]);
   });
 
-  test('without a key, with a wrong one or without the scope nothing is answered', async () => {
+  test('without a key, with a wrong key or without the scope every request is refused', async () => {
     const forged = await provider.token(personOf('alpha-'), { issuer: 'https://elsewhere.example' });
     const refused = [
       ['nobody', {}],
-      ['a wrong key', as(issued('wrong').key)],
+      ['a wrong key', asKey(issueTestKey('wrong').key)],
       ['a token of another issuer', { authorization: `Bearer ${forged}` }],
       ['a cookie that was made up', { cookie: 'divisor_session=AAAA' }],
     ] as const;
@@ -198,10 +198,10 @@ describe('operations x clients x tenants', () => {
     for (const {
       scope,
       issued: { key },
-    } of lacking) {
+    } of keysWithoutScope) {
       const both = [
-        [`a key without ${scope}`, as(key)],
-        [`a token without ${scope}`, await bearer({ lacks: scope })],
+        [`a key without ${scope}`, asKey(key)],
+        [`a token without ${scope}`, await asBearer({ lacks: scope })],
       ] as const;
       for (const [i, [id, route]] of closed.entries())
         if (route.scope === scope)
@@ -213,13 +213,13 @@ describe('operations x clients x tenants', () => {
       const { status } = await requestRoute(route, pathFor(route, 'alpha-'), headers);
       if (status !== expected) deviations.push(`${who} ${id}: ${status}`);
     };
-    await inTurns(asks, ask, WAITING_AT_ONCE);
+    await processInTurns(asks, ask, WAITING_AT_ONCE);
     console.log(`${asks.length} asks without a right, deviations ${deviations.length}`);
     expect(deviations).toEqual([]);
   });
 });
 
-describe('a tenant sees in lists, streams and the log what is its own', () => {
+describe('a tenant sees only its own entries in lists, streams and the log', () => {
   test.each([
     ['/indices', 'alpha-eq'],
     ['/strategies', 'alpha-desk'],
@@ -237,15 +237,15 @@ describe('a tenant sees in lists, streams and the log what is its own', () => {
     ['/events', 'alpha-eq'],
     ['/jobs/events?seconds=0', ''],
   ])('%s', async (path, known) => {
-    const text = await (await service.download(path, { headers: own('alpha-') })).text();
+    const text = await (await service.download(path, { headers: asTenant('alpha-') })).text();
     expect(text).toContain(known);
     expect(text).not.toContain('bravo-');
   });
 
-  test('and the operator everything', async () => {
+  test('the operator sees all entries', async () => {
     for (const path of ['/indices', '/jobs', '/audit', '/analytics/summaries'])
       for (const tenant of TENANTS)
-        expect(await (await service.download(path, { headers: as(operator.key) })).text()).toContain(tenant);
+        expect(await (await service.download(path, { headers: asKey(operator.key) })).text()).toContain(tenant);
   });
 });
 
@@ -264,12 +264,12 @@ describe('a reference does not reach documents of another tenant', () => {
     ['POST', '/indices', indexOf('alpha-y', { plugins: { OTHERS: { plugin: 'bravo-plugin' } } })],
     ['GET', '/data/prices/A?store_id=bravo-store', undefined],
   ])('%s %s %j', async (method, path, body) => {
-    const { status, body: answer } = await service.ask(method, path, body, own('alpha-'));
+    const { status, body: answer } = await service.ask(method, path, body, asTenant('alpha-'));
     expect([status >= 400 && status < 500, JSON.stringify(answer).includes('secret')]).toEqual([true, false]);
   });
 
-  test('no member of a body that names a document reveals one', async () => {
-    const { body: api } = await service.ask<OpenApi>('GET', '/openapi.json', undefined, as(operator.key));
+  test('no member of a body that names a document reveals another tenant', async () => {
+    const { body: api } = await service.ask<OpenApiPaths>('GET', '/openapi.json', undefined, asKey(operator.key));
     const foreignIds = ['eq', 'desk', 'set', 'page', 'list', 'store', 'model'].map((name) => `bravo-${name}`);
     const asks = Object.entries(api.paths).flatMap(([path, methods]) =>
       Object.entries(methods).flatMap(([method, { requestBody }]) =>
@@ -279,9 +279,9 @@ describe('a reference does not reach documents of another tenant', () => {
       ),
     );
     const deviations: string[] = [];
-    await inTurns(asks, async ({ path, method, body }) => {
+    await processInTurns(asks, async ({ path, method, body }) => {
       const at = pathFor({ path } as Route, 'alpha-');
-      const { status, body: answer } = await service.ask(method.toUpperCase(), at, body, own('alpha-'));
+      const { status, body: answer } = await service.ask(method.toUpperCase(), at, body, asTenant('alpha-'));
       const isShown = /bravo-\w+ secret/.test(JSON.stringify(answer));
       if (isShown || status >= 500)
         deviations.push(`${method} ${path} ${status} ${JSON.stringify(body).slice(0, 300)}`);
@@ -301,17 +301,17 @@ describe('a reference does not reach documents of another tenant', () => {
     ],
     ['POST', '/data/synthetic', { store_id: 'bravo-new', seed: 1, assets: 3, start: '2023-01-03', end: '2023-06-30' }],
   ])('nor made: %s %s %j', async (method, path, body) => {
-    const { status } = await service.ask(method, path, body, own('alpha-'));
+    const { status } = await service.ask(method, path, body, asTenant('alpha-'));
     expect(status).toBe(403);
   });
 });
 
 describe('sharing', () => {
-  test('lets another read an index and its runs, and nothing else', async () => {
+  test('lets another tenant read an index and its runs, and nothing else', async () => {
     const requestStatus = async (method: string, path: string, body?: unknown) =>
-      (await service.ask(method, path, body, own('bravo-'))).status;
+      (await service.ask(method, path, body, asTenant('bravo-'))).status;
     const readShare = (names: readonly string[]) =>
-      service.ask('PUT', '/access/index/alpha-eq', { shared_with: names }, own('alpha-'));
+      service.ask('PUT', '/access/index/alpha-eq', { shared_with: names }, asTenant('alpha-'));
     expect(await requestStatus('GET', '/indices/alpha-eq')).toBe(404);
     expect(await readShare(['bravo'])).toMatchObject({
       status: 200,
@@ -332,14 +332,14 @@ describe('sharing', () => {
     expect(await requestStatus('GET', '/indices/alpha-eq')).toBe(404);
   });
 
-  test('versions and the log contain the key that wrote', async () => {
-    const { body } = await service.ask('GET', '/indices/alpha-eq/versions', undefined, own('alpha-'));
+  test('versions and the log contain the key of the author', async () => {
+    const { body } = await service.ask('GET', '/indices/alpha-eq/versions', undefined, asTenant('alpha-'));
     expect(body).toMatchObject({ versions: [{ author: 'alpha', key_id: keys['alpha-'].record.id }] });
     const log = await service.ask<{ entries: { id: string; key_id?: string }[] }>(
       'GET',
       '/audit?kind=run&id=alpha-eq',
       undefined,
-      as(operator.key),
+      asKey(operator.key),
     );
     expect(log.body.entries[0]).toMatchObject({ key_id: keys['alpha-'].record.id });
   });

@@ -9,13 +9,13 @@ import { openDocumentsReader } from '#store/lmdb/stored-entries.js';
 import { migrateDatabase, openDatabaseDocuments } from '#store/postgres/open-documents.js';
 import { makeLeastRole } from '../postgresql/least-role.js';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const openRaw = (folder: string) =>
   open<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
 
-test('a store shows only the documents of its tenant, whatever the others are', async () => {
+test('a store shows only the documents of its tenant, whatever the other documents are', async () => {
   const folder = join(await newFolder(), 'documents');
   const raw = openRaw(folder);
   for (const tenant of ['mai', 'main2', 'other', '']) {
@@ -54,7 +54,7 @@ test('every document is stored under the tenant of the service', async () => {
   await raw.close();
 });
 
-test('a document moved under the key of another one is not served as that one', async () => {
+test('a document moved under the key of another document is not served as that document', async () => {
   const folder = join(await newFolder(), 'documents');
   const raw = openRaw(folder);
   const { value } = sealDocument('main\u0000index\u0000a', { id: 'a' }, { schema: 1, time: 0 });
@@ -80,14 +80,14 @@ async function openTenant() {
 }
 
 /** Query that returns a statement for each table, sequence and function of a tenant. */
-const EVERYTHING = `
+const ALL_STATEMENTS = `
   SELECT format(statement, relname) AS sql FROM pg_class, unnest(CASE relkind
       WHEN 'S' THEN ARRAY['SELECT nextval(''divisor.%I'')']
       ELSE ARRAY['SELECT FROM divisor.%I', 'DELETE FROM divisor.%I'] END) AS statement
     WHERE relnamespace = 'divisor'::regnamespace AND relkind IN ('r', 'S')
   UNION ALL SELECT format('SELECT divisor.%I()', proname) FROM pg_proc WHERE pronamespace = 'divisor'::regnamespace`;
 
-test.skipIf(!hasPostgresql)('the role of one tenant reaches nothing of another on the same server', async () => {
+test.skipIf(!hasPostgresql)('the role of one tenant cannot access another tenant on the same server', async () => {
   const [one, other] = [await openTenant(), await openTenant()];
   const stores = [];
   for (const { url } of [one, other]) stores.push(await openDatabaseDocuments({ place: { url }, onFailure: () => {} }));
@@ -95,7 +95,7 @@ test.skipIf(!hasPostgresql)('the role of one tenant reaches nothing of another o
   for (const kind of DOCUMENT_KINDS) expect([kind, await stores[1]!.ids(kind)]).toEqual([kind, []]);
   for (const store of stores) await store.close();
 
-  const statements = (await one.owner.query<{ sql: string }>(EVERYTHING)).rows.map(({ sql }) => sql);
+  const statements = (await one.owner.query<{ sql: string }>(ALL_STATEMENTS)).rows.map(({ sql }) => sql);
   expect(statements.length).toBeGreaterThan(20);
   const astray = new URL(other.url);
   astray.pathname = `/${one.name}`;

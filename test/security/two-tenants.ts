@@ -13,21 +13,26 @@ export const TENANTS = ['alpha-', 'bravo-'] as const;
 export type Tenant = (typeof TENANTS)[number];
 export const otherOf = (tenant: Tenant): Tenant => (tenant === 'alpha-' ? 'bravo-' : 'alpha-');
 
-export const issued = (name: string, prefixes?: readonly string[], scopes: readonly Scope[] = SCOPES) =>
+export const issueTestKey = (name: string, prefixes?: readonly string[], scopes: readonly Scope[] = SCOPES) =>
   issueKey({ name, scopes, expires: null, ...(prefixes && { prefixes }) }, Date.now());
 /** Key of a client without limits. */
-export const operator = issued('operator');
-export const keys = { 'alpha-': issued('alpha', ['alpha-']), 'bravo-': issued('bravo', ['bravo-']) };
-const environmentOf = ({ record }: ReturnType<typeof issued>) =>
+export const operator = issueTestKey('operator');
+export const keys = { 'alpha-': issueTestKey('alpha', ['alpha-']), 'bravo-': issueTestKey('bravo', ['bravo-']) };
+const environmentOf = ({ record }: ReturnType<typeof issueTestKey>) =>
   `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes ? `:${record.prefixes.join('+')}` : ''}`;
 /** Returns the scopes of a client that lacks one scope; `admin` implies all others. */
 const listAllBut = (scope: Scope): readonly Scope[] => SCOPES.filter((each) => each !== scope && each !== 'admin');
 /** Keys that lack one scope each. */
-export const lacking = SCOPES.map((scope) => ({
+export const keysWithoutScope = SCOPES.map((scope) => ({
   scope,
-  issued: issued(`without-${scope}`, undefined, listAllBut(scope)),
+  issued: issueTestKey(`without-${scope}`, undefined, listAllBut(scope)),
 }));
-export const DIVISOR_API_KEYS = [operator, keys['alpha-'], keys['bravo-'], ...lacking.map(({ issued: key }) => key)]
+export const DIVISOR_API_KEYS = [
+  operator,
+  keys['alpha-'],
+  keys['bravo-'],
+  ...keysWithoutScope.map(({ issued: key }) => key),
+]
   .map(environmentOf)
   .join(',');
 /** Grants by claim: a tenant's team, or all scopes except one. */
@@ -44,16 +49,16 @@ const AT_ONCE = 16;
 export const WAITING_AT_ONCE = 400;
 
 /** Processes each item with a limited number of concurrent requests. */
-export async function inTurns<T>(
+export async function processInTurns<T>(
   items: readonly T[],
   ask: (item: T) => Promise<void>,
   atOnce: number = AT_ONCE,
 ): Promise<void> {
   const waiting = items.toReversed();
-  const turn = async (): Promise<void> => {
+  const processWaiting = async (): Promise<void> => {
     for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) await ask(item);
   };
-  await Promise.all(Array.from({ length: atOnce }, turn));
+  await Promise.all(Array.from({ length: atOnce }, processWaiting));
 }
 
 /** Returns an index whose name must not be visible to another tenant. */

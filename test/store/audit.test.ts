@@ -11,10 +11,10 @@ import { createSigningKey, signHash } from '#store/publication/signing.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { temporaryFolders } from './temporary-folder.js';
+import { openTemporaryFolders } from './temporary-folder.js';
 
-const newFolder = temporaryFolders();
-const by = { author: 'anna', note: 'why', requestId: 'r1' };
+const newFolder = openTemporaryFolders();
+const authorship = { author: 'anna', note: 'why', requestId: 'r1' };
 
 async function openAudited(): Promise<DocumentStore> {
   let time = 0;
@@ -35,15 +35,15 @@ async function entriesOf(documents: DocumentStore): Promise<AuditEntry[]> {
 async function createSixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
   const documents = await openAudited();
   const put = (body: object, over: object = {}) =>
-    documents.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', ...body }), { by: { ...by, ...over } });
+    documents.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', ...body }), { by: { ...authorship, ...over } });
   await put({ name: 'a' });
   await put({ name: 'a' }); // an unchanged document is not logged
   await put({ name: 'b' });
   await put({ name: 'a' }, { restores: 1 });
   await documents.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
   await documents.transaction((tx) => tx.put('job', 'backtest:EQ', {})); // documents of jobs are not logged
-  await documents.transaction((tx) => tx.delete('index', 'EQ'), { by });
-  await documents.transaction((tx) => tx.delete('index', 'EQ'), { by: { ...by, purges: true } });
+  await documents.transaction((tx) => tx.delete('index', 'EQ'), { by: authorship });
+  await documents.transaction((tx) => tx.delete('index', 'EQ'), { by: { ...authorship, purges: true } });
   const entries = await entriesOf(documents);
   const { hash } = await readAuditHead(documents);
   await documents.close();
@@ -68,7 +68,7 @@ test('content and activation of a store are logged next to its declaration, and 
   const documents = await openAudited();
   const store = { store_id: 'm', kind: 'imported', name: 'M', active: false, content_hash: 'a' };
   const put = (kind: 'store' | 'run' | 'data-version', id: string, body: object) =>
-    documents.transaction((tx) => tx.put(kind, id, body), { by });
+    documents.transaction((tx) => tx.put(kind, id, body), { by: authorship });
   await put('store', 'm', store);
   await put('store', 'm', { ...store, last_loaded_at: 'later' }); // the content is unchanged
   await put('store', 'm', { ...store, content_hash: 'b' });
@@ -76,7 +76,7 @@ test('content and activation of a store are logged next to its declaration, and 
   await put('data-version', 'm/0000000003', { version: 3 });
   await put('store', 'n', { ...store, store_id: 'n', active: true });
   await put('run', 'EQ', { run_id: 'EQ', artifacts: { columns: { name: 'f.art' } } });
-  await documents.transaction((tx) => tx.delete('run', 'EQ'), { by });
+  await documents.transaction((tx) => tx.delete('run', 'EQ'), { by: authorship });
   const run_id = createHash('sha256').update('EQ f.art').digest('hex').slice(0, 16);
   expect(
     (await entriesOf(documents)).map(({ action, kind, id, version, ...rest }) => [
@@ -121,7 +121,7 @@ test('a hash is the SHA-256 of the entry as canonical JSON: members in order, wi
   }
 });
 
-test('every edit, omission, repetition and exchange of entries is found, and where', async () => {
+test('every edit, omission, repetition and exchange of entries is found, with its position', async () => {
   const { entries, head } = await createSixWrites();
   const seqOf = (log: readonly unknown[], last: string | null = head): number => {
     const verdict = verifyAudit(log, { head: last });
@@ -169,7 +169,7 @@ async function createSignedLog(): Promise<{
 }> {
   const documents = await openAudited();
   for (let i = 1; i <= 6; i++) {
-    await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
+    await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by: authorship });
     if (i === 3) await documents.transaction((tx) => signAuditLog(tx, OLD, OLD.valid_from));
     if (i === 6) await documents.transaction((tx) => signAuditLog(tx, NEW, NEW.valid_from));
     if (i === 6) await documents.transaction((tx) => signAuditLog(tx, NEW, 'again: it is signed'));
@@ -190,7 +190,7 @@ function rewriteEntries(entries: readonly AuditEntry[]): AuditEntry[] {
   });
 }
 
-test('a log that is hashed again after an edit, an omission, an addition or an exchange is not the one that was signed', async () => {
+test('a log that is hashed again after an edit, an omission, an addition or an exchange does not match its signatures', async () => {
   const { entries, seals } = await createSignedLog();
   const verdictOf = (log: readonly unknown[]) => verifyAudit(log, { head: null, seals, keys });
   expect(verdictOf(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6, unchained: 0 });
@@ -237,7 +237,7 @@ test('each edit of a signature is found, and a key that was not valid then', asy
 async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnType<typeof createSignedLog>>> {
   const documents = await openAudited();
   for (let i = 1; i <= 8; i++) {
-    await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
+    await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by: authorship });
     await documents.transaction((tx) => (i <= unchained ? sealAsBefore(tx, i) : signAuditLog(tx, NEW, NEW.valid_from)));
   }
   const { documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal);
@@ -255,7 +255,7 @@ async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<voi
   await tx.put('audit-head', 'head', { seq, hash: entry_hash, sealed: seq, seals: count });
 }
 
-test('each signature in the middle that is left out, repeated or exchanged is found', async () => {
+test('each signature in the middle that is omitted, repeated or exchanged is found', async () => {
   const { entries, seals } = await createSealedEachTime(0);
   const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 0 });
@@ -274,7 +274,7 @@ test('each signature in the middle that is left out, repeated or exchanged is fo
   }
 });
 
-test('signatures made before they were chained hold and are counted; the chain begins behind the last of them', async () => {
+test('signatures from before they were chained are valid and are counted; the chain begins after the last of them', async () => {
   const { entries, seals } = await createSealedEachTime(3);
   const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 3 });
@@ -292,7 +292,7 @@ test('signatures made before they were chained hold and are counted; the chain b
   expect(verifyAudit(old, { head: null, seals: all, keys })).toMatchObject({ sealed: 8, unchained: 8 });
 });
 
-test('a home whose log was written again is damaged by its signatures', async () => {
+test('a home with a rewritten log is reported as damaged by its signatures', async () => {
   const { entries, seals } = await createSignedLog();
   const faultOf = (log: readonly AuditEntry[]): unknown => {
     const check = createAuditCheck();

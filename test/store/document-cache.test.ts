@@ -26,7 +26,7 @@ function createCountedStore(values: Record<string, number>) {
 }
 
 describe('a cache of documents', () => {
-  test('has a document from its second reading on, and a version written by a commit from the first', () => {
+  test('contains a document from its second reading on, and a version written by a commit from the first', () => {
     const { cache, find, read } = createCountedStore({ a: 10 });
     find('a');
     expect(find('a')).toBe(find('a'));
@@ -36,13 +36,13 @@ describe('a cache of documents', () => {
     expect(read).toEqual(['a', 'a', 'a']);
   });
 
-  test('holds no more bytes than it may: the least recently read leave first', () => {
+  test('contains no more bytes than its limit: the least recently read are removed first', () => {
     const { find, read } = createCountedStore({ a: 40, b: 40, c: 40 });
     for (const key of ['a', 'a', 'b', 'b', 'a', 'c', 'c', 'a', 'b']) find(key);
     expect(read).toEqual(['a', 'a', 'b', 'b', 'c', 'c', 'b']);
   });
 
-  test('has what it had after a walk over more documents than it holds, however often', () => {
+  test('is unchanged after a walk over more documents than it holds, however often', () => {
     const { find, read } = createCountedStore({
       a: 40,
       ...Object.fromEntries(Array.from({ length: 9 }, (_, i) => [i, 30])),

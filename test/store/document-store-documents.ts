@@ -54,7 +54,7 @@ const HOSTILE_BODIES: readonly unknown[] = [
 
 export function describeDocuments(stores: Stores): void {
   describe('a document', () => {
-    test('is given back as it was put, with the SHA-256 of its canonical JSON as etag', async () => {
+    test('is returned as it was stored, with the SHA-256 of its canonical JSON as etag', async () => {
       const { store } = await stores.open();
       const etag = await store.transaction((tx) => tx.put('index', 'GOLD4', { name: 'Golden four', id: 'GOLD4' }));
       // ETag computed by: printf '{"id":"GOLD4","name":"Golden four"}' | sha256sum
@@ -66,7 +66,7 @@ export function describeDocuments(stores: Stores): void {
       });
     });
 
-    test('has the etag of an equal one whatever the order of their keys', async () => {
+    test('has the etag of an equal document whatever the order of their keys', async () => {
       const { store } = await stores.open();
       const [a, b] = await store.transaction(async (tx) => [
         await tx.put('index', 'a', { x: 1, y: [2] }),
@@ -95,7 +95,7 @@ export function describeDocuments(stores: Stores): void {
       expect(new Map(documents.map(({ id, body }) => [id, body]))).toEqual(bodies);
     });
 
-    test('does not change with the copy of the caller', async () => {
+    test('does not change when the caller changes its copy', async () => {
       const { store } = await stores.open();
       const body = { list: [1] };
       await store.transaction(async (tx) => {
@@ -123,7 +123,7 @@ export function describeDocuments(stores: Stores): void {
       expect(bodyOf(await (await reopen()).get('run', 'large'))).toEqual(body);
     });
 
-    test('is stored separately under any id, whatever its characters, and in its kind', async () => {
+    test('is stored separately under any id, whatever its characters, and by kind', async () => {
       const { store, reopen } = await stores.open();
       await store.transaction(async (tx) => {
         for (const id of HOSTILE_IDS) {
@@ -141,7 +141,7 @@ export function describeDocuments(stores: Stores): void {
       expect(new Set(await after.ids('index'))).toEqual(new Set(left));
     });
 
-    test('is nowhere under a name that can be no id, and cannot be put under it', async () => {
+    test('is not found under an invalid id, and cannot be stored under it', async () => {
       const { store } = await stores.open();
       await store.transaction((tx) => tx.put('index', '\ufffd', {})); // UTF-8 replaces half a surrogate pair by this character
       for (const id of NO_IDS) {
@@ -156,7 +156,7 @@ export function describeDocuments(stores: Stores): void {
     test('has the time of its last write, whatever that changed', async () => {
       let now = Date.parse('2026-01-02T03:04:05.678Z');
       const { store, reopen } = await stores.open({ now: () => now });
-      const times = async (of = store) =>
+      const readCreationTimes = async (of = store) =>
         Promise.all(['a', 'b'].map(async (id) => ((await of.get('index', id)) as StoredDocument).updatedAt));
       const first = '2026-01-02T03:04:05.678000+00:00';
       const within = await store.transaction(async (tx) => {
@@ -164,11 +164,11 @@ export function describeDocuments(stores: Stores): void {
         return tx.get('index', 'a');
       });
       expect(within).toMatchObject({ updatedAt: first });
-      expect(await times()).toEqual([first, first]);
+      expect(await readCreationTimes()).toEqual([first, first]);
       now += 86_400_001;
       const second = '2026-01-03T03:04:05.679000+00:00';
       await store.transaction((tx) => tx.put('index', 'a', { n: 1 }));
-      expect(await times()).toEqual([second, first]);
+      expect(await readCreationTimes()).toEqual([second, first]);
       now += 1;
       await store.transaction((tx) => tx.get('index', 'a'));
       await store
@@ -177,7 +177,7 @@ export function describeDocuments(stores: Stores): void {
           throw new Error('no');
         })
         .catch(() => undefined);
-      expect(await times(await reopen())).toEqual([second, first]);
+      expect(await readCreationTimes(await reopen())).toEqual([second, first]);
     });
 
     test('agrees with a plain map after any sequence of transactions and restarts', async () => {

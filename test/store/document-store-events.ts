@@ -9,7 +9,7 @@ export function describeEvents(stores: Stores): void {
 
 function describePublished(stores: Stores): void {
   describe('an event', () => {
-    test('comes once its transaction is durable and before it resolves, in order of the commits', async () => {
+    test('arrives after its transaction is durable and before that resolves, in order of the commits', async () => {
       const { store } = await stores.open();
       const looks: Promise<readonly [string, boolean]>[] = [];
       const stop = store.subscribe('run-stored', ({ run_id: id }) => {
@@ -35,7 +35,7 @@ function describePublished(stores: Stores): void {
       expect(looks).toHaveLength(3);
     });
 
-    test('comes once each, in order of the commits, from transactions that ran again after a conflict', async () => {
+    test('arrives once, in order of the commits, from transactions that ran again after a conflict', async () => {
       const { store } = await stores.open();
       await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
       const heard: string[] = [];
@@ -82,7 +82,7 @@ function describePublished(stores: Stores): void {
 
 function describeRevisions(stores: Stores): void {
   describe('a revision', () => {
-    test('of a kind is another once a write of it is acknowledged, and that of no other kind', async () => {
+    test('of a kind changes once a write of it is acknowledged, and no other kind changes', async () => {
       const { store } = await stores.open();
       const readRevisions = () => Promise.all([store.revision('index'), store.revision('strategy')]);
       const [index, strategy] = await readRevisions();
@@ -102,7 +102,7 @@ function describeRevisions(stores: Stores): void {
       expect(await readRevisions()).toEqual([deleted, strategy]);
     });
 
-    test('that is the same before and after a list speaks for its content', async () => {
+    test('that is equal before and after a list guarantees its content', async () => {
       const { store } = await stores.open();
       const known = new Map<number, string>();
       const writes = Array.from({ length: 40 }, (_, n) => store.transaction((tx) => tx.put('index', 'a', { n })));
@@ -121,11 +121,11 @@ function describeRevisions(stores: Stores): void {
 
 function describeArtifacts(stores: Stores): void {
   const createRef = (digit: string) => ({ name: `${digit.repeat(32)}.art`, bytes: 1, sha256: digit.repeat(64) });
-  const names = async (store: { referencedArtifacts(): Promise<ReadonlySet<string>> }) =>
+  const listReferencedNames = async (store: { referencedArtifacts(): Promise<ReadonlySet<string>> }) =>
     [...(await store.referencedArtifacts())].sort();
 
   describe('artifacts that documents name', () => {
-    test('are reported when their last document goes, over restarts, and not before', async () => {
+    test('are reported when their last document is deleted, also over restarts, and not before', async () => {
       const dropped: string[] = [];
       const { store: first, reopen } = await stores.open({ onUnreferenced: (gone) => void dropped.push(...gone) });
       await first.transaction(async (tx) => {
@@ -135,16 +135,16 @@ function describeArtifacts(stores: Stores): void {
       await first.transaction((tx) => tx.delete('job', 'backtest:a'));
       expect(dropped).toEqual([]);
       const store = await reopen();
-      expect(await names(store)).toEqual([createRef('1').name, createRef('2').name]);
+      expect(await listReferencedNames(store)).toEqual([createRef('1').name, createRef('2').name]);
       expect([...(await store.referencedAmong([createRef('2').name, createRef('7').name]))]).toEqual([
         createRef('2').name,
       ]);
       await store.transaction((tx) => tx.put('run', 'a', { result: createRef('3'), columns: createRef('2') }));
       expect(dropped).toEqual([createRef('1').name]);
-      expect(await names(store)).toEqual([createRef('2').name, createRef('3').name]);
+      expect(await listReferencedNames(store)).toEqual([createRef('2').name, createRef('3').name]);
       await store.transaction((tx) => tx.delete('run', 'a'));
       expect(dropped.toSorted()).toEqual([createRef('1').name, createRef('2').name, createRef('3').name]);
-      expect(await names(store)).toEqual([]);
+      expect(await listReferencedNames(store)).toEqual([]);
     });
 
     test('move between documents in one transaction without a report', async () => {
@@ -165,7 +165,7 @@ function describeArtifacts(stores: Stores): void {
       });
       await expect(failing).rejects.toThrow('no');
       expect(dropped).toEqual([]);
-      expect(await names(store)).toEqual([createRef('1').name]);
+      expect(await listReferencedNames(store)).toEqual([createRef('1').name]);
     });
   });
 }

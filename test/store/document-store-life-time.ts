@@ -23,7 +23,7 @@ export function describeLifeTime(stores: Stores): void {
       expect(await (await reopen()).ids('index')).toEqual(ids);
     });
 
-    test('takes no write, answers no read and reports nothing once it is closed, however often', async () => {
+    test('accepts no write, answers no read and reports nothing once it is closed, however often', async () => {
       const { store } = await stores.open();
       const heard: string[] = [];
       store.subscribe('run-stored', ({ run_id: id }) => heard.push(id));
@@ -49,7 +49,7 @@ export function describeLifeTime(stores: Stores): void {
       expect([ran, heard]).toEqual([0, []]);
     });
 
-    test('is read by another process with all it holds', async () => {
+    test('is read by another process with all its documents', async () => {
       const { store, reader: openReader } = await stores.open();
       const artifact = { name: `${'1'.repeat(32)}.art`, bytes: 1, sha256: '1'.repeat(64) };
       await store.transaction(async (tx) => {
@@ -60,10 +60,19 @@ export function describeLifeTime(stores: Stores): void {
       try {
         const entries: StoredEntry[] = [];
         for await (const entry of reader.entries()) entries.push(entry);
-        const by = (kind: string) => entries.find((entry) => entry.kind === kind)!;
+        const findEntryOfKind = (kind: string) => entries.find((entry) => entry.kind === kind)!;
         expect(entries).toHaveLength(2);
-        expect(by('index')).toMatchObject({ id: 'a', body: { n: 1 }, unreadable: undefined, artifactNames: [] });
-        expect(by('run')).toMatchObject({ id: 'a', body: { result: artifact }, artifactNames: [artifact.name] });
+        expect(findEntryOfKind('index')).toMatchObject({
+          id: 'a',
+          body: { n: 1 },
+          unreadable: undefined,
+          artifactNames: [],
+        });
+        expect(findEntryOfKind('run')).toMatchObject({
+          id: 'a',
+          body: { result: artifact },
+          artifactNames: [artifact.name],
+        });
         for (const entry of entries) {
           expect(entry.bytes).toBeGreaterThanOrEqual(JSON.stringify(entry.body).length);
           expect(await reader.entry(entry.key)).toEqual(entry);
@@ -72,8 +81,8 @@ export function describeLifeTime(stores: Stores): void {
           await tx.put('index', 'a', { n: 2 });
           await tx.delete('run', 'a');
         });
-        expect(await reader.entry(by('index').key)).toMatchObject({ body: { n: 2 } });
-        expect(await reader.entry(by('run').key)).toBeUndefined();
+        expect(await reader.entry(findEntryOfKind('index').key)).toMatchObject({ body: { n: 2 } });
+        expect(await reader.entry(findEntryOfKind('run').key)).toBeUndefined();
       } finally {
         await reader.close();
       }

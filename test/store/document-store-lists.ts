@@ -5,7 +5,7 @@ import { bodyOf, computeByCodePoint, type Stores } from './document-store-world.
 
 export function describeLists(stores: Stores): void {
   describe('a list', () => {
-    test('has ids in code-point order and kinds apart', async () => {
+    test('has ids in code-point order and separates kinds', async () => {
       const { store } = await stores.open();
       await store.transaction(async (tx) => {
         for (const id of ['b', 'B', 'a-1', 'a', '_', '9']) await tx.put('index', id, {});
@@ -19,7 +19,7 @@ export function describeLists(stores: Stores): void {
       expect(await store.ids('strategy')).toEqual([]);
     });
 
-    test('has the same order of any ids as ids, as documents and for a transaction that adds to them', async () => {
+    test('has one order of ids for ids, documents and a transaction that adds documents', async () => {
       const { store, reopen } = await stores.open();
       const [early, late] = [HOSTILE_IDS.filter((_, i) => i % 2 === 0), HOSTILE_IDS.filter((_, i) => i % 2 === 1)];
       await store.transaction(async (tx) => {
@@ -56,7 +56,7 @@ export function describeLists(stores: Stores): void {
       });
     });
 
-    test('is whole and in order when it is long', async () => {
+    test('is complete and in order when it is long', async () => {
       const { store } = await stores.open();
       const ids = Array.from({ length: 3000 }, (_, i) => `d${i}`);
       await store.transaction(async (tx) => {

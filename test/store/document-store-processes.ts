@@ -11,7 +11,7 @@ export function describeProcesses(stores: Stores): void {
   }
 
   describe('stores of two processes', () => {
-    test('read what the other one was acknowledged, also what they have read before', async () => {
+    test('read acknowledged writes of the other, also of documents that they have read before', async () => {
       const sides = await openPair();
       for (let n = 0; n < 60; n++) {
         const [writer, reader] = n % 2 === 0 ? sides : sides.toReversed();
@@ -42,7 +42,7 @@ export function describeProcesses(stores: Stores): void {
       for (const side of sides) expect(bodyOf(await side.get('index', 'count'))).toEqual({ n: 100 });
     });
 
-    test('hear the events of each other once, those of one in order of its commits', async () => {
+    test('receive the events of each other once, in order of the commits', async () => {
       const sides = await openPair();
       const heard = sides.map((side) => {
         const ids: string[] = [];
@@ -72,7 +72,7 @@ export function describeProcesses(stores: Stores): void {
       expect([...(await one.referencedArtifacts())]).toEqual([]);
     });
 
-    test('are closed apart', async () => {
+    test('are closed separately', async () => {
       const [one, other] = await openPair();
       await one.close();
       await other.transaction((tx) => tx.put('index', 'a', {}));

@@ -12,7 +12,7 @@ export function describeTransactions(stores: Stores): void {
 
 function describeWhole(stores: Stores): void {
   describe('a transaction', () => {
-    test('that throws writes nothing, and throws what it threw', async () => {
+    test('that throws writes nothing, and throws the same error', async () => {
       const { store } = await stores.open();
       await store.transaction((tx) => tx.put('index', 'a', { version: 1 }));
       const refusal = new Refusal('INDEX_NOT_FOUND', 'changed its mind');
@@ -62,7 +62,7 @@ function describeWhole(stores: Stores): void {
       );
     });
 
-    test('sees its own writes and deletions, the last of them', async () => {
+    test('sees its own writes and deletions, the last of each', async () => {
       const { store } = await stores.open();
       await store.transaction((tx) => tx.put('index', 'old', {}));
       const result = await store.transaction(async (tx) => {
@@ -82,7 +82,7 @@ function describeWhole(stores: Stores): void {
       expect(await store.get('index', 'new')).toMatchObject({ body: { n: 2 } });
     });
 
-    test('knows the last number of an owner, with its own writes and deletions', async () => {
+    test('reads the last number of an owner, with its own writes and deletions', async () => {
       const { store } = await stores.open();
       const put = (tx: DocumentTransaction, owner: string, number: number) =>
         tx.put('version', formatNumberedId(owner, number), {});
@@ -120,7 +120,7 @@ function describeWhole(stores: Stores): void {
       expect(await store.numbers('version', 'b', { limit: 5 })).toEqual([]);
     });
 
-    test('gives each number once, however many number on at once', async () => {
+    test('gives each number once, however many transactions number concurrently', async () => {
       const { store } = await stores.open();
       const given = await Promise.all(
         Array.from({ length: 12 }, () =>
@@ -134,7 +134,7 @@ function describeWhole(stores: Stores): void {
       expect(given.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
     });
 
-    test('takes several calls at once', async () => {
+    test('accepts several concurrent calls', async () => {
       const { store } = await stores.open();
       const result = await store.transaction(async (tx) => {
         await Promise.all(Array.from({ length: 50 }, (_, n) => tx.put('index', `d${n}`, { n })));
@@ -143,7 +143,7 @@ function describeWhole(stores: Stores): void {
       expect(result.map(bodyOf)).toEqual(Array.from({ length: 50 }, (_, n) => ({ n })));
     });
 
-    test('that is over accepts no more calls', async () => {
+    test('that has ended accepts no more calls', async () => {
       const { store } = await stores.open();
       for (const fails of [false, true]) {
         let left: DocumentTransaction | undefined;
@@ -165,7 +165,7 @@ function describeWhole(stores: Stores): void {
       }
     });
 
-    test('may finish accepted work', async () => {
+    test('may complete accepted work', async () => {
       const { store } = await stores.open();
       expect(await store.transaction(async (tx) => void (await tx.put('job', 'a', {})), { reserve: true })).toBe(
         undefined,
@@ -176,23 +176,23 @@ function describeWhole(stores: Stores): void {
 }
 
 function describeConcurrent(stores: Stores): void {
-  describe('transactions at once', () => {
-    test('lose no update of those that read, wait a while and write', async () => {
+  describe('concurrent transactions', () => {
+    test('lose no update of transactions that read, wait and write', async () => {
       const { store } = await stores.open();
       await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
-      const raise = () =>
+      const incrementCounter = () =>
         store.transaction(async (tx) => {
           const { n } = bodyOf<{ readonly n: number }>(await tx.get('index', 'count'));
           for (let turn = n % 3; turn >= 0; turn--) await Promise.resolve();
           await tx.put('index', 'count', { n: n + 1 });
           return n;
         });
-      const seen = await Promise.all(Array.from({ length: 80 }, raise));
+      const seen = await Promise.all(Array.from({ length: 80 }, incrementCounter));
       expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 80 }, (_, n) => n));
       expect(await store.get('index', 'count')).toMatchObject({ body: { n: 80 } });
     });
 
-    test('create a document once when each looks whether it is there', async () => {
+    test('create a document once when each checks its absence', async () => {
       const { store } = await stores.open();
       const create = (n: number) =>
         store.transaction(async (tx) => {
@@ -208,7 +208,7 @@ function describeConcurrent(stores: Stores): void {
         if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'INDEX_EXISTS' });
     });
 
-    test('hold a limit that each counts the documents for', async () => {
+    test('keep a limit for which each counts the documents', async () => {
       const { store } = await stores.open();
       const outcomes = await Promise.all(
         Array.from({ length: 25 }, (_, n) =>
@@ -223,7 +223,7 @@ function describeConcurrent(stores: Stores): void {
       expect(await store.ids('key')).toHaveLength(7);
     });
 
-    test('hold what each checks on a document that the other one writes', async () => {
+    test('keep the condition that each checks on a document that the other one writes', async () => {
       const { store } = await stores.open();
       for (let round = 0; round < 10; round++) {
         await store.transaction(async (tx) => {
@@ -243,7 +243,7 @@ function describeConcurrent(stores: Stores): void {
       }
     });
 
-    test('are as one after the other, in an order that acknowledgements keep', async () => {
+    test('are serialisable, in an order that acknowledgements keep', async () => {
       const random = seeded(11);
       const { store } = await stores.open();
       const history = createHistory();
@@ -258,13 +258,13 @@ function describeConcurrent(stores: Stores): void {
               id,
               await store.transaction(async (tx) => {
                 const seen = new Map<string, readonly string[]>();
-                const look = async (document: string) => {
+                const readStoredNumber = async (document: string) => {
                   const stored = await tx.get('index', document);
                   return stored === undefined ? [] : bodyOf<string[]>(stored);
                 };
-                for (const document of reads) seen.set(document, await look(document));
+                for (const document of reads) seen.set(document, await readStoredNumber(document));
                 for (const document of new Set(writes)) {
-                  seen.set(document, await look(document));
+                  seen.set(document, await readStoredNumber(document));
                   await tx.put('index', document, [...seen.get(document)!, id]);
                 }
                 return { seen, wrote: new Set(writes) };
@@ -298,7 +298,7 @@ function createHistory(): {
   const steps: Step[] = [];
 
   /** Returns true if `a` must precede `b` according to the observations. */
-  function precedes(a: Step, b: Step, final: ReadonlyMap<string, readonly string[]>): boolean {
+  function isBefore(a: Step, b: Step, final: ReadonlyMap<string, readonly string[]>): boolean {
     if (a.wave !== b.wave) return a.wave < b.wave;
     for (const [document, names] of final) {
       const [sawA, sawB] = [a.seen.get(document), b.seen.get(document)];
@@ -322,7 +322,7 @@ function createHistory(): {
       }
       let left = [...steps];
       while (left.length > 0) {
-        const first = left.find((step) => !left.some((other) => other !== step && precedes(other, step, final)));
+        const first = left.find((step) => !left.some((other) => other !== step && isBefore(other, step, final)));
         if (first === undefined) return [...faults, `no order of ${left.map(({ id }) => id).join(', ')}`];
         left = left.filter((step) => step !== first);
       }

@@ -3,8 +3,8 @@ import type { CommitEvent } from '#domain/documents/commit-events.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createCommitListeners } from '#store/commit-listeners.js';
-import { isDocumentId, numberOf, ownerOf } from '#store/document-id.js';
-import { namesIn } from '#store/files/artifact-owners.js';
+import { isDocumentId, parseNumber, getOwner } from '#store/document-id.js';
+import { listNames } from '#store/files/artifact-owners.js';
 import type {
   DocumentEngine,
   DocumentEngineOptions,
@@ -30,14 +30,14 @@ export function createMemoryEngine(): MemoryEngine {
   let turn: Promise<unknown> = Promise.resolve();
 
   const keyOf = (kind: DocumentKind, id: string): string => `${kind}\u0000${id}`;
-  const idsIn = (of: Texts, kind: DocumentKind): string[] =>
+  const listIdsIn = (of: Texts, kind: DocumentKind): string[] =>
     [...of.keys()]
       .flatMap((key) => (key.startsWith(keyOf(kind, '')) ? [key.slice(kind.length + 1)] : []))
       .sort(computeByCodePoint);
-  const lastNumberIn = (of: Texts, kind: DocumentKind, owner: string): number =>
+  const findLastNumber = (of: Texts, kind: DocumentKind, owner: string): number =>
     Number(
-      idsIn(of, kind)
-        .findLast((id) => ownerOf(id) === owner)
+      listIdsIn(of, kind)
+        .findLast((id) => getOwner(id) === owner)
         ?.slice(owner.length + 1) ?? 0,
     );
   const find = (of: Texts, kind: DocumentKind, id: string): StoredDocument | undefined => {
@@ -45,12 +45,12 @@ export function createMemoryEngine(): MemoryEngine {
     return entry && { id, body: JSON.parse(entry.text) as unknown, etag: entry.etag, updatedAt: entry.updatedAt };
   };
   const namesOf = (of: Texts): Set<string> =>
-    new Set([...of.values()].flatMap(({ text }) => namesIn(Buffer.from(text))));
+    new Set([...of.values()].flatMap(({ text }) => listNames(Buffer.from(text))));
   const entryOf = (key: string) => {
     const text = texts.get(key)?.text;
     if (text === undefined) return undefined;
     const [kind, id] = key.split('\u0000') as [DocumentKind, string];
-    const artifactNames = namesIn(Buffer.from(text));
+    const artifactNames = listNames(Buffer.from(text));
     return {
       key,
       kind,
@@ -66,13 +66,13 @@ export function createMemoryEngine(): MemoryEngine {
     const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
     hears.add(listeners.call);
     let isClosed = false;
-    const whileOpen = <T>(read: () => T): Promise<T> =>
+    const runWhileOpen = <T>(read: () => T): Promise<T> =>
       new Promise((resolve) => {
         if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
         resolve(read());
       });
 
-    function commit(staged: Texts, written: ReadonlySet<DocumentKind>, events: readonly CommitEvent[]): void {
+    function commitTexts(staged: Texts, written: ReadonlySet<DocumentKind>, events: readonly CommitEvent[]): void {
       const before = namesOf(texts);
       texts = staged;
       const after = namesOf(texts);
@@ -83,27 +83,27 @@ export function createMemoryEngine(): MemoryEngine {
     }
 
     return {
-      get: (kind, id) => whileOpen(() => find(texts, kind, id)),
-      ids: (kind) => whileOpen(() => idsIn(texts, kind)),
-      lastNumber: (kind, owner) => whileOpen(() => lastNumberIn(texts, kind, owner)),
+      get: (kind, id) => runWhileOpen(() => find(texts, kind, id)),
+      ids: (kind) => runWhileOpen(() => listIdsIn(texts, kind)),
+      lastNumber: (kind, owner) => runWhileOpen(() => findLastNumber(texts, kind, owner)),
       numbers: (kind, owner, { below = Infinity, limit }) =>
-        whileOpen(() =>
-          idsIn(texts, kind)
-            .filter((id) => ownerOf(id) === owner && numberOf(id) < below)
-            .map(numberOf)
+        runWhileOpen(() =>
+          listIdsIn(texts, kind)
+            .filter((id) => getOwner(id) === owner && parseNumber(id) < below)
+            .map(parseNumber)
             .toReversed()
             .slice(0, limit),
         ),
-      revision: (kind) => whileOpen(() => revisions.get(kind) ?? 0),
+      revision: (kind) => runWhileOpen(() => revisions.get(kind) ?? 0),
       list: (kind, read) =>
-        whileOpen(() => {
-          const all = idsIn(texts, kind).map((id) => read(find(texts, kind, id)!.body, id));
+        runWhileOpen(() => {
+          const all = listIdsIn(texts, kind).map((id) => read(find(texts, kind, id)!.body, id));
           const documents = all.filter((document) => document !== undefined);
           const invalid = all.length - documents.length;
           return { documents, skipped: invalid, skipped_causes: { unreadable: 0, invalid, unsupported: 0 } };
         }),
       async transaction(change) {
-        await whileOpen(() => undefined);
+        await runWhileOpen(() => undefined);
         const done = turn.then(async () => {
           const staged: Texts = new Map(texts);
           const written = new Set<DocumentKind>();
@@ -117,8 +117,8 @@ export function createMemoryEngine(): MemoryEngine {
           try {
             const result = await change({
               get: async (kind, id) => callInTransaction(() => find(staged, kind, id)),
-              ids: async (kind) => callInTransaction(() => idsIn(staged, kind)),
-              lastNumber: async (kind, owner) => callInTransaction(() => lastNumberIn(staged, kind, owner)),
+              ids: async (kind) => callInTransaction(() => listIdsIn(staged, kind)),
+              lastNumber: async (kind, owner) => callInTransaction(() => findLastNumber(staged, kind, owner)),
               put: async (kind, id, body) =>
                 callInTransaction(() => {
                   if (!isDocumentId(id)) throw new Error(`not a document id: ${id.slice(0, 80)}`);
@@ -132,7 +132,7 @@ export function createMemoryEngine(): MemoryEngine {
                 callInTransaction(() => staged.delete(keyOf(kind, id)) && written.add(kind) !== undefined),
               publish: (event) => callInTransaction(() => void events.push(event)),
             });
-            commit(staged, written, events);
+            commitTexts(staged, written, events);
             return result;
           } finally {
             isOver = true;
@@ -142,8 +142,9 @@ export function createMemoryEngine(): MemoryEngine {
         return done;
       },
       subscribe: listeners.add,
-      referencedArtifacts: () => whileOpen(() => namesOf(texts)),
-      referencedAmong: (names) => whileOpen(() => new Set([...namesOf(texts)].filter((name) => names.includes(name)))),
+      referencedArtifacts: () => runWhileOpen(() => namesOf(texts)),
+      referencedAmong: (names) =>
+        runWhileOpen(() => new Set([...namesOf(texts)].filter((name) => names.includes(name)))),
       async close() {
         await turn;
         isClosed = true;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { causeOf, parseStored, readStored } from '#store/read-stored.js';
+import { findCause, parseStored, readStored } from '#store/read-stored.js';
 
 const Note = z.object({ text: z.string() });
 const readable = { id: 'N', body: { text: 'kept' } };
@@ -16,5 +16,5 @@ test.each([
   ['invalid', { id: 'N', body: { text: 1 } }, 'invalid'],
 ])('a document that is %s has no body', (_state, found, cause) => {
   expect(parseStored(found, Note)).toBeUndefined();
-  expect(causeOf(found, (body) => Note.safeParse(body).data)).toBe(cause);
+  expect(findCause(found, (body) => Note.safeParse(body).data)).toBe(cause);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, onTestFinished } from 'vitest';
 
 /** Returns a function that creates folders for one test file; each folder is removed after the test that created it. */
-export function temporaryFolders(): () => Promise<string> {
+export function openTemporaryFolders(): () => Promise<string> {
   const folders: string[] = [];
   afterEach(async () => {
     for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
@@ -17,7 +17,7 @@ export function temporaryFolders(): () => Promise<string> {
 }
 
 /** Creates a folder that is removed after the test that created it, for modules shared by several test files. */
-export async function temporaryFolder(): Promise<string> {
+export async function createTemporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;

@@ -14,11 +14,11 @@ const run = {
 } as unknown as RunColumns; // only the members that the view reads
 
 /** A benchmark with the terms of the run. */
-const OTHER = { id: 'OTHER', days, level, variant: 'total', currency: 'USD' } as const;
+const OTHER_INDEX = { id: 'OTHER', days, level, variant: 'total', currency: 'USD' } as const;
 
-test('a benchmark that lacks dates of the window is reported, one that has them all is not', () => {
+test('a benchmark that lacks dates of the window is reported, a complete one is not', () => {
   const whole = { names: ['RUN'], start: null, end: null };
-  const late = { ...OTHER, id: 'LATE', days: days.subarray(2), level: level.subarray(2) };
+  const late = { ...OTHER_INDEX, id: 'LATE', days: days.subarray(2), level: level.subarray(2) };
   const { findings, days: compared } = compareRuns([run], whole, late);
   expect([...compared]).toEqual([...days.subarray(2)]);
   expect(findings).toMatchObject([{ code: 'WINDOW_CUT', severity: 'warning', path: 'benchmark' }]);
@@ -30,10 +30,10 @@ test('a benchmark that lacks dates of the window is reported, one that has them 
   expect(compareRuns([run], whole, null).findings).toEqual([]);
 });
 
-test('levels that are not comparable are reported with their types, raw ones of unknown type are not', () => {
+test('levels that are not comparable are reported with their types, raw levels of unknown type are not', () => {
   const whole = { names: ['RUN'], start: null, end: null };
   const listDifferences = (terms: Partial<ComparedLevels>) =>
-    compareRuns([run], whole, { ...OTHER, ...terms }).findings;
+    compareRuns([run], whole, { ...OTHER_INDEX, ...terms }).findings;
   expect(listDifferences({})).toEqual([]);
   expect(listDifferences({ variant: 'raw' })).toEqual([]);
   expect(listDifferences({ variant: 'price' })).toMatchObject([

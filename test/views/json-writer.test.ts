@@ -33,7 +33,7 @@ test('text written piece by piece equals that of JSON.stringify', () => {
   );
 });
 
-test('what was written between two marks can be written again', () => {
+test('text written between two marks can be written again', () => {
   const json = createJsonWriter(4);
   json.raw('[');
   const from = json.mark();

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
 import { findDatesWithin } from '#views/run-window.js';
 
-test('a window without a date of the run is refused by the dates that were asked for', () => {
+test('a window without a date of the run is refused with the requested dates', () => {
   const days = Int32Array.from(['2024-01-02', '2024-01-05'], parseValidDay);
   expect(findDatesWithin(days, { start: '2024-01-03', end: null })).toEqual({ from: 1, to: 1 });
   const expectRefusal = (start: string | null, end: string | null, words: string) =>

@@ -17,7 +17,7 @@ test('dates are written as JSON writes their texts, every day of four centuries 
   expect(formatDays(days)).toBe(JSON.stringify(days.map(formatDay)));
 });
 
-test('any dates in any order, none among them', () => {
+test('any dates in any order are written, also none', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: parseValidDay('0000-01-01'), max: parseValidDay('9999-12-31') }), { maxLength: 5 }),

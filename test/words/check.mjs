@@ -22,7 +22,7 @@ const LISTED_MAX = 20;
 const ANY = new RegExp(PHRASES.map(([{ source }]) => `(?:${source})`).join('|'), 'im');
 
 /** Returns the findings in a text: line, phrase and replacement. */
-export function findingsIn(path, text) {
+export function listFindingsIn(path, text) {
   if (!ANY.test(text)) return [];
   return text.split('\n').flatMap((line, i) => {
     const prose = proseOf(path, line);
@@ -35,7 +35,7 @@ export function findingsIn(path, text) {
 }
 
 /** Returns the room of a file: the longest key in the table of ceilings that contains the file. */
-export function roomOf(path, rooms) {
+export function findRoom(path, rooms) {
   const around = rooms.filter((room) => path === room || path.startsWith(`${room}/`));
   return around.toSorted((a, b) => b.length - a.length)[0];
 }
@@ -50,30 +50,30 @@ function proseOf(path, line) {
 }
 
 /** Returns the files that contain prose at a path. */
-function filesAt(path) {
+function listFilesAt(path) {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return PROSE.test(path) ? [path] : [];
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
-    entry.name === 'node_modules' || entry.name === '__pycache__' ? [] : filesAt(`${path}/${entry.name}`),
+    entry.name === 'node_modules' || entry.name === '__pycache__' ? [] : listFilesAt(`${path}/${entry.name}`),
   );
 }
 
-const findingsAt = (paths) =>
+const listFindingsAt = (paths) =>
   paths
-    .flatMap(filesAt)
+    .flatMap(listFilesAt)
     .filter((path) => !EXEMPT.test(path))
-    .flatMap((path) => findingsIn(path, readFileSync(path, 'utf8')));
+    .flatMap((path) => listFindingsIn(path, readFileSync(path, 'utf8')));
 
 const format = ({ path, line, phrase, instead }) => `${path}:${line}: "${phrase.slice(0, 60)}": write ${instead}`;
 
 /** Returns the findings by room of the table. Files outside all rooms have the room ''. */
-function byRoom(findings) {
+function countByRoom(findings) {
   const rooms = new Map([...Object.keys(CEILINGS), ''].map((room) => [room, []]));
-  for (const finding of findings) rooms.get(roomOf(finding.path, Object.keys(CEILINGS)) ?? '').push(finding);
+  for (const finding of findings) rooms.get(findRoom(finding.path, Object.keys(CEILINGS)) ?? '').push(finding);
   return rooms;
 }
 
 /** Describes the latest findings of a room that exceeds its ceiling. */
-function excess(room, found, ceiling) {
+function listExcess(room, found, ceiling) {
   const edited = new Map(found.map(({ path }) => [path, statSync(path).mtimeMs]));
   const latest = found.toSorted((a, b) => edited.get(b.path) - edited.get(a.path)).slice(0, LISTED_MAX);
   const title = `${room || 'files outside the rooms of test/words/ceilings.mjs'}: ${found.length} findings; at most ${ceiling} are accepted. The latest:`;
@@ -88,11 +88,11 @@ function check(rooms) {
       `Lower the ceilings by \`node test/words/check.mjs --lower\`: ${low.map(({ room, found, ceiling }) => `${room} ${ceiling} -> ${found.length}`).join(', ')}.`,
     );
   const high = counts.filter(({ found, ceiling }) => found.length > ceiling);
-  for (const { room, found, ceiling } of high) console.error(excess(room, found, ceiling));
+  for (const { room, found, ceiling } of high) console.error(listExcess(room, found, ceiling));
   return high.length === 0;
 }
 
-function lower(rooms) {
+function adjustCeilings(rooms) {
   const file = fileURLToPath(new URL('ceilings.mjs', import.meta.url));
   const ceilings = Object.entries(CEILINGS).map(([room, ceiling]) => [room, Math.min(ceiling, rooms.get(room).length)]);
   const lines = ceilings.map(([room, ceiling]) => `  ${/\W/.test(room) ? `'${room}'` : room}: ${ceiling},\n`).join('');
@@ -101,10 +101,10 @@ function lower(rooms) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const words = process.argv.slice(2);
-  if (words.length > 0 && words[0] !== '--lower') console.log(findingsAt(words).map(format).join('\n'));
+  if (words.length > 0 && words[0] !== '--lower') console.log(listFindingsAt(words).map(format).join('\n'));
   else {
-    const rooms = byRoom(findingsAt(ROOTS));
-    if (words[0] === '--lower') lower(rooms);
+    const rooms = countByRoom(listFindingsAt(ROOTS));
+    if (words[0] === '--lower') adjustCeilings(rooms);
     else if (!check(rooms)) process.exit(1);
   }
 }

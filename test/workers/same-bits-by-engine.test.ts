@@ -21,7 +21,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { contentOf } from '../market/store-folder.js';
 import { drawStore, writeStore } from '../methodologies/store.js';
 import { IS_SOAK } from '../soak.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { writeOutputs } from './task-outputs.js';
 
 /** Names of the runs in `npm test`; the soak performs all runs. */
@@ -29,7 +29,7 @@ const QUICK = new Set(['hierarchical-risk-parity', 'PositionBounds', '{}']);
 
 const BASE_DATE = '2015-04-01';
 const calendars = openCalendars();
-const folder = join(await temporaryFolders()(), 'store');
+const folder = join(await openTemporaryFolders()(), 'store');
 await writeStore(drawStore(), folder);
 const content = await contentOf(folder);
 const { identifiers } = content;
@@ -40,18 +40,18 @@ const handle = shareMarket({
   adjustment: 'none',
   currency: 'USD',
 });
-const written = await writeOutputs();
+const writtenOutputs = await writeOutputs();
 /** Pools by engine, so that each thread loads the program once for all tests. */
 const pools = new Map<string, ThreadPool>();
 afterAll(async () => {
   for (const pool of pools.values()) await pool.close();
-  await written.remove();
+  await writtenOutputs.remove();
 });
 
 /** Function that runs a task in a thread of a pool, and returns the hashes of the stored results. */
-type Golden = (pool: ThreadPool) => Promise<unknown>;
+type GoldenTask = (pool: ThreadPool) => Promise<unknown>;
 
-const backtests = readMethodologies().flatMap((template): (readonly [string, Golden])[] => {
+const backtests = readMethodologies().flatMap((template): (readonly [string, GoldenTask])[] => {
   const bodies = createTemplateDocuments(template, { baseDate: BASE_DATE });
   const documents: Record<string, IndexDocument> = {};
   for (const body of bodies) {
@@ -62,7 +62,7 @@ const backtests = readMethodologies().flatMap((template): (readonly [string, Gol
     template.id,
     async (pool) => {
       const plan = { runId: id, name, indexId: id, documents, request: BacktestFields.parse({}) };
-      const input = { market: handle, plan, engineVersion: 'any', outputs: written.outputs(...RUN_FILES) };
+      const input = { market: handle, plan, engineVersion: 'any', outputs: writtenOutputs.outputs(...RUN_FILES) };
       const { columns, prices, checkpoint } = await pool.run({ lane: 'heavy', task: 'backtest', input }).output;
       return [id, columns.sha256, prices?.sha256, checkpoint?.sha256];
     },
@@ -77,11 +77,11 @@ const models = [
   { estimator: 'statistical', factors: 3 },
   { estimator: 'industries' },
   { start: '2017-12-01', intensity_method: 'ledoit_wolf' }, // fewer observations than securities
-].map((settings): readonly [string, Golden] => [
+].map((settings): readonly [string, GoldenTask] => [
   JSON.stringify(settings),
   async (pool) => {
     const request = RiskModelRequest.parse({ identifiers, ...settings });
-    const outputs = written.outputs('covariance', 'factors');
+    const outputs = writtenOutputs.outputs('covariance', 'factors');
     const input = { market: handle, universe: { kind: 'names', identifiers } as const, request, outputs };
     const { covariance, factors, diagnostics } = await pool.run({ lane: 'heavy', task: 'estimate-risk-model', input })
       .output;
@@ -96,7 +96,7 @@ const index = IndexDocument.parse({
   base_date: BASE_DATE,
   pipeline: { weighting: { type: 'MarketCapWeight' } },
 });
-const optimisations = CONSTRAINT_CLASSES.map(({ type, example }): readonly [string, Golden] => [
+const optimisations = CONSTRAINT_CLASSES.map(({ type, example }): readonly [string, GoldenTask] => [
   type,
   async (pool) => {
     const request = OptimisationRequest.parse({ index_id: index.id, constraint_set_id: type, start: '2016-06-01' });
@@ -107,13 +107,16 @@ const optimisations = CONSTRAINT_CLASSES.map(({ type, example }): readonly [stri
       request,
       measuredBy: null,
     };
-    const input = { ...terms, market: handle, outputs: written.outputs('result') };
+    const input = { ...terms, market: handle, outputs: writtenOutputs.outputs('result') };
     return (await pool.run({ lane: 'heavy', task: 'optimise', input }).output).result.sha256;
   },
 ]);
 
 /** Returns results by position; a refusal is represented by its message. */
-async function resultsOn(numerics: string, goldens: readonly (readonly [string, Golden])[]): Promise<unknown[]> {
+async function computeOnNumerics(
+  numerics: string,
+  goldens: readonly (readonly [string, GoldenTask])[],
+): Promise<unknown[]> {
   const pool = pools.get(numerics) ?? createPool({ workers: 1, numerics });
   pools.set(numerics, pool);
   const results: unknown[] = [];
@@ -146,14 +149,14 @@ describe.skipIf(listNativeEngines().length === 0)(
       ['optimisations with each constraint', optimisations],
     ])('as %s', { timeout: 1_800_000 }, async (kind, all) => {
       const goldens = all.filter(([name]) => IS_SOAK || QUICK.has(name));
-      const plain = await resultsOn('wasm', goldens);
+      const plain = await computeOnNumerics('wasm', goldens);
       expect(plain).toHaveLength(goldens.length);
       const stored = plain.filter((result) => !/^[A-Z].* /.test(String((result as [string, unknown])[1])));
       expect(stored.length).toBeGreaterThan(goldens.length / 2);
       if (IS_SOAK) console.log(`${stored.length} stored, ${goldens.length - stored.length} refused, ${kind}`);
       for (const engine of listNativeEngines()) {
         expect((await openEngine(engine)).asAsked).toBe(true);
-        expect(await resultsOn(engine, goldens), engine).toEqual(plain);
+        expect(await computeOnNumerics(engine, goldens), engine).toEqual(plain);
       }
     });
   },

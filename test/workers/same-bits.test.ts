@@ -11,24 +11,24 @@ import { createNodePool } from '#jobs/resolve-task.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import type { ThreadPool } from '#jobs/compute-pool.js';
 import type { ArtifactRef } from '#store/port.js';
-import { randomPanel } from '../kernels/engines/random-matrices.js';
+import { createRandomPanel } from '../kernels/engines/random-matrices.js';
 import { createMarket, namesOf } from './bits-market.js';
 import { shareTileRows } from './share-tile-rows.js';
 import { writeOutputs } from './task-outputs.js';
 
-const never = new AbortController().signal;
-setMaxListeners(0, never); // parts of a model run at the same time
+const neverAborted = new AbortController().signal;
+setMaxListeners(0, neverAborted); // parts of a model run at the same time
 /** Pools by number of workers, so that each thread loads the program once for all tests. */
 const pools = new Map<number, ThreadPool>();
-const pool = (workers: number): ThreadPool => {
+const findPool = (workers: number): ThreadPool => {
   const opened = pools.get(workers) ?? createPool({ workers });
   pools.set(workers, opened);
   return opened;
 };
-const written = await writeOutputs();
+const writtenOutputs = await writeOutputs();
 afterAll(async () => {
   await Promise.all([...pools.values()].map((opened) => opened.close()));
-  await written.remove();
+  await writtenOutputs.remove();
 });
 
 const ALL_PARTS = Array.from({ length: PART_COUNT }, (_, part) => part);
@@ -36,8 +36,8 @@ const handle = shareMarket(createMarket(60, 200));
 const identifiers = namesOf(60);
 const formatSha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-describe('one, two and four workers give the same bits of', () => {
-  test('stored models, estimated side by side', async () => {
+describe('one, two and four workers give bit-identical', () => {
+  test('stored models, estimated concurrently', async () => {
     const requests = [
       {},
       { intensity_method: 'ledoit_wolf' },
@@ -45,7 +45,7 @@ describe('one, two and four workers give the same bits of', () => {
       { intensity: 0 },
     ] as const;
     const createEstimates = async (workers: number) => {
-      const on = pool(workers);
+      const on = findPool(workers);
       const outputs = await Promise.all(
         requests.map(
           (request) =>
@@ -56,9 +56,9 @@ describe('one, two and four workers give the same bits of', () => {
                 market: handle,
                 universe: { kind: 'names', identifiers },
                 request: RiskModelRequest.parse({ identifiers, ...request }),
-                outputs: written.outputs('covariance', 'factors'),
+                outputs: writtenOutputs.outputs('covariance', 'factors'),
               },
-              signal: never,
+              signal: neverAborted,
             }).output,
         ),
       );
@@ -81,27 +81,27 @@ describe('one, two and four workers give the same bits of', () => {
   ] as const)('a model in parts, and whole: %o', async (settings) => {
     const request = RiskModelRequest.parse({ identifiers, ...settings });
     const source = { market: handle, universe: { kind: 'names', identifiers } as const, request };
-    const whole = await pool(1).run({
+    const whole = await findPool(1).run({
       lane: 'heavy',
       task: 'estimate-risk-model',
-      input: { ...source, outputs: written.outputs('covariance', 'factors') },
-      signal: never,
+      input: { ...source, outputs: writtenOutputs.outputs('covariance', 'factors') },
+      signal: neverAborted,
     }).output;
-    const inParts = async (workers: number, groups: readonly (readonly number[])[]) => {
+    const estimateInParts = async (workers: number, groups: readonly (readonly number[])[]) => {
       const rowsOf = new Map<number, ArtifactRef>();
-      const on = pool(workers);
+      const on = findPool(workers);
       const files = await Promise.all(
         groups.map(async (parts) => {
           const withRows = parts.filter((part) => part !== EIGENVALUES_PART);
-          const outputs = written.outputs('figures', ...withRows.map((part) => `rows ${part}` as const));
+          const outputs = writtenOutputs.outputs('figures', ...withRows.map((part) => `rows ${part}` as const));
           const { figures, rows } = await on.run({
             lane: 'heavy',
             task: 'risk-model-parts',
             input: { ...source, parts, outputs },
-            signal: never,
+            signal: neverAborted,
           }).output;
           for (const [k, part] of withRows.entries()) rowsOf.set(part, rows[k]!);
-          return { path: written.path(figures), sha256: figures.sha256, parts };
+          return { path: writtenOutputs.path(figures), sha256: figures.sha256, parts };
         }),
       );
       const rows = ALL_PARTS.slice(0, -1).map((part) => rowsOf.get(part)!);
@@ -110,9 +110,9 @@ describe('one, two and four workers give the same bits of', () => {
         ...source,
         files,
         covariance: { sha256: 'joined', files: rows },
-        outputs: written.outputs('factors'),
+        outputs: writtenOutputs.outputs('factors'),
       };
-      return on.run({ lane: 'heavy', task: 'sum-risk-model', input, signal: never }).output;
+      return on.run({ lane: 'heavy', task: 'sum-risk-model', input, signal: neverAborted }).output;
     };
     const { covariance, factors, diagnostics, contentHash: _, ...rest } = whole;
     for (const [workers, groups] of [
@@ -120,9 +120,9 @@ describe('one, two and four workers give the same bits of', () => {
       [2, [ALL_PARTS.slice(30), ALL_PARTS.slice(0, 40)]], // two nodes have computed some of the parts
       [4, ALL_PARTS.map((part) => [part])],
     ] as const) {
-      const joined = await inParts(workers, groups);
+      const joined = await estimateInParts(workers, groups);
       expect(joined).toMatchObject(rest);
-      const bytes = Buffer.concat(listMatrixFiles(joined.covariance).map(written.read));
+      const bytes = Buffer.concat(listMatrixFiles(joined.covariance).map(writtenOutputs.read));
       expect(formatSha(bytes)).toBe(covariance.sha256);
       expect(joined.factors?.sha256).toBe(factors?.sha256);
       const { smallest_eigenvalue: smallest, condition_number: condition } = diagnostics;
@@ -134,29 +134,29 @@ describe('one, two and four workers give the same bits of', () => {
     }
   });
 
-  test('a stored model whose market is named and whose order went through JSON', async () => {
+  test('a stored model with a named market and an order sent through JSON', async () => {
     const request = RiskModelRequest.parse({ identifiers });
     const order = { universe: { kind: 'names', identifiers } as const, request };
-    const on = pool(1);
+    const on = findPool(1);
     const node = createNodePool(on, {
       file: async ({ artifact }) => artifact,
       market: async () => handle,
-      destination: written.destination,
+      destination: writtenOutputs.destination,
     });
-    const task = { lane: 'heavy', task: 'estimate-risk-model', signal: never } as const;
+    const task = { lane: 'heavy', task: 'estimate-risk-model', signal: neverAborted } as const;
     const held = await on.run({
       ...task,
-      input: { ...order, market: handle, outputs: written.outputs('covariance', 'factors') },
+      input: { ...order, market: handle, outputs: writtenOutputs.outputs('covariance', 'factors') },
     }).output;
     const portable = JSON.parse(
       JSON.stringify({
         ...order,
         market: createIdentity(handle),
-        outputs: written.outputs('covariance', 'factors').names,
+        outputs: writtenOutputs.outputs('covariance', 'factors').names,
       }),
     ) as TaskInput<'estimate-risk-model'>;
     const named = await node.run({ ...task, input: portable }).output;
-    expect(formatSha(written.read(named.covariance))).toBe(held.covariance.sha256);
+    expect(formatSha(writtenOutputs.read(named.covariance))).toBe(held.covariance.sha256);
     expect(named.diagnostics).toEqual(held.diagnostics);
   });
 
@@ -165,24 +165,24 @@ describe('one, two and four workers give the same bits of', () => {
     const wide = shareMarket(createMarket(names, 101));
     const estimate = async (workers: number) => {
       const request = RiskModelRequest.parse({ identifiers: namesOf(names) });
-      const { covariance, diagnostics } = await pool(workers).run({
+      const { covariance, diagnostics } = await findPool(workers).run({
         lane: 'heavy',
         task: 'estimate-risk-model',
         input: {
           market: wide,
           universe: { kind: 'names', identifiers: request.identifiers! },
           request,
-          outputs: written.outputs('covariance', 'factors'),
+          outputs: writtenOutputs.outputs('covariance', 'factors'),
         },
-        signal: never,
+        signal: neverAborted,
       }).output;
       return [covariance.sha256, diagnostics];
     };
     expect(await estimate(4)).toEqual(await estimate(1));
   });
 
-  test('a product whose tile rows they share over one memory', async () => {
-    const x = randomPanel(300, 150);
+  test('a product with tile rows shared over one memory', async () => {
+    const x = createRandomPanel(300, 150);
     const alone = await shareTileRows(x, 150, 1);
     expect(await shareTileRows(x, 150, 2)).toEqual(alone);
     expect(await shareTileRows(x, 150, 4)).toEqual(alone);

@@ -28,11 +28,11 @@ const findDocument = (id: string, weighting: string): IndexDocument =>
     rebalance: { frequency: 'quarterly' },
     pipeline: { weighting: { type: weighting } },
   });
-const own = findDocument('OWN', 'EqualWeight');
-const stored = createRunColumns(runOn(openCalendars(), data, own), { contentHash: 'bits' });
+const ownDocument = findDocument('OWN', 'EqualWeight');
+const storedColumns = createRunColumns(runOn(openCalendars(), data, ownDocument), { contentHash: 'bits' });
 const benchmark = { indexId: 'OTHER', documents: { OTHER: findDocument('OTHER', 'PriceWeight') } };
 
-interface Asked {
+interface ViewsRequest {
   /** Column file of the run. */
   readonly columns: string;
   readonly market: MarketHandle;
@@ -41,7 +41,7 @@ interface Asked {
 const STATISTICAL = { model: 'statistical', factors: 2, estimator: null, findings: [] } as const;
 
 /** Views that idle threads compute in advance, by name. */
-const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
+const QUESTIONS: Readonly<Record<string, (of: ViewsRequest) => RunViewInput>> = {
   'weights with their risk': (of) => ({
     ...of,
     view: 'weights',
@@ -61,9 +61,9 @@ const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
 };
 
 /** Returns a run and a market for which no thread has computed anything. */
-function createFresh(name: string): Asked {
+function createFresh(name: string): ViewsRequest {
   const columns = join(folder, name);
-  writeFileSync(columns, stored);
+  writeFileSync(columns, storedColumns);
   return { columns, market: shareMarket({ ...data, contentHash: name }) };
 }
 
@@ -84,13 +84,16 @@ async function requestView(
   }
 }
 
-test.each(Object.keys(QUESTIONS))('%s stop at each of their looks, and say the same afterwards', async (name) => {
-  const question = QUESTIONS[name]!;
-  const whole = await requestView(question(createFresh(`${name} whole`)));
-  expect(whole.looks).toBeGreaterThan(2);
-  for (const stopAt of [0, 1, 2, whole.looks - 1]) {
-    const input = question(createFresh(`${name} ${stopAt}`));
-    expect((await requestView(input, stopAt)).text).toBeUndefined();
-    expect((await requestView(input)).text).toBe(whole.text);
-  }
-});
+test.each(Object.keys(QUESTIONS))(
+  '%s stop at each of their checks, and give the same result afterwards',
+  async (name) => {
+    const question = QUESTIONS[name]!;
+    const whole = await requestView(question(createFresh(`${name} whole`)));
+    expect(whole.looks).toBeGreaterThan(2);
+    for (const stopAt of [0, 1, 2, whole.looks - 1]) {
+      const input = question(createFresh(`${name} ${stopAt}`));
+      expect((await requestView(input, stopAt)).text).toBeUndefined();
+      expect((await requestView(input)).text).toBe(whole.text);
+    }
+  },
+);

@@ -15,8 +15,10 @@ export const explain: Task<'explain'> = ({ market: handle, documents, models, in
     const composer = createQuestionComposer({ market, documents, models, until: day, engine }, control);
     const column = market.identifiers.indexOf(identifier);
     const explanation = explainWeight(composer, indexId, { column, asOf: day, engine });
-    const weightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // called only for rule-based documents
+    const getWeightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // called only for rule-based documents
     return answerBytes(
-      JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })),
+      JSON.stringify(
+        toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType: getWeightingType }),
+      ),
     );
   });

@@ -2,13 +2,13 @@ import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import { findAnnouncedOn } from '#domain/schedule/index-schedule.js';
 import { composeAsIfEffective } from '#domain/books/announced-composition.js';
 import { restoreDecided, type Composer } from '#domain/books/compositions.js';
-import { composeKnown } from '#domain/books/known-compositions.js';
+import { composeAsKnown } from '#domain/books/known-compositions.js';
 import { hasMemberChanges } from '#domain/books/member-changes.js';
 import { listPendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
 import { findPendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
 import { areAllAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { DecidedComposition } from '#domain/books/decider.js';
-import { takeEffect } from '#domain/books/take-effect.js';
+import { applyDecision } from '#domain/books/take-effect.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { resolveTreatment } from '#domain/documents/treatment.js';
@@ -16,8 +16,8 @@ import { compareText, sortFindings, type Finding } from '#domain/refusals/findin
 import { createExchangeRates, requireRate } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
-import { findCarriedPrices, findLeftSince, placeHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readKnownBefore, readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
+import { findCarriedPrices, findLeftSince, locateHoldings } from '#domain/rebalance-pack/holdings.js';
+import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
 import { reconcile, type PackedSecurities } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -36,7 +36,7 @@ import { reportUnannounced } from './unannounced.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the orders that align accounts with an index, as a RebalancePack. */
-export const rebalancePack: Task<'rebalancePack'> = async (question, control) => {
+export const createRebalancePack: Task<'rebalancePack'> = async (question, control) => {
   const { indexId, format } = question;
   const pack = await runOnEngine((engine) => createOrderPack(question, engine, control));
   return answerBytes(format === 'json' ? JSON.stringify(pack) : await packOrders(indexId, pack.accounts, format));
@@ -59,10 +59,10 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
   const composition = selectComposition(composer, { indexId, session, engine, called: question.called });
   const maxStaleSessions = readPriceSessions(resolveTreatment(documents[indexId]!, (id) => documents[id])!); // the composition has a decision
   const { weights } = composition;
-  const { columns, accounts, findings } = placeHoldings({ sm, session, maxStaleSessions, weights }, request);
+  const { columns, accounts, findings } = locateHoldings({ sm, session, maxStaleSessions, weights }, request);
   const placed = { ...question, request: { ...request, accounts } };
   for (const column of composition.announced.keys()) columns.add(column);
-  const names = namesOf(sm, { question, session, weights, columns });
+  const names = listKnownSecurities(sm, { question, session, weights, columns });
   const pack = createPack(names, placed.request, findings);
   const { weights: _weights, announced: _announced, ...about } = composition;
   return {
@@ -99,7 +99,7 @@ function listLaterChanges(sm: SessionMarket, { question, composition, session, n
   const known = { sm, rates, session: decision, sessions: request.adv_sessions };
   const then = names.map((name) => {
     const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
-    return readKnownBefore(known, { ...name, weight }, session);
+    return readSecurityBefore(known, { ...name, weight }, session);
   });
   const held = { ...request, accounts: request.accounts.map((account) => convertToShares(account, names)) };
   const announced = { accounts: createPack(then, held).accounts, names: then };
@@ -170,7 +170,7 @@ function selectComposition(
   const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
   const { decided, decision, traded, announced, swaps, findings } =
     isWhole && isAnnounced ? createReviewOrders(composer, orders) : createPlainOrders(composer, orders);
-  const weights = weightsOf(traded);
+  const weights = getWeights(traded);
   return {
     effective: next[0] === undefined ? null : formatDay(next[0].date),
     decision: formatDay(decision),
@@ -188,7 +188,7 @@ function selectComposition(
 
 /** Returns the next announced change of constituents between reviews. */
 function findChange(composer: Composer, indexId: string, session: number): PendingComposition | undefined {
-  const compositions = hasMemberChanges(composer, indexId) ? composeKnown(composer, indexId) : undefined;
+  const compositions = hasMemberChanges(composer, indexId) ? composeAsKnown(composer, indexId) : undefined;
   return compositions && findPendingChange(composer, { indexId, session, list: compositions.list });
 }
 
@@ -198,7 +198,7 @@ function listChangedConstituents(
   { effective, composition }: PendingComposition,
   session: number,
 ): PackComposition {
-  const weights = weightsOf(composition);
+  const weights = getWeights(composition);
   return {
     effective: formatDay(effective),
     decision: formatDay(sm.sessions[Math.min(composition.decision, session)]!),
@@ -251,18 +251,18 @@ function createPlainOrders(composer: Composer, { indexId, session, engine, next:
     );
   const pricing = Math.min(sm.sessionAt(next?.pricing ?? decidedOn), session);
   const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
-  const traded = takeEffect(
+  const traded = applyDecision(
     { sm, document, treatment: composer.treatment(indexId), weightsAs: document.rebalance.weights_as },
     pricing > resolved.session ? { ...timing, pricing } : timing,
     decision,
   );
-  if (traded === undefined) throw refuseAllEnded(indexId, decidedOn);
+  if (traded === undefined) throw refuseEndedIndices(indexId, decidedOn);
   const { [resolved.session]: reference } = resolved.sm.sessions;
   return {
     decided: resolved.session,
     decision: reference!,
     traded,
-    announced: weightsOf(decision),
+    announced: getWeights(decision),
     swaps: [],
     findings: decision.findings,
   };
@@ -271,29 +271,32 @@ function createPlainOrders(composer: Composer, { indexId, session, engine, next:
 /** Applies the reviews of one session, or the close of a phase, as if they took effect today. */
 function createReviewOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
-  const known = composeKnown(composer, indexId)?.list ?? [];
+  const known = composeAsKnown(composer, indexId)?.list ?? [];
   const before = known.filter((one) => one.session < session);
   const own = before.length === known.length ? undefined : { list: known, findings: [] };
   const { list, findings } = own ?? composeAsIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
-  if (traded === undefined) throw refuseAllEnded(indexId, next[0]!.decision);
+  if (traded === undefined) throw refuseEndedIndices(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
   return {
     decided,
     decision: sm.sessions[decided]!,
     traded,
-    announced: weightsOf(restoreDecided(traded)),
+    announced: getWeights(restoreDecided(traded)),
     swaps: listPendingSwaps({ effective: next[0]!.session, composition: traded }, sm),
     findings,
   };
 }
 
-function refuseAllEnded(indexId: string, decided: Day): Refusal {
+function refuseEndedIndices(indexId: string, decided: Day): Refusal {
   const message = `Every constituent of the index ${indexId} by the decision of ${formatDay(decided)} has ended.`;
   return new Refusal('EMPTY_INDEX', message);
 }
 
-function weightsOf({ columns, weights }: Pick<DecidedComposition, 'columns' | 'weights'>): ReadonlyMap<number, number> {
+function getWeights({
+  columns,
+  weights,
+}: Pick<DecidedComposition, 'columns' | 'weights'>): ReadonlyMap<number, number> {
   return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
 }
 
@@ -306,13 +309,13 @@ interface PackMarket {
 }
 
 /** Lists the traded or held securities by identifier. @throws Refusal FX_MISSING */
-function namesOf(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownSecurity[] {
+function listKnownSecurities(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownSecurity[] {
   const { documents, indexId, request } = question;
   const rates = createExchangeRates(sm, documents[indexId]!.currency);
   return [...new Set([...weights.keys(), ...columns])]
     .map((column): KnownSecurity => {
       requireRate(rates, sm, session, column);
-      return readKnownSecurity(
+      return readSecurityAsKnown(
         { sm, rates, session, sessions: request.adv_sessions },
         column,
         weights.get(column) ?? 0,

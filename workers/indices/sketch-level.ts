@@ -1,4 +1,6 @@
 import { listBookDays, simulateIndexBook } from '#domain/books/index-run.js';
+import { computeRollingVolatility } from '#domain/analytics/rolling.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
@@ -6,8 +8,12 @@ import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
+/** Number of returns of a volatility. */
+const WINDOW = 60;
+
 /**
- * Computes the level of an index that is not stored, at a number of sessions from its base to the end of the market.
+ * Computes the level of an index that is not stored, at a number of sessions from its base to the end of the market, with its
+ * volatility and exposure.
  */
 export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, models, indexId, points }, control) =>
   runOnEngine((engine) => {
@@ -22,5 +28,14 @@ export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, m
     const last = days.length - 1;
     const count = Math.min(points, days.length);
     const shown = Array.from({ length: count }, (_, k) => (count === 1 ? last : Math.round((k * last) / (count - 1))));
-    return { dates: shown.map((t) => formatDay(days[t]!)), levels: shown.map((t) => book.value[t]!) };
+    const returns = book.value.subarray(1).map((level, t) => level / book.value[t]! - 1);
+    const periods = estimatePeriodsPerYear(compositions.sm.calendar.sessions);
+    const volatilities = computeRollingVolatility(returns, WINDOW, periods);
+    const explain = book.overlay?.explain;
+    return {
+      dates: shown.map((t) => formatDay(days[t]!)),
+      levels: shown.map((t) => book.value[t]!),
+      volatilities: shown.map((t) => volatilities[t - WINDOW] ?? null),
+      exposures: explain === undefined ? null : shown.map((t) => explain(t).exposure),
+    };
   });

@@ -1,7 +1,7 @@
 import { listClosures } from '#domain/calendars/closures.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Composer } from '#domain/books/compositions.js';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import type { Day } from '#domain/time/days.js';
@@ -20,7 +20,7 @@ export interface ComposeQuestion {
   readonly until: Day;
   readonly engine: Engine;
   /** Earlier contents of the market that decisions see. Default: the market. */
-  readonly known?: KnownMarkets;
+  readonly known?: DatedMarkets;
 }
 
 /** Creates a composer for an interactive question; the thread caches its calendars. */

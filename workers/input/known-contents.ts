@@ -1,19 +1,22 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { HashedFile, KnownFiles } from '#jobs/tasks/files.js';
+import type { HashedFile, EarlierContentFiles } from '#jobs/tasks/files.js';
 import { decodeChange } from '#market/versions/change-file.js';
 import type { ContentChange } from '#market/versions/content-change.js';
-import { createKnownMarkets } from '#market/versions/known-markets.js';
+import { createDatedMarkets } from '#market/versions/known-markets.js';
 
 /** Opens the earlier contents of a market from the changes back to them. @cost a read of the files at the first use */
-export function openKnown(market: MarketData, files: KnownFiles | undefined): { readonly known?: KnownMarkets } {
+export function openEarlierContents(
+  market: MarketData,
+  files: EarlierContentFiles | undefined,
+): { readonly known?: DatedMarkets } {
   if (files === undefined) return {};
-  let opened: KnownMarkets | undefined;
-  const open = ({ knownOn, earlier }: KnownFiles): KnownMarkets =>
-    createKnownMarkets(market, {
+  let opened: DatedMarkets | undefined;
+  const open = ({ knownOn, earlier }: EarlierContentFiles): DatedMarkets =>
+    createDatedMarkets(market, {
       knownOn,
       earlier: earlier.map((file) => ({ knownOn: file.knownOn, change: readChange(file) })),
     });
@@ -22,14 +25,14 @@ export function openKnown(market: MarketData, files: KnownFiles | undefined): { 
 
 /** Reads a change from a file. @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */
 export function readChange(file: HashedFile): ContentChange {
-  return decodeChange(bytesOf(file));
+  return decodeChange(readBytes(file));
 }
 
 /**
  * Reads the bytes of a file, and checks their hash.
  * @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged
  */
-export function bytesOf({ path, sha256 }: HashedFile): Uint8Array {
+export function readBytes({ path, sha256 }: HashedFile): Uint8Array {
   const bytes = readIfThere(path);
   if (bytes === undefined || createHash('sha256').update(bytes).digest('hex') !== sha256)
     throw refuseDamagedContent('a file of it is missing or damaged');

@@ -6,7 +6,7 @@ import type { ThreadData } from '#jobs/thread-messages.js';
 /** Maximum size in bytes of an arena that a thread keeps between tasks; a larger arena is returned to the system. */
 const ARENA_BYTES_MAX = 256 * 2 ** 20;
 
-let opened: Promise<EngineChoice> | undefined;
+let openedEngine: Promise<EngineChoice> | undefined;
 
 /**
  * Returns the engine of this thread according to the setting of the pool, opened at the first use. It may be float32,
@@ -35,21 +35,21 @@ export async function runOnProductEngine<T>(work: (engine: Engine) => T): Promis
 }
 
 function openChoice(): Promise<EngineChoice> {
-  const data = dataOf(Piscina.workerData);
+  const data = getData(Piscina.workerData);
   // the settings allow no other engine names
-  return (opened ??= openEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));
+  return (openedEngine ??= openEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));
 }
 
 function runScoped<T>(engine: Engine, work: (engine: Engine) => T): T {
   try {
     return engine.scope(() => work(engine));
   } finally {
-    if (engine.bytes() > ARENA_BYTES_MAX) opened = undefined;
+    if (engine.bytes() > ARENA_BYTES_MAX) openedEngine = undefined;
   }
 }
 
 /** Returns the data of a thread; threads outside our pools (tests) have none. */
-function dataOf(data: unknown): ThreadData {
+function getData(data: unknown): ThreadData {
   return (data as ThreadData | null | undefined) ?? { numerics: 'auto', threads: 1, running: new Int32Array(1) }; // only createPool writes this data
 }
 

@@ -6,14 +6,14 @@ import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 /** Maximum number of open store versions per thread: the served version, and its predecessor while work on it ends. */
 const OPEN_MAX = 2;
 
-const open = new Map<string, MarketData>();
+const openMarketsByKey = new Map<string, MarketData>();
 
 /**
  * Returns the market of a handle, opened once per thread; derived data (alignments, growth factors) is cached with it.
  * @cost of `openMarket` at the first use
  */
 export function openCachedMarket(handle: MarketHandle): MarketData {
-  const market = open.get(createMarketKey(handle)) ?? openMarket(handle);
+  const market = openMarketsByKey.get(createMarketKey(handle)) ?? openMarket(handle);
   keepOpen(market);
   return market;
 }
@@ -24,7 +24,9 @@ export function openCachedMarket(handle: MarketHandle): MarketData {
 const SINCE_MAX = 4;
 
 /** Latest market, and its variants without the data that was final before a given day, by day. */
-let since: { readonly key: string; readonly opened: MarketData; readonly byDay: Map<number, MarketData> } | undefined;
+let latestMarket:
+  | { readonly key: string; readonly opened: MarketData; readonly byDay: Map<number, MarketData> }
+  | undefined;
 
 /**
  * Opens a market like `openMarketSince`: the tables are parsed once for all runs that are extended on a market, and
@@ -32,8 +34,8 @@ let since: { readonly key: string; readonly opened: MarketData; readonly byDay: 
  */
 export function openCachedSince(handle: MarketHandle, after: number): MarketData {
   const key = createMarketKey(handle);
-  if (since?.key !== key) since = { key, opened: openWithoutActions(handle), byDay: new Map() };
-  const { opened, byDay } = since;
+  if (latestMarket?.key !== key) latestMarket = { key, opened: openWithoutActions(handle), byDay: new Map() };
+  const { opened, byDay } = latestMarket;
   const market = byDay.get(after) ?? openMarketSince(handle, after, opened);
   byDay.delete(after);
   byDay.set(after, market);
@@ -43,8 +45,8 @@ export function openCachedSince(handle: MarketHandle, after: number): MarketData
 
 /** Keeps a market open that this thread created, for later work on it. */
 export function keepOpen(market: MarketData): void {
-  open.delete(createMarketKey(market));
-  open.set(createMarketKey(market), market);
-  if (open.size > OPEN_MAX) open.delete(open.keys().next().value!);
+  openMarketsByKey.delete(createMarketKey(market));
+  openMarketsByKey.set(createMarketKey(market), market);
+  if (openMarketsByKey.size > OPEN_MAX) openMarketsByKey.delete(openMarketsByKey.keys().next().value!);
   reportPanelMemory([...market.fields.values()].map(({ buffer }) => buffer));
 }

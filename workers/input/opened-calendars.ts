@@ -5,7 +5,7 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
 /** Maximum number of sets of recorded changes with cached calendars: consecutive tasks usually have the same set. */
-const KEPT_MAX = 4;
+const CACHED_SETS_MAX = 4;
 
 let calendars: ExchangeCalendars | undefined;
 const corrected = new Map<string, ExchangeCalendars>();
@@ -21,6 +21,6 @@ export function openCachedCalendars(closures: RecordedClosures = {}): ExchangeCa
   const found = corrected.get(key) ?? correctCalendars(calendars, closures);
   corrected.delete(key);
   corrected.set(key, found);
-  if (corrected.size > KEPT_MAX) corrected.delete(corrected.keys().next().value!);
+  if (corrected.size > CACHED_SETS_MAX) corrected.delete(corrected.keys().next().value!);
   return found;
 }

@@ -2,7 +2,7 @@ import { shareMarket } from '#domain/market/handle.js';
 import type { Task } from '#jobs/tasks.js';
 import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket as audit } from '#market/audit/audit-market.js';
-import { computeContentHash, rowsOf } from '#market/content/content.js';
+import { computeContentHash, countTableRows } from '#market/content/content.js';
 import { findContentWarnings } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/tables/problems.js';
 import { writeMarket } from '#market/content/write-market.js';
@@ -42,7 +42,7 @@ export const repairMarket: Task<'repair-market'> = async (
       identifiers: content.identifiers.length,
       start: content.dates[0] ?? null,
       end: content.dates.at(-1) ?? null,
-      rows: rowsOf(content),
+      rows: countTableRows(content),
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       files,
       warnings,

@@ -6,7 +6,7 @@ import { answerBytes } from '../output/hand-over.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the coverage of a market through time: a CoverageHistoryResponse as JSON. */
-export const coverage: Task<'coverage'> = ({ market: handle }) => {
+export const measureCoverage: Task<'coverage'> = ({ market: handle }) => {
   const market = openCachedMarket(handle);
   const { priced, expected } = countCoverage(market);
   const json = createJsonWriter(256 + market.dates.length * 28);

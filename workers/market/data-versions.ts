@@ -7,14 +7,14 @@ import type { Task } from '#jobs/tasks.js';
 import type { HashedBytes } from '#jobs/tasks/files.js';
 import { digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { differenceOf } from '#market/versions/cell-differences.js';
+import { computeDifference } from '#market/versions/cell-differences.js';
 import { changeCounts } from '#market/versions/change-counts.js';
 import { encodeChange } from '#market/versions/change-file.js';
 import { computeContentChange } from '#market/versions/content-change.js';
 import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
 import { createDataDifferenceView } from '#views/data-difference-view.js';
-import { bytesOf, readChange, refuseDamagedContent } from '../input/known-contents.js';
+import { readBytes, readChange, refuseDamagedContent } from '../input/known-contents.js';
 import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the change from a content to the content before it. */
@@ -47,7 +47,7 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
 
 /** Restores a content from a copy and later changes, and verifies its hash. */
 export const copyMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {
-  const copied = decodeContent(bytesOf(content));
+  const copied = decodeContent(readBytes(content));
   return openVerifiedMarket(
     changes.length === 0 ? copied : restoreContent(copied, changes.map(readChange)),
     of,
@@ -56,7 +56,7 @@ export const copyMarket: Task<'copied-market'> = async ({ content, changes, cont
 };
 
 /** Restores an earlier content of a data store, and verifies its hash. */
-export const earlierMarket: Task<'earlier-market'> = async ({ last, changes, contentHash }) => {
+export const rebuildEarlierMarket: Task<'earlier-market'> = async ({ last, changes, contentHash }) => {
   const base = openCachedMarket(last);
   return openVerifiedMarket(restoreContent(base, changes.map(readChange)), base, contentHash);
 };
@@ -75,7 +75,7 @@ async function openVerifiedMarket(
 }
 
 /** Lists values that differ between two contents. */
-export const dataDifference: Task<'data-difference'> = async ({ before, after, from, to, ...terms }) => {
-  const view = { from, to, ...differenceOf(openCachedMarket(before), openCachedMarket(after), terms) };
+export const computeDataDifference: Task<'data-difference'> = async ({ before, after, from, to, ...terms }) => {
+  const view = { from, to, ...computeDifference(openCachedMarket(before), openCachedMarket(after), terms) };
   return { bytes: new TextEncoder().encode(JSON.stringify(createDataDifferenceView(view))) };
 };

@@ -12,7 +12,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 const GROUP_ROWS = 1 << 17;
 
 /** Writes a table of a market as Parquet: bars with a value, by date and security; actions; reference data. */
-export const marketTable: Task<'market-table'> = ({ market: handle, table, columns, path }, control) => {
+export const writeMarketTable: Task<'market-table'> = ({ market: handle, table, columns, path }, control) => {
   const groups = TABLES[table](openCachedMarket(handle), columns);
   const file = openSync(path, 'wx', 0o600);
   let bytes = 0;
@@ -49,12 +49,12 @@ interface Group {
 }
 
 const TABLES: Readonly<Record<MarketViewName, (market: MarketData, columns: readonly string[]) => Iterable<Group>>> = {
-  prices: priceGroups,
-  actions: (market) => [actionsOf(market)],
-  reference: (market, columns) => [referenceOf(market, columns)],
+  prices: listPriceGroups,
+  actions: (market) => [createActions(market)],
+  reference: (market, columns) => [createReference(market, columns)],
 };
 
-function* priceGroups({ dates, identifiers, fields }: MarketData, columns: readonly string[]): Iterable<Group> {
+function* listPriceGroups({ dates, identifiers, fields }: MarketData, columns: readonly string[]): Iterable<Group> {
   const panels = columns.flatMap((name) => (fields.has(name) ? [{ name, values: fields.get(name)! }] : []));
   const close = fields.get('CLOSE')!; // every market has this column
   const names = identifiers.length;
@@ -97,7 +97,7 @@ function findCellsWithBars(panels: readonly Float64Array[], from: number, to: nu
   return cells.slice(0, count);
 }
 
-function actionsOf({ actions }: MarketData): Group {
+function createActions({ actions }: MarketData): Group {
   const cells: Readonly<Record<keyof typeof ACTION_COLUMNS, readonly (string | number | null)[]>> = {
     identifier: actions.map(({ identifier }) => identifier),
     type: actions.map(({ type }) => type),
@@ -111,12 +111,12 @@ function actionsOf({ actions }: MarketData): Group {
     cash: actions.map(({ cash = null }) => cash),
   };
   const columns = Object.entries(ACTION_COLUMNS).map(([name, { type }]) =>
-    columnOf(name, type, cells[name as keyof typeof ACTION_COLUMNS]),
+    createColumn(name, type, cells[name as keyof typeof ACTION_COLUMNS]),
   );
   return { rows: actions.length, columns };
 }
 
-function columnOf(
+function createColumn(
   name: string,
   type: 'text' | 'date' | 'number',
   values: readonly (string | number | null)[],
@@ -128,7 +128,7 @@ function columnOf(
   return { name, kind: 'text', values: values as (string | null)[] };
 }
 
-function referenceOf(market: MarketData, wanted: readonly string[]): Group {
+function createReference(market: MarketData, wanted: readonly string[]): Group {
   const { reference } = market;
   const rows = [...reference.rows].flatMap(([identifier, dated]) => dated.map((row) => ({ identifier, ...row })));
   const columns: ParquetColumn[] = [
@@ -139,7 +139,7 @@ function referenceOf(market: MarketData, wanted: readonly string[]): Group {
     if (!wanted.includes(name)) continue;
     const values = rows.map(({ values: row }) => row[at] ?? null);
     const kind = findReferenceKind(market, name);
-    if (kind === 'number') columns.push(columnOf(name, 'number', values as (number | null)[]));
+    if (kind === 'number') columns.push(createColumn(name, 'number', values as (number | null)[]));
     else if (kind === 'boolean') columns.push({ name, kind: 'boolean', values: values as (boolean | null)[] });
     else columns.push({ name, kind: 'text', values: values.map((value) => (value === null ? null : String(value))) });
   }

@@ -11,7 +11,7 @@ import { answerBytes } from '../output/hand-over.js';
  * Writes the body of PricesResponse as JSON, its table as CSV, or as an Arrow stream with the other members in its
  * metadata.
  */
-export const prices: Task<'prices'> = ({ identifier, bars, request, format }: PricesInput) => {
+export const readPrices: Task<'prices'> = ({ identifier, bars, request, format }: PricesInput) => {
   const table = computePriceSeries(bars, request);
   const body = { identifier, interval: request.interval };
   if (format === 'csv') return answerBytes(new TextEncoder().encode(writeDatedCsv(table)));

@@ -2,7 +2,7 @@ import { openMarket, shareMarket, type MarketHandle } from '#domain/market/handl
 import type { MarketData } from '#domain/market/market-data.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
-import { digestContent, type KnownDigests } from '#market/content/content.js';
+import { digestContent, type CachedDigests } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { findContentWarnings } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -37,7 +37,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
     content.series === before.series;
   const { hash, digests } = await digestContent(
     content,
-    readKnownDigests({ held, fresh, before, source, content }, { isHistoryKept, isSameObjects }),
+    readCachedDigests({ held, fresh, before, source, content }, { isHistoryKept, isSameObjects }),
   );
   const isSameTables =
     content.identifiers === before.identifiers &&
@@ -79,10 +79,10 @@ interface Versions {
  * Returns the digests that need no hashing: digests of earlier days if no security and no field was added or removed,
  * and digests of tables that arrived complete or are unchanged.
  */
-function readKnownDigests(
+function readCachedDigests(
   { held, fresh, before, source, content }: Versions,
   { isHistoryKept, isSameObjects }: { readonly isHistoryKept: boolean; readonly isSameObjects: boolean },
-): KnownDigests {
+): CachedDigests {
   const isSameAxis =
     before.identifiers.length === content.identifiers.length &&
     before.identifiers.every((identifier, n) => identifier === content.identifiers[n]);

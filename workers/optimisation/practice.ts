@@ -29,7 +29,7 @@ const VARIANTS = [
 ] as const;
 
 /** Number of practice turns of this thread. */
-let turns = 0;
+let practiceTurns = 0;
 
 /**
  * Optimises some securities of a market on the terms of a planned index and discards the result, which compiles the
@@ -63,7 +63,7 @@ export async function practiseOptimisation(
     constraint_set_id: index.id,
     start: formatDay(dates[Math.max(0, dates.length - SESSIONS)]!),
   });
-  const { every, turnover } = VARIANTS[turns++ % VARIANTS.length]!;
+  const { every, turnover } = VARIANTS[practiceTurns++ % VARIANTS.length]!;
   await runOnEngine((engine) => {
     const until = dates.at(-1) ?? 0;
     const documents = { [index.id]: index };

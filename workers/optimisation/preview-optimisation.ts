@@ -12,17 +12,17 @@ export const previewOfOptimisation: Task<'preview-optimisation'> = ({ market: ha
   runOnEngine((engine) => {
     const { documents, models, indexId, request } = question;
     const market = openCachedMarket(handle);
-    const day = (text: string | null) => (text === null ? null : parseValidDay(text));
-    const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
+    const parseDay = (text: string | null) => (text === null ? null : parseValidDay(text));
+    const until = parseDay(request.as_of) ?? market.dates.at(-1) ?? 0;
     const preview = previewOptimisation({
       composer: createQuestionComposer({ market, documents, models, until, engine }, control),
       engine,
       indexId,
       constraints: request.constraints,
       spec: request,
-      asOf: day(request.as_of),
-      start: day(request.start),
-      end: day(request.end),
+      asOf: parseDay(request.as_of),
+      start: parseDay(request.start),
+      end: parseDay(request.end),
     });
     return answerBytes(JSON.stringify(toDerivedPreview(preview, { indexId, asOf: request.as_of })));
   });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import type { AnswerBytes, HashedBytes } from '#jobs/tasks/files.js';
+import type { ResponseBytes, HashedBytes } from '#jobs/tasks/files.js';
 
 /**
  * Copies response bytes with their hash to a separate buffer that can leave the thread.
@@ -12,16 +12,16 @@ export function copyWithHash(content: string | Uint8Array): HashedBytes {
 }
 
 /** Copies response bytes to a separate buffer that can leave the thread. */
-export function answerBytes(content: string | Uint8Array): AnswerBytes {
+export function answerBytes(content: string | Uint8Array): ResponseBytes {
   return { bytes: typeof content === 'string' ? new TextEncoder().encode(content) : copyBytes(content) };
 }
 
 /**
- * Marks a task's outcome so that the buffers of its AnswerBytes move to the main thread instead of being copied.
+ * Marks a task's outcome so that the buffers of its ResponseBytes move to the main thread instead of being copied.
  * Piscina reads the mark only from the result itself: a `move()` nested inside the result is cloned to `{}` without an
  * error, so the entry point marks the complete outcome.
  */
-export function handOver<T extends object>(outcome: T): T {
+export function transferFile<T extends object>(outcome: T): T {
   const buffers = new Set<ArrayBuffer>();
   collectBuffers(outcome, DEPTH_MAX, buffers);
   // Piscina accepts any object with these two members; its types know only buffers.
@@ -42,7 +42,7 @@ function collectBuffers(value: unknown, depth: number, buffers: Set<ArrayBuffer>
   }
 }
 
-function hasBytes(value: object): value is AnswerBytes {
+function hasBytes(value: object): value is ResponseBytes {
   return 'bytes' in value && value.bytes instanceof Uint8Array && value.bytes.buffer instanceof ArrayBuffer;
 }
 

@@ -1,5 +1,5 @@
 import type { ByteRange, Memory } from '#domain/backtest/run-file/block-placement.js';
-import { allocateKeptMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
 import { allocatePageMemory } from '#base/memory/page-memory.js';
 import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 
@@ -7,7 +7,7 @@ import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
  * Maximum memory in bytes that a thread keeps for its next run: 500 securities over 20 years take 57 MB. Of larger
  * memory, only the address range is kept.
  */
-const KEPT_BYTES_MAX = 64 * 2 ** 20;
+const CACHED_BYTES_MAX = 64 * 2 ** 20;
 
 /** Memory that consecutive runs reuse. */
 export interface RunMemory {
@@ -22,7 +22,7 @@ export interface RunMemory {
  * Larger memory is returned to the system at once, because shared memory would wait for a collection that nothing
  * triggers.
  */
-export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
+export function createRunMemory(keptBytesMax = CACHED_BYTES_MAX): RunMemory {
   let taken: SharedArrayBuffer | undefined;
   let kept: SharedArrayBuffer | undefined;
   let isZero = false;
@@ -48,7 +48,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
  * system.
  */
 function allocateRunMemory(bytes: number, keptBytesMax: number): SharedArrayBuffer {
-  return bytes <= keptBytesMax ? allocatePageMemory(bytes) : allocateKeptMemory(bytes);
+  return bytes <= keptBytesMax ? allocatePageMemory(bytes) : allocateRetainedMemory(bytes);
 }
 
 /** Clears shared memory in elements of eight bytes, which takes a third of the time of single bytes. */

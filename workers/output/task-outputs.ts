@@ -9,14 +9,14 @@ import { isContentOf } from '../run-files/run-file.js';
 
 /** Bytes of a task's artifact; null if there is no artifact. */
 type Content = Uint8Array<ArrayBuffer> | ProducedBytes | null;
-type WrittenReference<C extends Content> = C extends null ? null : ArtifactRef;
+type OutputReference<C extends Content> = C extends null ? null : ArtifactRef;
 
 /** Copies the content of an artifact to memory that survives the task's arena. */
 export const copyOutput = (content: string | Uint8Array): Uint8Array<ArrayBuffer> => answerBytes(content).bytes;
 
 interface OutputOptions extends Pick<WriteOptions, 'onWritten'> {
   /** Contents that are already stored; they are returned without a write. */
-  readonly again?: StoredAlready;
+  readonly again?: StoredArtifacts;
 }
 
 /**
@@ -27,7 +27,7 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
   { destination, names }: TaskOutputs<Extract<keyof C, string>>,
   contents: C,
   { again = new Map(), onWritten }: OutputOptions = {},
-): Promise<{ readonly [F in keyof C]: WrittenReference<C[F]> }> {
+): Promise<{ readonly [F in keyof C]: OutputReference<C[F]> }> {
   const files = Object.keys(contents).flatMap((file) => {
     const bytes = contents[file]!;
     return bytes === null ? [] : [{ file, name: names[file as keyof typeof names], bytes }];
@@ -41,7 +41,7 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
     if (again.has(file)) byFile.set(file, { name, bytes: bytes.length, sha256: again.get(file)! });
   // only absent content is null
   return Object.fromEntries(Object.keys(contents).map((file) => [file, byFile.get(file) ?? null])) as {
-    readonly [F in keyof C]: WrittenReference<C[F]>;
+    readonly [F in keyof C]: OutputReference<C[F]>;
   };
 }
 
@@ -103,7 +103,7 @@ export async function runWithEarlyOutput<F extends string, T>(
  * SHA-256 hashes of contents that need not be written, because stored files have the same bytes; by the name of the
  * content.
  */
-export type StoredAlready = ReadonlyMap<string, string>;
+export type StoredArtifacts = ReadonlyMap<string, string>;
 
 /**
  * Finds contents that are already stored in a local folder. A file with the same bytes is not damaged, and its hash
@@ -114,12 +114,12 @@ export function findStoredAlready(
   outputs: OutputDestination,
   contents: Readonly<Record<string, Uint8Array | null>>,
   stored: Readonly<Record<string, ArtifactRef | undefined>> = {},
-): StoredAlready {
+): StoredArtifacts {
   const again = new Map<string, string>();
   for (const [file, bytes] of Object.entries(contents)) {
     const known = stored[file];
     if (!bytes || known?.bytes !== bytes.length) continue;
-    const path = findOwnPath(outputs, known);
+    const path = findOutputPath(outputs, known);
     if (path !== undefined && isContentOf(path, bytes)) again.set(file, known.sha256);
   }
   return again;
@@ -128,7 +128,7 @@ export function findStoredAlready(
 type OutputDestination = Pick<TaskOutputs<string>, 'destination'>;
 
 /** Returns the path of a stored artifact in the folder of a task's outputs; undefined if that is not a local folder. */
-export function findOwnPath(
+export function findOutputPath(
   { destination }: OutputDestination,
   { name }: Pick<ArtifactRef, 'name'>,
 ): string | undefined {

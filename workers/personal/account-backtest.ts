@@ -12,7 +12,7 @@ import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 const YEAR_DAYS = 365.25;
 
 /** Runs one account over the history of an index: an AccountBacktestView as JSON. */
-export const accountBacktest: Task<'account-backtest'> = async (input, control) => {
+export const runAccountBacktest: Task<'account-backtest'> = async (input, control) => {
   const { documents, models, indexId, request } = input;
   const market = openCachedMarket(input.market);
   const until = request.end === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.end);

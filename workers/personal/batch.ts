@@ -18,10 +18,10 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Common data of the last batch of this thread, which all parts of the batch use. */
-let last: { readonly key: string; readonly common: BatchCommon } | undefined;
+let lastCommon: { readonly key: string; readonly common: BatchCommon } | undefined;
 
 /** Solves some of the accounts of a batch. Each outcome depends only on its account and the common data. */
-export const batchPart: Task<'batch-part'> = async (input, control) => {
+export const solveBatchPart: Task<'batch-part'> = async (input, control) => {
   const common = await openCommon(input, control);
   const outcomes: string[] = [];
   for (const lines of input.lines)
@@ -45,7 +45,7 @@ async function openCommon(input: CommonInput, control: TaskControl): Promise<Bat
   const { documents, models, terms } = input;
   const market = openCachedMarket(input.market);
   const key = JSON.stringify([market.contentHash, documents, models, terms]);
-  if (last?.key === key) return last.common;
+  if (lastCommon?.key === key) return lastCommon.common;
   const until = terms.as_of === null ? (market.dates.at(-1) ?? 0) : parseValidDay(terms.as_of);
   const common = await runOnEngine((engine) =>
     composeCommon(
@@ -53,7 +53,7 @@ async function openCommon(input: CommonInput, control: TaskControl): Promise<Bat
       terms,
     ),
   );
-  last = { key, common };
+  lastCommon = { key, common };
   return common;
 }
 

@@ -5,11 +5,11 @@ import { needsMarket, needsRisk } from '#domain/reports/block-kinds.js';
 import type { Task } from '#jobs/tasks.js';
 import type { RenderInput } from '#jobs/tasks/outputs.js';
 import type { Missing } from '#views/report/missing.js';
-import { createRunFigures, type RiskFound, type RunFigures } from '#views/report/figures.js';
+import { createRunFigures, type RiskResult, type RunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';
 import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
 import { formatOverview } from '../runs/run-text.js';
-import { measureRisk, readHeld } from '../views/held-risk.js';
+import { measureRisk, readHoldings } from '../views/held-risk.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -22,11 +22,11 @@ let fonts: FontShelf | undefined;
 
 /** Renders a report from stored runs, whose columns stay open during the rendering. Fonts are read once per thread. */
 export const render: Task<'render'> = async ({ template, runs, renderedAt, creator, outputs }, control) => {
-  const risks = new Map<string, RiskFound>();
+  const risks = new Map<string, RiskResult>();
   const markets = new Map<string, SessionMarket | Missing>();
   for (const run of runs) {
     if (needsMarket(template, run.indexId)) markets.set(run.indexId, openMarket(run));
-    risks.set(run.indexId, needsRisk(template, run.indexId) ? await estimateRisk(run) : NOT_ASKED);
+    risks.set(run.indexId, needsRisk(template, run.indexId) ? await estimateRisk(run) : NO_RISK);
   }
   fonts ??= openFonts();
   const shelf = fonts;
@@ -43,7 +43,7 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, creat
   return { ...(await writeOutputs(outputs, { pdf: copyOutput(bytes) })), pages };
 };
 
-const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
+const NO_RISK: RiskResult = { missing: 'No risk was estimated.' };
 
 /** Returns the market on the calendar of a run, or the reason why it is unavailable. */
 function openMarket({ columns, market: handle }: StoredRun): SessionMarket | Missing {
@@ -53,9 +53,9 @@ function openMarket({ columns, market: handle }: StoredRun): SessionMarket | Mis
 }
 
 /** Estimates risk. If it cannot be estimated, the report states this and is still rendered. */
-async function estimateRisk({ columns, market: handle }: StoredRun): Promise<RiskFound> {
+async function estimateRisk({ columns, market: handle }: StoredRun): Promise<RiskResult> {
   if (handle === null) return { missing: 'Risk estimates need the data store of the run, which cannot be read.' };
-  const held = useRunFile(columns, (run) => readHeld(run, null));
+  const held = useRunFile(columns, (run) => readHoldings(run, null));
   try {
     return {
       measured: await runOnEngine(
@@ -69,7 +69,7 @@ async function estimateRisk({ columns, market: handle }: StoredRun): Promise<Ris
 }
 
 interface OpenedRuns {
-  readonly risks: ReadonlyMap<string, RiskFound>;
+  readonly risks: ReadonlyMap<string, RiskResult>;
   readonly markets: ReadonlyMap<string, SessionMarket | Missing>;
   readonly opened: ReadonlyMap<string, RunFigures>;
 }
@@ -87,7 +87,7 @@ function addRuns<T>(
     const figures = createRunFigures({
       columns,
       overview: formatOverview(columns, first.overview),
-      risk: risks.get(first.indexId) ?? NOT_ASKED,
+      risk: risks.get(first.indexId) ?? NO_RISK,
       terms: first.terms,
       ...(market === undefined ? {} : { market }),
       stale: first.stale,

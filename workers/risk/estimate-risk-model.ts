@@ -9,11 +9,11 @@ import type { RiskModelSource } from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { runOnProductEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
-import { contentHashOf, openEstimate } from './opened-estimate.js';
+import { computeContentHash, openEstimate } from './opened-estimate.js';
 import { copyOutput, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Completed share of the work at the start of each stage, regardless of the number of securities. */
-const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
+const EMPTY_RESULT: Readonly<Record<EstimateStage | 'returns', number>> = {
   returns: 0.05,
   moments: 0.15,
   product: 0.2,
@@ -29,7 +29,7 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
     const writing = writeOutputs(input.outputs, { factors: parts });
     await Promise.allSettled([ending, writing]); // a failed task writes nothing afterwards
     const [covariance, { factors }] = await Promise.all([ending, writing]);
-    return { ...model, covariance, factors, contentHash: contentHashOf(model.assetIds, covariance) };
+    return { ...model, covariance, factors, contentHash: computeContentHash(model.assetIds, covariance) };
   });
 
 /**
@@ -40,7 +40,7 @@ const PRACTICE_SECURITIES = 500;
 const PRACTICE_DAYS = 2520;
 
 /** Number of practice turns of this thread. Each turn has another window, because missing prices of the latest window are cached. */
-let turns = 0;
+let practiceTurns = 0;
 
 /**
  * Estimates and discards a model of some securities of a market, which compiles the code. @throws Refusal
@@ -49,7 +49,7 @@ let turns = 0;
 export async function practiseRiskModel(market: MarketHandle, control: TaskControl): Promise<void> {
   const { identifiers, dates } = openCachedMarket(market);
   const universe = { kind: 'names', identifiers: identifiers.slice(0, PRACTICE_SECURITIES) } as const;
-  const start = formatDay(dates[Math.max(0, dates.length - PRACTICE_DAYS - turns++)]!);
+  const start = formatDay(dates[Math.max(0, dates.length - PRACTICE_DAYS - practiceTurns++)]!);
   await makeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control, () => {});
 }
 
@@ -87,5 +87,5 @@ function packBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
 }
 
 function reportStage(control: TaskControl, stage: EstimateStage | 'returns'): void {
-  control.report(DONE[stage], stage);
+  control.report(EMPTY_RESULT[stage], stage);
 }

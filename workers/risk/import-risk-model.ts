@@ -16,7 +16,7 @@ export const importModel: Task<'import-risk-model'> = async ({ source }, control
   const packed =
     read === undefined || problems.errors > 0
       ? undefined
-      : await runOnEngine((engine) => outputOf(packModel(engine, read, problems, control.report)));
+      : await runOnEngine((engine) => createOutput(packModel(engine, read, problems, control.report)));
   return { findings: problems.findings(), model: problems.errors > 0 ? null : (packed ?? null) };
 };
 
@@ -29,7 +29,7 @@ async function readModel(source: ImportRiskModelInput['source'], problems: Probl
   return { terms, dates };
 }
 
-function outputOf(packed: PackedImport | undefined): ImportedModelOutput | undefined {
+function createOutput(packed: PackedImport | undefined): ImportedModelOutput | undefined {
   if (packed === undefined) return undefined;
   const { covariance, factors, factorModel, ...model } = packed;
   return {

@@ -10,21 +10,21 @@ export interface OpenedModel {
   readonly fingerprint: number;
 }
 
-let last: { readonly key: string; readonly model: OpenedModel } | undefined;
+let lastModel: { readonly key: string; readonly model: OpenedModel } | undefined;
 
 /**
  * Returns the model of the parts that this thread computed last, or opens another model. The panel of a model is as
  * large as all its returns.
  */
 export function rememberModel(key: string, open: () => OpenedModel): OpenedModel {
-  if (last?.key === key) return last.model;
-  forgetModel();
+  if (lastModel?.key === key) return lastModel.model;
+  clearLastModel();
   const model = open();
-  last = { key, model };
+  lastModel = { key, model };
   return model;
 }
 
 /** Releases the model of this thread. */
-export function forgetModel(): void {
-  last = undefined;
+export function clearLastModel(): void {
+  lastModel = undefined;
 }

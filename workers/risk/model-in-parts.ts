@@ -20,8 +20,8 @@ import type { ModelFiguresFile, RiskModelSource } from '#jobs/tasks/indices.js';
 import type { ArtifactRef } from '#store/port.js';
 import { openExactNumerics, runOnEngine } from '../input/numerics.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
-import { forgetModel, rememberModel, type OpenedModel } from './last-model.js';
-import { contentHashOf, openEstimate } from './opened-estimate.js';
+import { clearLastModel, rememberModel, type OpenedModel } from './last-model.js';
+import { computeContentHash, openEstimate } from './opened-estimate.js';
 
 /** Number of bytes of a hash that a double represents exactly. */
 const FINGERPRINT_BYTES = 6;
@@ -48,7 +48,7 @@ function computeFingerprint({ panel, scale, own }: PanelCovariance): number {
 }
 
 /** Counts the securities that can be estimated. */
-export const modelSize: Task<'risk-model-size'> = async (source) => ({
+export const readModelSize: Task<'risk-model-size'> = async (source) => ({
   securities: openEstimate(source).securities,
 });
 
@@ -56,7 +56,7 @@ export const modelSize: Task<'risk-model-size'> = async (source) => ({
  * Computes parts of a model: writes the rows of each part's covariance as a file of the matrix, and the figures of all
  * parts as another file.
  */
-export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...source }, control) => {
+export const writeModelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...source }, control) => {
   control.report(0, 'returns');
   const model = await estimateModel(source);
   const { destination, names } = outputs;
@@ -122,7 +122,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
   }
   const packed = factors && copyOutput(new Uint8Array(packFactors(factors.model).buffer));
   const written = await writeOutputs(outputs, { factors: packed });
-  forgetModel();
+  clearLastModel();
   const diagnostics = {
     intensity,
     averageCorrelation: averageCorrelationSums(sums),
@@ -130,7 +130,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
     isRepaired: false,
   };
   const { factors: _, ...model } = prepared.describe({ coverage, diagnostics, factors });
-  const contentHash = contentHashOf(model.assetIds, covariance);
+  const contentHash = computeContentHash(model.assetIds, covariance);
   return { ...model, ...written, covariance, contentHash, precision: 'float64' };
 };
 

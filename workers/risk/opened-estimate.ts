@@ -13,20 +13,20 @@ export function openEstimate({ market, universe, request }: RiskModelSource): Pr
   return prepareEstimate({
     market: openCachedMarket(market),
     calendars: openCachedCalendars(universe.kind === 'run' ? universe.closures : undefined),
-    universe: universe.kind === 'names' ? universe : { ...universe, held: () => listHeldLast(universe) },
+    universe: universe.kind === 'names' ? universe : { ...universe, held: () => listSecuritiesAtEnd(universe) },
     request,
   });
 }
 
 /** Returns the hash of the content of a model: its securities and its matrix. */
-export function contentHashOf(assetIds: readonly string[], { sha256 }: Pick<MatrixFiles, 'sha256'>): string {
+export function computeContentHash(assetIds: readonly string[], { sha256 }: Pick<MatrixFiles, 'sha256'>): string {
   return createHash('sha256')
     .update(toCanonicalJson({ asset_ids: assetIds, covariance: sha256 }))
     .digest('hex');
 }
 
 /** Returns the securities held on the last date of a stored run, long or short, ascending. */
-function listHeldLast({ columns }: { readonly columns: string }): string[] {
+function listSecuritiesAtEnd({ columns }: { readonly columns: string }): string[] {
   return useRunFile(columns, (run) => {
     const { names, dates } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);

@@ -13,7 +13,7 @@ import {
   type ModelTables,
 } from '#domain/risk/imported/model-tables.js';
 import { CsvFault, readCsv, readTextCells } from '#market/sources/csv.js';
-import { reasonOf } from '#market/tables/fault-reason.js';
+import { formatReason } from '#market/tables/fault-reason.js';
 import { formatCellPath } from '#market/tables/problems.js';
 import { reportNotANumber } from '#domain/risk/imported/read-model-body.js';
 
@@ -50,7 +50,7 @@ export async function readModelFile(
   } catch (fault) {
     const row = fault instanceof CsvFault ? fault.record : 0;
     const path = row > 0 ? formatCellPath(LABEL, row, '') : LABEL;
-    problems.error({ code: 'UNREADABLE_FILE', path, message: `The file cannot be read: ${reasonOf(fault)}` });
+    problems.error({ code: 'UNREADABLE_FILE', path, message: `The file cannot be read: ${formatReason(fault)}` });
   }
   return tables.dates;
 }
@@ -79,7 +79,7 @@ function readArrow(
     sink(
       vectors.map(({ vector, isDay: day }) => {
         const value: unknown = vector.get(i);
-        return day && value !== null ? formatDay(Math.floor(Number(value) / MS_PER_DAY)) : cellOf(value);
+        return day && value !== null ? formatDay(Math.floor(Number(value) / MS_PER_DAY)) : toCell(value);
       }),
       i + 1,
     );
@@ -87,7 +87,7 @@ function readArrow(
 
 const isDay = (type: DataType): boolean => DataType.isDate(type) || DataType.isTimestamp(type);
 
-function cellOf(value: unknown): ModelCellValue {
+function toCell(value: unknown): ModelCellValue {
   if (value === null || value === undefined) return null;
   return typeof value === 'number' ? value : String(value);
 }
@@ -113,7 +113,7 @@ interface SinkTerms {
   readonly problems: ModelProblems;
 }
 
-const LONG = ['table', 'row', 'column', 'value'] as const;
+const LONG_COLUMNS = ['table', 'row', 'column', 'value'] as const;
 
 function createRowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, date } = terms;
@@ -144,27 +144,32 @@ function readDate(value: ModelCellValue | undefined, path: string, { date, probl
   return undefined;
 }
 
-const pathOf = (row: number): string => formatCellPath(LABEL, row, '');
+const formatPath = (row: number): string => formatCellPath(LABEL, row, '');
 
 /** Creates a sink for rows with one number each. */
 function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
-  const lacking = LONG.filter((name) => !columns.includes(name));
-  const other = columns.find((name) => name !== 'date' && !(LONG as readonly string[]).includes(name));
+  const lacking = LONG_COLUMNS.filter((name) => !columns.includes(name));
+  const other = columns.find((name) => name !== 'date' && !(LONG_COLUMNS as readonly string[]).includes(name));
   if (lacking.length > 0 || other !== undefined) {
-    const message = `The file has the columns ${columns.slice(0, 8).join(', ')}; date, ${LONG.join(', ')} are required, and no others.`;
+    const message = `The file has the columns ${columns.slice(0, 8).join(', ')}; date, ${LONG_COLUMNS.join(', ')} are required, and no others.`;
     problems.error({ code: other === undefined ? 'REQUIRED' : 'UNKNOWN_FIELD', path: LABEL, message });
     return undefined;
   }
-  const [table, row, column, value] = LONG.map((name) => columns.indexOf(name)) as [number, number, number, number];
+  const [table, row, column, value] = LONG_COLUMNS.map((name) => columns.indexOf(name)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   const dateAt = columns.indexOf('date');
   return (cells, at) => {
-    const path = (name: string): string => formatCellPath(LABEL, at, name);
-    const date = readDate(dateAt < 0 ? undefined : (cells[dateAt] ?? null), path('date'), terms);
+    const formatRowPath = (name: string): string => formatCellPath(LABEL, at, name);
+    const date = readDate(dateAt < 0 ? undefined : (cells[dateAt] ?? null), formatRowPath('date'), terms);
     const name = cells[table] as ModelTableName;
     if (!MODEL_TABLES.includes(name)) {
       const message = `The table is ${cells[table] ?? 'empty'}; the accepted set is ${MODEL_TABLES.join(', ')}.`;
-      problems.error({ code: 'NOT_IN_CHOICES', path: path('table'), message, value: cells[table] });
+      problems.error({ code: 'NOT_IN_CHOICES', path: formatRowPath('table'), message, value: cells[table] });
       return;
     }
     const needed = name === 'specific_variances' ? ['row'] : ['row', 'column'];
@@ -174,12 +179,16 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
     };
     for (const each of needed)
       if (names[each as 'row' | 'column'] === '')
-        problems.error({ code: 'REQUIRED', path: path(each), message: `The ${each} is empty; a name is required.` });
+        problems.error({
+          code: 'REQUIRED',
+          path: formatRowPath(each),
+          message: `The ${each} is empty; a name is required.`,
+        });
     const number = parseNumber(cells[value] ?? null);
-    if (Number.isNaN(number)) problems.error(reportNotANumber(path('value'), cells[value]));
+    if (Number.isNaN(number)) problems.error(reportNotANumber(formatRowPath('value'), cells[value]));
     if (date === undefined || Number.isNaN(number) || needed.some((each) => names[each as 'row' | 'column'] === ''))
       return;
-    const placed = { date, path: path('date'), table: `${LABEL}.${name}`, pathOf };
+    const placed = { date, path: formatRowPath('date'), table: `${LABEL}.${name}`, pathOf: formatPath };
     tables.tableOf(name, placed)?.add({ ...names, value: number, place: at });
   };
 }
@@ -189,28 +198,33 @@ function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink |
   const { problems, tables } = terms;
   const nameAt = columns.findIndex((name) => name === 'identifier' || name === 'asset_id');
   if (nameAt < 0) {
-    const message = `The file has no column identifier in addition to the securities; a file with one number a row has the columns date, ${LONG.join(', ')}.`;
+    const message = `The file has no column identifier in addition to the securities; a file with one number a row has the columns date, ${LONG_COLUMNS.join(', ')}.`;
     problems.error({ code: 'REQUIRED', path: LABEL, message });
     return undefined;
   }
   const dateAt = columns.indexOf('date');
   return (cells, at) => {
-    const path = (name: string): string => formatCellPath(LABEL, at, name);
+    const formatRowPath = (name: string): string => formatCellPath(LABEL, at, name);
     if (cells.length !== columns.length) {
       const message = `The row has ${cells.length} cells; there are ${columns.length} columns.`;
-      problems.error({ code: 'UNREADABLE_FILE', path: path(''), message });
+      problems.error({ code: 'UNREADABLE_FILE', path: formatRowPath(''), message });
       return;
     }
-    const date = readDate(dateAt < 0 ? undefined : cells[dateAt]!, path('date'), terms);
+    const date = readDate(dateAt < 0 ? undefined : cells[dateAt]!, formatRowPath('date'), terms);
     const row = formatCellText(cells[nameAt]);
     if (row === '')
       problems.error({
         code: 'REQUIRED',
-        path: path(columns[nameAt]!),
+        path: formatRowPath(columns[nameAt]!),
         message: 'The security is empty; an identifier is required.',
       });
     if (date === undefined || row === '') return;
-    const table = tables.tableOf('covariance', { date, path: path('date'), table: `${LABEL}.covariance`, pathOf });
+    const table = tables.tableOf('covariance', {
+      date,
+      path: formatRowPath('date'),
+      table: `${LABEL}.covariance`,
+      pathOf: formatPath,
+    });
     cells.forEach((cell, j) => {
       if (j !== nameAt && j !== dateAt) addCell(table, { row, column: columns[j]!, cell, at }, problems);
     });

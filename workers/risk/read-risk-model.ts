@@ -7,7 +7,7 @@ import { answerBytes } from '../output/hand-over.js';
 import { readStoredDoubles, readStoredMatrix } from '../input/stored-matrix.js';
 
 /** Writes rows of a frame, or the volatilities, as JSON. */
-export const riskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) =>
+export const readRiskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) =>
   answerBytes(writeRiskModelPart(readStoredMatrix(stored), part));
 
 /** Writes a model of one date as a member of an import. */
@@ -27,5 +27,5 @@ function readFactors({ path, at, names }: NonNullable<ExportRiskModelInput['fact
 }
 
 /** Writes the covariance as an Arrow stream with the other members in its metadata. */
-export const riskModelArrow: Task<'risk-model-arrow'> = ({ assetIds, body, ...stored }) =>
+export const createRiskModelArrow: Task<'risk-model-arrow'> = ({ assetIds, body, ...stored }) =>
   answerBytes(encodeRiskModel(readStoredMatrix(stored), assetIds, body));

@@ -11,8 +11,8 @@ import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ValidateRiskModelInput } from '#jobs/tasks/indices.js';
 import { createRiskValidationView, describeValidation } from '#views/risk-validation-view.js';
-import { datapointsOf } from '#views/index-datapoints.js';
-import { createOwnDays, createPlainTerms } from '#views/risk-estimate.js';
+import { createDatapoints } from '#views/index-datapoints.js';
+import { createSecurityDays, createPlainTerms } from '#views/risk-estimate.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -22,7 +22,7 @@ import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 /** Validates the forecasts of a stored model's settings over history, as a RiskValidationView. */
 export const validateModel: Task<'validate-risk-model'> = async (input, control) => {
   const { modelId, identifiers, settings, request, run } = input;
-  const window = windowOf(openCachedMarket(input.market), input);
+  const window = createWindow(openCachedMarket(input.market), input);
   const { sm } = window;
   const knownColumns = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
   const { view, message } = await runOnEngine((engine) => {
@@ -32,7 +32,7 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
         asked: knownColumns,
         settings,
         terms: request,
-        heldOn: columns && createHeldWeights(columns, sm),
+        heldOn: columns && createIndexWeights(columns, sm),
         report: (fraction) => control.report(fraction, 'forecasting'),
       });
     const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
@@ -42,13 +42,13 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
   return { ...(await writeOutputs(input.outputs, { view })), message };
 };
 
-function windowOf(
+function createWindow(
   market: MarketData,
   { identifiers, terms, settings, request: { start, end } }: ValidateRiskModelInput,
 ): ReturnWindow {
   const sm =
     terms === null
-      ? createOwnDays(market, openCachedCalendars(), {
+      ? createSecurityDays(market, openCachedCalendars(), {
           identifiers,
           estimator: settings.estimator,
           from: null,
@@ -62,14 +62,14 @@ function windowOf(
       sm,
       terms === null ? createPlainTerms(returns) : createGrowthTerms(terms.treatment, terms.currency, returns),
     ),
-    datapoints: datapointsOf(sm, terms),
+    datapoints: createDatapoints(sm, terms),
     from: start === null ? 0 : findFirstAtLeast(sm.sessions, parseValidDay(start)),
     to: end === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, parseValidDay(end)),
   };
 }
 
 /** Returns the weights of a stored run at the close of a day, by column of a market. */
-function createHeldWeights(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
+function createIndexWeights(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
   const days = run.i32('days');
   const { names } = run.header;
   return (day) => {

@@ -15,9 +15,9 @@ export const REMEMBERED_BYTES_MIN = 256 * 1024;
 const TIME_STEP_MS = 3000;
 
 /** Number of 64-bit words of a digest that are stored. */
-const WORDS = 2;
+const DIGEST_WORDS = 2;
 /** Number of words per row; the next word of a digest selects the row. */
-const ROW = 8 * WORDS;
+const ROW_WORDS = 8 * DIGEST_WORDS;
 const WORD_BYTES = 8;
 
 /**
@@ -39,7 +39,7 @@ export function hasContent(
   isKept: () => boolean = () => true,
 ): boolean {
   const settledBefore = BigInt(Date.now() - TIME_STEP_MS) * 1_000_000n;
-  const state = stateOf(path); // taken before the read, so that no later change is missed
+  const state = findState(path); // taken before the read, so that no later change is missed
   if (state === undefined) return false;
   if (checked !== undefined && isRemembered(checked, computeDigestSlot(checked, sha256, state))) return true;
   if (hashOnce(path, Number(state.size), look) !== sha256) return false;
@@ -48,7 +48,7 @@ export function hasContent(
 }
 
 /** Returns the state of a file; undefined if it is absent or the system does not report it. */
-function stateOf(path: string): FileState | undefined {
+function findState(path: string): FileState | undefined {
   try {
     return statSync(path, { bigint: true });
   } catch {
@@ -65,12 +65,12 @@ export async function rememberWritten(
   { file, bytes, sha256 }: Omit<NewFile, 'name'>,
 ): Promise<void> {
   if (bytes < REMEMBERED_BYTES_MIN) return;
-  const state = await setBack(file);
+  const state = await resetClock(file);
   if (state?.size === BigInt(bytes)) remember(checked, sha256, state);
 }
 
 /** Sets the time back; undefined if the file system does not allow it. */
-async function setBack(file: FileHandle): Promise<FileState | undefined> {
+async function resetClock(file: FileHandle): Promise<FileState | undefined> {
   const time = new Date(Date.now() - 2 * TIME_STEP_MS);
   try {
     await file.utimes(time, time);
@@ -81,7 +81,7 @@ async function setBack(file: FileHandle): Promise<FileState | undefined> {
 }
 
 function isRemembered(checked: CheckedFiles, { row, words }: DigestSlot): boolean {
-  for (let at = row; at < row + ROW; at += WORDS)
+  for (let at = row; at < row + ROW_WORDS; at += DIGEST_WORDS)
     if (checked[at] === words[0] && checked[at + 1] === words[1]) return true;
   return false;
 }
@@ -93,8 +93,8 @@ function remember(checked: CheckedFiles, sha256: string, state: FileState): void
   if (isRemembered(checked, place)) return;
   const { row, words } = place;
   let at = row;
-  while (at < row + ROW && checked[at] !== 0n) at += WORDS;
-  if (at === row + ROW) at = row + WORDS * Number(words[0] % BigInt(ROW / WORDS)); // one of the slots of the row, at random
+  while (at < row + ROW_WORDS && checked[at] !== 0n) at += DIGEST_WORDS;
+  if (at === row + ROW_WORDS) at = row + DIGEST_WORDS * Number(words[0] % BigInt(ROW_WORDS / DIGEST_WORDS)); // one of the slots of the row, at random
   checked.set(words, at);
 }
 
@@ -107,6 +107,7 @@ interface DigestSlot {
 function computeDigestSlot(checked: CheckedFiles, sha256: string, { dev, ino, size, mtimeNs }: FileState): DigestSlot {
   const digest = createHash('sha256').update([sha256, dev, ino, size, mtimeNs].join(' ')).digest();
   const words = [digest.readBigUInt64LE(0), digest.readBigUInt64LE(WORD_BYTES)] as const;
-  const row = ROW * Number(digest.readBigUInt64LE(WORDS * WORD_BYTES) % BigInt(checked.length / ROW));
+  const row =
+    ROW_WORDS * Number(digest.readBigUInt64LE(DIGEST_WORDS * WORD_BYTES) % BigInt(checked.length / ROW_WORDS));
   return { row, words };
 }

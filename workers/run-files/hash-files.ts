@@ -5,9 +5,9 @@ import type { HashCells } from '#jobs/thread-messages.js';
 import { hashFile } from './run-file.js';
 
 /** States of a file: unclaimed, being hashed, hashed, absent. */
-const FREE = 0;
-const TAKEN = 1;
-const DONE = 2;
+const UNCLAIMED = 0;
+const CLAIMED = 1;
+const HASHED = 2;
 const ABSENT = 3;
 
 const DIGEST_BYTES = 32;
@@ -20,7 +20,7 @@ const BYTES_PER_MS = 1e6;
 
 /** Hashes files that no thread has claimed yet. */
 export const hashFiles: Task<'hash-files'> = (hashes) => {
-  takeHashes(hashes);
+  claimFiles(hashes);
   return null;
 };
 
@@ -29,25 +29,25 @@ export const hashFiles: Task<'hash-files'> = (hashes) => {
  * other files.
  */
 export function completeHashes(hashes: SharedHashes): (string | null)[] {
-  takeHashes(hashes);
+  claimFiles(hashes);
   return hashes.paths.map((path, k) => finishHash(hashes.cells, k, path) ?? hashFile(path));
 }
 
-function takeHashes({ paths, cells: { states, digests } }: SharedHashes): void {
+function claimFiles({ paths, cells: { states, digests } }: SharedHashes): void {
   for (const [k, path] of paths.entries()) {
-    if (Atomics.compareExchange(states, k, FREE, TAKEN) !== FREE) continue;
+    if (Atomics.compareExchange(states, k, UNCLAIMED, CLAIMED) !== UNCLAIMED) continue;
     const digest = hashFile(path);
     if (digest !== null) digests.set(Buffer.from(digest, 'hex'), k * DIGEST_BYTES);
-    Atomics.store(states, k, digest === null ? ABSENT : DONE);
+    Atomics.store(states, k, digest === null ? ABSENT : HASHED);
     Atomics.notify(states, k);
   }
 }
 
 /** Returns a finished hash; undefined if the other thread has ended or is too slow. Checks absent files again. */
 function finishHash({ states, digests }: HashCells, k: number, path: string): string | undefined {
-  if (Atomics.load(states, k) === TAKEN)
-    Atomics.wait(states, k, TAKEN, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / BYTES_PER_MS);
-  return Atomics.load(states, k) === DONE
+  if (Atomics.load(states, k) === CLAIMED)
+    Atomics.wait(states, k, CLAIMED, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / BYTES_PER_MS);
+  return Atomics.load(states, k) === HASHED
     ? Buffer.from(digests.slice(k * DIGEST_BYTES, (k + 1) * DIGEST_BYTES)).toString('hex')
     : undefined;
 }

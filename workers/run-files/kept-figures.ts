@@ -1,7 +1,7 @@
-import { allocateKeptFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { createMarketKey } from '#domain/market/market-identity.js';
-import type { DatedFigures, KeepFigures } from '#views/exposures/dated-figures.js';
+import type { DatedFigures, FigureCache } from '#views/exposures/dated-figures.js';
 
 /**
  * Maximum memory for cached figures of runs with their texts: about eighty datapoints of 20 years, 0.8 MB each. The
@@ -10,36 +10,36 @@ import type { DatedFigures, KeepFigures } from '#views/exposures/dated-figures.j
 const FIGURES_BYTES_MAX = 64 * 2 ** 20;
 
 /** Cached figures by key, least recently used first. */
-const kept = new Map<string, DatedFigures>();
+const cachedFigures = new Map<string, DatedFigures>();
 
 /**
  * Returns the cached figures of a run on a market. The content of a key never changes: run files have unique names, and
  * a content hash identifies the market.
  * @param columns file with the columns of the run
  */
-export function figuresOf(columns: string, market: MarketHandle | null): KeepFigures {
+export function getFigures(columns: string, market: MarketHandle | null): FigureCache {
   const source = [columns, market && createMarketKey(market)];
   return (what, { width, dates, areWritten = false }) => {
     const key = JSON.stringify([source, what]);
-    const figures = kept.get(key) ?? {
-      values: allocateKeptFloats(width * dates),
+    const figures = cachedFigures.get(key) ?? {
+      values: allocateRetainedFloats(width * dates),
       known: new Uint8Array(dates),
       texts: areWritten ? [] : null,
     };
-    kept.delete(key);
-    kept.set(key, figures);
+    cachedFigures.delete(key);
+    cachedFigures.set(key, figures);
     let bytes = 0;
-    for (const held of kept.values()) bytes += sizeOf(held);
-    for (const [oldest, held] of kept) {
+    for (const held of cachedFigures.values()) bytes += computeSize(held);
+    for (const [oldest, held] of cachedFigures) {
       if (bytes <= FIGURES_BYTES_MAX) break;
-      kept.delete(oldest);
-      bytes -= sizeOf(held);
+      cachedFigures.delete(oldest);
+      bytes -= computeSize(held);
     }
     return figures;
   };
 }
 
-function sizeOf({ values, known, texts }: DatedFigures): number {
+function computeSize({ values, known, texts }: DatedFigures): number {
   let bytes = values.byteLength + known.byteLength;
   for (const text of texts ?? []) bytes += text === undefined ? 0 : text.bytes.length + text.marks.byteLength;
   return bytes;

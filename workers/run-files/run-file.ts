@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { resolveSiblingFile } from '#domain/backtest/run-file/separate-prices.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import type { ReadRange } from '#domain/backtest/run-file/segments.js';
+import type { RangeReader } from '#domain/backtest/run-file/segments.js';
 import { LARGE_BYTES_MIN, allocatePageMemory } from '#base/memory/page-memory.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
@@ -15,13 +15,13 @@ import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
  */
 export function useRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
   const files: number[] = [];
-  const reader = (of: string): ReadRange => {
+  const getReader = (of: string): RangeReader => {
     const file = openFile(of);
     files.push(file);
     return (start, end, room) => readRange(file, start, end, room);
   };
   try {
-    return use(openColumns(reader(path), (name) => reader(resolveNextTo(path, name))));
+    return use(openColumns(getReader(path), (name) => getReader(resolveNextTo(path, name))));
   } finally {
     files.forEach((file) => closeSync(file));
   }
@@ -34,11 +34,11 @@ export function resolveNextTo(columns: string, name: string): string {
 
 /** Opens the columns of a run on open descriptors, which the caller closes. @throws Refusal DOCUMENT_UNREADABLE */
 export function openFiles({ columns, earlier }: OpenRunFiles): RunColumns {
-  const reader =
-    (file: number): ReadRange =>
+  const openReader =
+    (file: number): RangeReader =>
     (start, end, room) =>
       readRange(file, start, end, room);
-  return openColumns(reader(columns), (name) => reader(earlier[name]!));
+  return openColumns(openReader(columns), (name) => openReader(earlier[name]!));
 }
 
 function openFile(path: string): number {
@@ -178,7 +178,7 @@ function openPastCache(path: string): number | undefined {
  * Position, as a share of the file, at which the comparison begins: weights come before levels, and only levels differ
  * between runs that hold the same securities.
  */
-const COMPARED_FROM = 2 / 3;
+const COMPARISON_START = 2 / 3;
 
 /**
  * Returns true if a stored file exists with these bytes.
@@ -193,7 +193,7 @@ export function isContentOf(path: string, bytes: Uint8Array): boolean {
   }
   try {
     if (fstatSync(file).size !== bytes.length) return false;
-    const tail = Math.floor(bytes.length * COMPARED_FROM);
+    const tail = Math.floor(bytes.length * COMPARISON_START);
     return isEqualFrom(file, bytes, tail, bytes.length) && isEqualFrom(file, bytes, 0, tail);
   } finally {
     closeSync(file);

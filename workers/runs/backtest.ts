@@ -11,26 +11,26 @@ import { assertMeasured } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/block-placement.js';
-import { allocateKeptMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
 import { createRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
-import type { KnownFiles } from '#jobs/tasks/files.js';
+import type { EarlierContentFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { resumeStored, encodeCheckpoint } from './resume-run.js';
-import { practiseRunFiles, writeRunFiles, type MadeFiles, type PracticeOrder } from './write-run-files.js';
+import { practiseRunFiles, writeRunFiles, type ComputedFiles, type PracticeOrder } from './write-run-files.js';
 import { runOnEngine } from '../input/numerics.js';
-import { openKnown } from '../input/known-contents.js';
+import { openEarlierContents } from '../input/known-contents.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
 import { createRunMemory } from '../output/run-memory.js';
 
 /** Memory of this thread, which runs one task at a time. */
-const memory = createRunMemory();
+const runMemory = createRunMemory();
 
 /**
  * Runs a backtest: extends the stored run if the result is the same, otherwise computes a full run. The texts of a run
@@ -40,7 +40,7 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   const { files, ...run } = await runOnEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
   const written = await writeRunFiles(input, files);
-  memory.giveBack();
+  runMemory.giveBack();
   return { ...run, ...written };
 };
 
@@ -52,15 +52,15 @@ export async function warmUpRun(order: PracticeOrder, control: TaskControl): Pro
     computeWholeRun(engine, { ...order, engineVersion: '' }, control, null),
   );
   practiseRunFiles(order, files);
-  memory.giveBack();
+  runMemory.giveBack();
 }
 
 /** Run before its files are written. */
-type MadeRun = Omit<TaskOutput<'backtest'>, 'plan' | 'columns' | 'checkpoint' | 'prices' | 'unwritten'> & {
-  readonly files: MadeFiles;
+type ComputedBacktest = Omit<TaskOutput<'backtest'>, 'plan' | 'columns' | 'checkpoint' | 'prices' | 'unwritten'> & {
+  readonly files: ComputedFiles;
 };
 
-function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): MadeRun {
+function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): ComputedBacktest {
   const { stored = null } = input;
   if (stored === null || typeof stored === 'string') return computeWholeRun(engine, input, control, stored);
   try {
@@ -76,9 +76,9 @@ function computeWholeRun(
   input: Omit<RunOrder, 'memory'> & Pick<ThreadInput<'backtest'>, 'engineVersion'>,
   control: TaskControl,
   fullRunReason: FullRunReason | null,
-): MadeRun {
+): ComputedBacktest {
   const { plan, engineVersion, market: handle } = input;
-  const { run, columns, prices } = runForDataset(engine, { ...input, memory: memory.take }, control);
+  const { run, columns, prices } = runForDataset(engine, { ...input, memory: runMemory.take }, control);
   const market = openCachedMarket(handle);
   const canBeExtended = plan.request.as_known === undefined;
   return {
@@ -92,7 +92,7 @@ function computeWholeRun(
       areColumnsKept: isFileFull(run.days.length),
       look: () => control.report(0.8),
     },
-    ...spanOf(run.days),
+    ...createSpan(run.days),
     called: listCalledRebalances(run.index.compositions).map(({ decision, effective }) => ({
       decision: formatDay(decision),
       effective: formatDay(effective),
@@ -107,13 +107,13 @@ function computeExtendedRun(
   engine: Engine,
   input: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
   control: TaskControl,
-): MadeRun {
+): ComputedBacktest {
   const { market: handle, plan, models, engineVersion, stored, checkedFiles } = input;
   const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored, checkedFiles }, control);
   return {
     ...createStamp(input),
     files: { columns: run.columns, prices: null, checkpoint: run.state, areColumnsKept: false, look: () => {} },
-    ...spanOf(run.days),
+    ...createSpan(run.days),
     called: null,
     fullRunReason: null,
     extendedFrom: formatDay(run.extendedFrom),
@@ -121,7 +121,7 @@ function computeExtendedRun(
   };
 }
 
-const spanOf = (days: Int32Array) => ({ start: formatDay(days[0]!), end: formatDay(days.at(-1)!) });
+const createSpan = (days: Int32Array) => ({ start: formatDay(days[0]!), end: formatDay(days.at(-1)!) });
 
 /** Order of a run with its inputs. */
 export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models' | 'known'> & {
@@ -132,7 +132,7 @@ export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models
 /** Runs a plan and writes its columns. @throws Refusal */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, models, known, memory: roomOf = allocateKeptMemory }: RunOrder,
+  { market: handle, plan, models, known, memory: roomOf = allocateRetainedMemory }: RunOrder,
   control: TaskControl,
 ): RunFiles & { readonly run: Run } {
   const market = openCachedMarket(handle);
@@ -141,7 +141,7 @@ export function runForDataset(
     calendars: openCachedCalendars(listClosures(plan.documents)),
     plan,
     models: openModels(models),
-    ...openKnown(market, known),
+    ...openEarlierContents(market, known),
     createDecider: createIndexDeciders(engine),
     engine,
     memory: roomOf,
@@ -157,7 +157,7 @@ interface RunInputs {
   readonly plan: BacktestPlan;
   readonly engineVersion: string;
   readonly market: MarketIdentity;
-  readonly known?: KnownFiles;
+  readonly known?: EarlierContentFiles;
 }
 
 /** Returns the provenance of a new run: its time and its inputs. */
@@ -168,16 +168,18 @@ export function createStamp({
   known,
 }: RunInputs): Pick<TaskOutput<'backtest'>, 'runAt' | 'runHash' | 'storeContentHash'> {
   const { contentHash: storeContentHash } = market;
-  const inputs = { plan, engineVersion, storeContentHash, ...selectDeclared(market), ...knownOf(known) };
+  const inputs = { plan, engineVersion, storeContentHash, ...selectDeclared(market), ...selectKnown(known) };
   return {
-    runAt: timestamp(),
+    runAt: formatTimestamp(),
     runHash: createHash('sha256').update(toCanonicalJson(inputs)).digest('hex'),
     storeContentHash,
   };
 }
 
 /** Returns the earlier contents for decisions, identified by the changes that lead to them. */
-function knownOf(known: KnownFiles | undefined): { readonly known?: readonly (readonly [number, string])[] } {
+function selectKnown(known: EarlierContentFiles | undefined): {
+  readonly known?: readonly (readonly [number, string])[];
+} {
   return known === undefined ? {} : { known: known.earlier.map(({ knownOn, sha256 }) => [knownOn, sha256]) };
 }
 
@@ -190,6 +192,6 @@ function selectDeclared({ adjustment, currency = null }: MarketIdentity): {
 }
 
 /** Returns the current time, ISO-8601 UTC with an offset. */
-function timestamp(): string {
+function formatTimestamp(): string {
   return `${new Date().toISOString().slice(0, -1)}000+00:00`;
 }

@@ -1,10 +1,10 @@
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import type { BundleCalendar } from '#domain/documents/bundle-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 
 /** Creates records of the fields, series and calendars of a market that a run reads. */
-export function createReadRecords(market: MarketData, calendars: Calendars, known?: KnownMarkets) {
+export function createReadRecords(market: MarketData, calendars: Calendars, known?: DatedMarkets) {
   const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // a market requires CLOSE
   const used = new Map<string, Calendar>();
   const results = new Map<MarketData, MarketData>();
@@ -20,7 +20,7 @@ export function createReadRecords(market: MarketData, calendars: Calendars, know
   };
   return {
     market: record(market),
-    ...(known && { known: { at: (day) => record(known.at(day)) } satisfies KnownMarkets }),
+    ...(known && { known: { at: (day) => record(known.at(day)) } satisfies DatedMarkets }),
     calendars: {
       list: () => calendars.list(),
       get(code: string) {

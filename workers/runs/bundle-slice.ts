@@ -13,7 +13,7 @@ export interface SliceTerms {
 }
 
 /** Returns the securities that an index of the run could select or hold. */
-export function listWantedNames(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
+export function listIncludedSecurities(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
   return new Set(selectColumns(market, run, composer).map((column) => market.identifiers[column]!));
 }
 
@@ -22,7 +22,7 @@ export function sliceMarket(market: MarketData, { names, end }: SliceTerms): Mar
   const wanted = market.identifiers.flatMap((identifier, column) => (names.has(identifier) ? [column] : []));
   const width = market.identifiers.length;
   const rows = findLastAtMost(market.dates, end) + 1;
-  const part = (panel: Float64Array): Float64Array => {
+  const slicePart = (panel: Float64Array): Float64Array => {
     const values = new Float64Array(rows * wanted.length);
     for (let t = 0; t < rows; t++)
       for (let n = 0; n < wanted.length; n++) values[t * wanted.length + n] = panel[t * width + wanted[n]!]!;
@@ -32,7 +32,7 @@ export function sliceMarket(market: MarketData, { names, end }: SliceTerms): Mar
     ...market,
     identifiers: wanted.map((column) => market.identifiers[column]!),
     dates: market.dates.slice(0, rows),
-    fields: new Map([...market.fields].map(([name, panel]) => [name, part(panel)])),
+    fields: new Map([...market.fields].map(([name, panel]) => [name, slicePart(panel)])),
     reference: { ...market.reference, rows: new Map([...market.reference.rows].filter(([name]) => names.has(name))) },
     actions: market.actions.filter(
       ({ identifier, exDay, announcedDay }) => names.has(identifier) && Math.min(exDay, announcedDay ?? exDay) <= end,

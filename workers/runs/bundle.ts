@@ -19,14 +19,14 @@ import {
   type Recomputation,
 } from '#views/bundle/recompute.js';
 import { answerBytes } from '../output/hand-over.js';
-import { openKnown } from '../input/known-contents.js';
+import { openEarlierContents } from '../input/known-contents.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
 import { readStoredDoubles } from '../input/stored-matrix.js';
-import { sliceKnown } from './bundle-known.js';
+import { sliceVersions } from './bundle-known.js';
 import { createReadRecords } from './bundle-reads.js';
-import { sliceMarket, listWantedNames } from './bundle-slice.js';
+import { sliceMarket, listIncludedSecurities } from './bundle-slice.js';
 
 type Input = ThreadInput<'publication-bundle'>;
 
@@ -34,13 +34,13 @@ type Input = ThreadInput<'publication-bundle'>;
  * Writes the inputs that a published run reads, after recomputing the closes from only these inputs.
  * @throws Refusal NOT_REPRODUCED if the recomputed closes differ from the published closes
  */
-export const publicationBundle: Task<'publication-bundle'> = async (input, control) => {
+export const writePublicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
   const whole = openCachedMarket(input.market);
   const reads = createReadRecords(
     whole,
     openCachedCalendars(listClosures(plan.documents)),
-    openKnown(whole, input.known).known,
+    openEarlierContents(whole, input.known).known,
   );
   const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openModels(input.models) };
   const composers: Composer[] = [];
@@ -48,7 +48,7 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
   const { run } = recomputeCloses({ ...terms, market: reads.market, known: reads.known, onComposer });
   control.report(0.4);
   // Decisions on data known at the time use earlier universes, so every security is kept.
-  const names = input.known === undefined ? listWantedNames(whole, run, composers[0]!) : null;
+  const names = input.known === undefined ? listIncludedSecurities(whole, run, composers[0]!) : null;
   const slices = [
     (of: MarketData) =>
       sliceMarket(reads.narrowed(of), { names: names ?? new Set(of.identifiers), end: run.days.at(-1)! }),
@@ -57,15 +57,15 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
   for (const slice of slices) {
     const market = slice(whole);
     const earlier =
-      input.known && sliceKnown(whole, input.known, { first: findFirstDecision(run), slice, own: market });
+      input.known && sliceVersions(whole, input.known, { first: findFirstDecision(run), slice, own: market });
     const recomputation = { ...terms, market, known: earlier?.known };
     const different =
       slice === reads.narrowed ? findDifference(entries, recomputation) : tryRecompute(entries, recomputation);
     if (different === undefined)
-      return outputOf(market, {
-        'plan.json': jsonBytes(plan),
-        'calendars.json': jsonBytes(reads.used()),
-        ...modelsOf(plan, input),
+      return createOutput(market, {
+        'plan.json': encodeJson(plan),
+        'calendars.json': encodeJson(reads.used()),
+        ...collectModels(plan, input),
         ...earlier?.files,
       });
     if (different !== 'refused' && slice === reads.narrowed) throw refuseNotReproduced(plan.indexId, different);
@@ -97,10 +97,10 @@ function tryRecompute(
   }
 }
 
-const jsonBytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+const encodeJson = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 /** Returns the packed covariances of the stored risk models, in the order of their ids. */
-function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<string, Uint8Array>> {
+function collectModels({ models = {} }: BacktestPlan, input: Input): Readonly<Record<string, Uint8Array>> {
   const ids = Object.keys(models).toSorted(compareText);
   return Object.fromEntries(
     ids.map((id, place) => {
@@ -110,7 +110,7 @@ function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<
   );
 }
 
-function outputOf(market: MarketData, own: Readonly<Record<string, Uint8Array>>) {
+function createOutput(market: MarketData, own: Readonly<Record<string, Uint8Array>>) {
   const { securities, dates } = computeInputDigests(market);
   const all = { ...own, ...encodeSlice(market) };
   const files = Object.fromEntries(Object.entries(all).map(([name, bytes]) => [name, answerBytes(bytes)]));

@@ -18,7 +18,7 @@ export function openOutcomes(files: readonly OutcomesFile[], variation: Variatio
   const variantsOf = files.map((file) => file.parts.flatMap((part) => parts.variants(part)));
   const checked = new Set<OutcomesFile>();
 
-  function outcomesOf(file: OutcomesFile): readonly VariantOutcome[] {
+  function readOutcomes(file: OutcomesFile): readonly VariantOutcome[] {
     const bytes = readFileSync(file.path);
     if (!checked.has(file) && createHash('sha256').update(bytes).digest('hex') !== file.sha256)
       throw new Refusal('DOCUMENT_UNREADABLE', 'Outcomes of some variants are damaged: run the sweep again.');
@@ -34,7 +34,7 @@ export function openOutcomes(files: readonly OutcomesFile[], variation: Variatio
         const variants = variantsOf[i]!;
         const isDue = (variant: number): boolean => isDone[variant] === 0 && (wanted?.has(variant) ?? true);
         if (!variants.some(isDue)) continue;
-        for (const [at, outcome] of outcomesOf(file).entries()) {
+        for (const [at, outcome] of readOutcomes(file).entries()) {
           const variant = variants[at]!;
           if (isDue(variant)) call(variant, outcome);
           isDone[variant] = 1;

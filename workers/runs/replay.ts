@@ -3,8 +3,8 @@ import { findFirstDifference, type RunDifference } from '#domain/backtest/run-fi
 import { PRICES_NAME } from '#domain/backtest/run-file/separate-prices.js';
 import type { RunFiles } from '#domain/backtest/run-file/write.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { allocateKeptMemory } from '#base/memory/kept-memory.js';
-import type { ReadRange } from '#domain/backtest/run-file/segments.js';
+import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
+import type { RangeReader } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
@@ -31,7 +31,7 @@ export const replay: Task<'replay'> = async (input, control) => {
         stored,
         replayed: { runHash, engineVersion, storeContentHash },
         definitionChanged,
-        difference: differenceOf(input.columns, files),
+        difference: findDifference(input.columns, files),
       }),
     );
     return copyOutput(json.bytes());
@@ -39,21 +39,21 @@ export const replay: Task<'replay'> = async (input, control) => {
   return writeOutputs(input.outputs, { view });
 };
 
-function differenceOf(path: string, { columns, prices: made }: RunFiles): RunDifference | null {
-  const prices = made === null ? undefined : joinBytes(made, allocateKeptMemory(made.length)); // the prices of many securities are on disk
+function findDifference(path: string, { columns, prices: made }: RunFiles): RunDifference | null {
+  const prices = made === null ? undefined : joinBytes(made, allocateRetainedMemory(made.length)); // the prices of many securities are on disk
   const areSame =
     isEqual(readStored(path), columns) &&
     (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES_NAME)), prices));
   if (areSame) return null;
   // the columns of an extended run have another layout
-  const rangeOf =
-    (bytes: Uint8Array): ReadRange =>
+  const openRange =
+    (bytes: Uint8Array): RangeReader =>
     (start, end) =>
       bytes.slice(start, end);
   return useRunFile(path, (stored) =>
     findFirstDifference(
       stored,
-      openColumns(rangeOf(columns), () => rangeOf(prices!)), // this file names no other file
+      openColumns(openRange(columns), () => openRange(prices!)), // this file names no other file
     ),
   );
 }

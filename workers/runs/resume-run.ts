@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { isFileFull, countOwnDates } from '#domain/backtest/extend/extend-columns.js';
+import { isFileFull, countAddedDates } from '#domain/backtest/extend/extend-columns.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
 import { CannotResume } from '#domain/documents/full-run-reasons.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
@@ -22,7 +22,7 @@ import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import {
   comparePrefixes,
-  prefixOf,
+  createPrefix,
   changesEarlierDays,
   findSettledDay,
   type MarketPrefix,
@@ -72,7 +72,7 @@ export function encodeCheckpoint({ plan, engineVersion, handle, market, checkpoi
   const state: CheckpointFile = {
     format: CHECKPOINT_FORMAT,
     identity: computeIdentity(plan, engineVersion, checkpoint),
-    prefix: prefixOf(market, handle.digests, checkpoint.day),
+    prefix: createPrefix(market, handle.digests, checkpoint.day),
     checkpoint,
   };
   return serialize(state);
@@ -108,7 +108,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, findSettledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
   const market = openCachedSince(handle, after);
-  const changed = comparePrefixes(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
+  const changed = comparePrefixes(createPrefix(market, handle.digests, checkpoint.day), state.prefix);
   if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
   if (changesEarlierDays(market, checkpoint.day)) throw new CannotResume('history_changed');
   return readOrGiveUp(() =>
@@ -150,13 +150,13 @@ function findSharing(market: MarketData): DecisionSharing {
 }
 
 /** Market that includes cash paid after an earlier day, for the most recently requested day. */
-const since = new WeakMap<MarketData, MarketData>();
+const latestMarkets = new WeakMap<MarketData, MarketData>();
 
 function addCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
-  const known = since.get(market);
+  const known = latestMarkets.get(market);
   if (known?.settledTo === day) return known;
   const found = { ...market, actions: listActionsSince(handle, day), settledTo: day };
-  since.set(market, found);
+  latestMarkets.set(market, found);
   return found;
 }
 
@@ -178,10 +178,10 @@ function readOrGiveUp<T>(work: () => T): T {
  * @cost one read of the files that this process has neither written nor hashed, and of files modified since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
-  const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFileFull(countOwnDates(stored))));
+  const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFileFull(countAddedDates(stored))));
   for (const file of checked) {
-    const isKept = (): boolean => file.path !== columns || stays();
-    if (!hasContent(file, checkedFiles, () => control.report(0), isKept)) throw new CannotResume('no_checkpoint');
+    const isUnchanged = (): boolean => file.path !== columns || stays();
+    if (!hasContent(file, checkedFiles, () => control.report(0), isUnchanged)) throw new CannotResume('no_checkpoint');
   }
 }
 

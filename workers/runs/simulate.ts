@@ -27,7 +27,7 @@ import { summariseSimulation } from '#domain/simulation/summarise.js';
 import { createSimulationView } from '#views/simulation-view.js';
 import type { Task } from '#jobs/tasks.js';
 import type { SimulationInput, TalliesFile } from '#jobs/tasks/runs.js';
-import { listHeldByName, findHeldPositions } from '../views/held-risk.js';
+import { listHoldingsByName, findHoldingPositions } from '../views/held-risk.js';
 import { openNumerics, runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -52,14 +52,14 @@ interface SimulationStart {
 }
 
 /** Plan of the last simulation of this thread, because the next part probably belongs to the same simulation. */
-let last: { readonly key: string; readonly start: SimulationStart } | undefined;
+let lastStart: { readonly key: string; readonly start: SimulationStart } | undefined;
 
 /** Plans a simulation only from its input, so that the plan is identical on every node. */
 async function openStart(input: SimulationInput): Promise<SimulationStart> {
   const { columns, request, calendar, market } = input;
   const key = JSON.stringify([columns, request, calendar, market && createMarketKey(market)]);
-  if (last?.key !== key) last = { key, start: await planStart(input) };
-  return last.start;
+  if (lastStart?.key !== key) lastStart = { key, start: await planStart(input) };
+  return lastStart.start;
 }
 
 async function planStart(input: SimulationInput): Promise<SimulationStart> {
@@ -106,7 +106,7 @@ function readRun({ columns }: SimulationInput): RunHistory {
       level: run.f64('level').slice(),
       currency: readSecurityCurrency(run.header),
       closures: run.header.closures,
-      weights: listHeldByName(names, weights),
+      weights: listHoldingsByName(names, weights),
     };
   });
 }
@@ -121,7 +121,7 @@ async function computeModelledRisk({ request, calendar, market: handle }: Simula
     from: Math.max(0, sm.sessionAt(run.days[0]!)),
     to: findLastAtMost(sm.sessions, run.days.at(-1)!),
   };
-  const weights = findHeldPositions(sm, run.weights);
+  const weights = findHoldingPositions(sm, run.weights);
   const { factors } = request;
   return runOnEngine((engine) =>
     computeFactorRisk(engine, window, { weights, benchmark: new Map(), model: 'statistical', factors }),

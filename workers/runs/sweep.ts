@@ -1,6 +1,6 @@
 import { listClosures } from '#domain/calendars/closures.js';
 import { serialize } from 'node:v8';
-import { createSparseRoom } from '#domain/books/sparse-room.js';
+import { createSparseMemory } from '#domain/books/sparse-room.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -15,7 +15,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { createSweepRow, createSweepView } from '#views/sweep-view.js';
 import { runOnEngine } from '../input/numerics.js';
-import { openKnown } from '../input/known-contents.js';
+import { openEarlierContents } from '../input/known-contents.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
@@ -27,10 +27,10 @@ import { openOutcomes } from './outcome-files.js';
  * Maximum memory in bytes that a thread keeps for the weights of further variants: 500 securities over ten years take
  * 11 MB.
  */
-const ROOM_BYTES_MAX = 64 * 2 ** 20;
+const SPARSE_MEMORY_BYTES_MAX = 64 * 2 ** 20;
 
 /** Memory of this thread, which runs one task at a time. */
-let room = createSparseRoom();
+let sparseMemory = createSparseMemory();
 
 /** Decisions that variants of this thread share, because definitions of consecutive parts are similar. */
 const sharing = createSharedDecisions();
@@ -44,27 +44,30 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
     try {
       const ran = runVariants({
         market,
-        calendars: openCachedCalendars(listClosures(groundOf(input))),
+        calendars: openCachedCalendars(listClosures(createGround(input))),
         variants: accepted,
         documents: input.documents,
         models: openModels(input.models),
-        ...openKnown(market, input.known),
+        ...openEarlierContents(market, input.known),
         createDecider: createIndexDeciders(engine, sharing),
-        room,
+        room: sparseMemory,
         report: (fraction) => control.report(fraction, 'running variants'),
       });
       let next = 0;
       return variants.map((variant): VariantOutcome => ('kind' in variant ? variant : ran[next++]!));
     } finally {
       sharing.makeRoom();
-      if (room.bytes() > ROOM_BYTES_MAX) room = createSparseRoom();
+      if (sparseMemory.bytes() > SPARSE_MEMORY_BYTES_MAX) sparseMemory = createSparseMemory();
     }
   });
   return writeOutputs(outputs, { outcomes: copyOutput(serialize(outcomes)) });
 };
 
 /** Returns the documents that variants reach, including the document that they change. */
-const groundOf = ({ base, documents }: Pick<SweepPartInput, 'base' | 'documents'>): SweepPartInput['documents'] => ({
+const createGround = ({
+  base,
+  documents,
+}: Pick<SweepPartInput, 'base' | 'documents'>): SweepPartInput['documents'] => ({
   ...documents,
   [base.document.id]: base.document,
 });
@@ -74,7 +77,7 @@ function createVariants(
   { base, documents, models, areChecked }: Omit<SweepPartInput, 'outputs'>,
   market: MarketData,
 ): (patch: Patch) => Variant | Extract<VariantOutcome, { kind: 'refused' }> {
-  const reached = groundOf({ base, documents });
+  const reached = createGround({ base, documents });
   const ground = {
     market,
     calendars: openCachedCalendars(listClosures(reached)),

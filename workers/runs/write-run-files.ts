@@ -7,7 +7,7 @@ import type { ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { NewFile } from '#store/access/new-file.js';
 import { hasContent, rememberWritten } from '../run-files/checked-files.js';
-import { copyOutput, findOwnPath, findStoredAlready, writeOutputs } from '../output/task-outputs.js';
+import { copyOutput, findOutputPath, findStoredAlready, writeOutputs } from '../output/task-outputs.js';
 import { hashOfPrices, formatPricesKey, rememberPrices } from '../output/written-prices.js';
 
 /** Practice run, and the stored price files that it may share. */
@@ -19,7 +19,7 @@ type PricesOrder = Pick<ThreadInput<'backtest'>, 'storedPrices' | 'stored' | 'ch
 };
 
 /** Files of a run before they are written. */
-export interface MadeFiles {
+export interface ComputedFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
   /**
    * Prices in a separate file. Null if the columns contain the prices, and for an extended run, which shares the prices
@@ -37,7 +37,7 @@ export interface MadeFiles {
 type WrittenFiles = Pick<TaskOutput<'backtest'>, RunFileName | 'unwritten'>;
 
 /** Writes the files of a run that are not stored yet. @throws Refusal STORAGE_FULL */
-export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFiles): Promise<WrittenFiles> {
+export async function writeRunFiles(input: ThreadInput<'backtest'>, made: ComputedFiles): Promise<WrittenFiles> {
   const { outputs, checkedFiles, plan, storedFiles } = input;
   const { columns, checkpoint, areColumnsKept } = made;
   const contents = {
@@ -45,7 +45,10 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
     columns, // not copied, because the memory is reused only after the write
     checkpoint: checkpoint && copyOutput(checkpoint),
   };
-  const prices = made.prices && { key: formatPricesKey(input.market, made.prices), stored: storedPrices(input, made) };
+  const prices = made.prices && {
+    key: formatPricesKey(input.market, made.prices),
+    stored: findStoredPrices(input, made),
+  };
   const again = findStoredAlready(outputs, contents, storedFiles);
   const onWritten = async (file: NewFile): Promise<void> => {
     if (checkedFiles && (areColumnsKept || file.name !== outputs.names.columns))
@@ -66,12 +69,12 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
  * the same prices is verified, so that the first run of a service neither writes nor reads prices: 20 MB for 500
  * securities over 20 years.
  */
-export function practiseRunFiles({ market, plan, outputs, ...order }: PracticeOrder, made: MadeFiles): void {
+export function practiseRunFiles({ market, plan, outputs, ...order }: PracticeOrder, made: ComputedFiles): void {
   copyOutput(toCanonicalJson(plan));
   if (made.prices === null) return;
   const key = formatPricesKey(market, made.prices);
   if (hashOfPrices(key) === undefined) rememberPrices(key, hashParts(made.prices, made.look));
-  if (outputs) storedPrices({ market, outputs, ...order }, made);
+  if (outputs) findStoredPrices({ market, outputs, ...order }, made);
 }
 
 function hashParts(made: ProducedBytes, look: () => void): string {
@@ -88,15 +91,15 @@ function hashParts(made: ProducedBytes, look: () => void): string {
  * service that shares it verifies it. A run may be repeated because its files are damaged, so the process's record of
  * files is not used.
  */
-function storedPrices(
+function findStoredPrices(
   { market, storedPrices: candidates = [], stored, outputs, checkedFiles }: PricesOrder & { market: MarketIdentity },
-  { prices, look }: MadeFiles,
+  { prices, look }: ComputedFiles,
 ): string | undefined {
   const sha256 = prices === null ? undefined : hashOfPrices(formatPricesKey(market, prices));
   const result = sha256 === undefined ? undefined : candidates.find((ref) => ref.sha256 === sha256);
   if (result === undefined) return undefined;
   const isRerun = stored === 'no_new_session' || stored === 'no_checkpoint';
-  const path = findOwnPath(outputs, result);
+  const path = findOutputPath(outputs, result);
   const hasIt =
     path === undefined || hasContent({ path, sha256: result.sha256 }, isRerun ? undefined : checkedFiles, look);
   return hasIt ? result.sha256 : undefined;

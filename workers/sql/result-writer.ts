@@ -8,8 +8,8 @@ const GROUP_ROWS = 1 << 16;
 
 /** Creates a writer of query results in the formats of exports; JSON begins with names and types of the columns. */
 export const createResultWriter: CreateResultWriter = (format, columns, append) => {
-  if (format === 'json') return jsonWriter(columns, append);
-  const declared = Object.fromEntries(Object.entries(columns).map(([name, type]) => [name, columnOf(name, type)]));
+  if (format === 'json') return createJsonWriter(columns, append);
+  const declared = Object.fromEntries(Object.entries(columns).map(([name, type]) => [name, createColumn(name, type)]));
   let from: Parameters<(typeof PART_WRITERS)[typeof format]>[0]['from'] = { at: 0, rows: 0 };
   const open = () => PART_WRITERS[format]({ runId: 'sql', table: 'result', columns: declared, from, sink: { append } });
   let writer = open();
@@ -30,9 +30,12 @@ export const createResultWriter: CreateResultWriter = (format, columns, append) 
   };
 };
 
-const columnOf = (name: string, type: ColumnType): ExportColumn => ({ type, unit: null, meaning: name });
+const createColumn = (name: string, type: ColumnType): ExportColumn => ({ type, unit: null, meaning: name });
 
-function jsonWriter(columns: Readonly<Record<string, ColumnType>>, append: (bytes: Uint8Array) => void): ResultWriter {
+function createJsonWriter(
+  columns: Readonly<Record<string, ColumnType>>,
+  append: (bytes: Uint8Array) => void,
+): ResultWriter {
   const writer = createRowWriter({ ...JSON_ROWS, firstStart: '[' }, { append });
   const described = Object.entries(columns).map(([name, type]) => ({ name, type }));
   writer.raw(`{"columns":${JSON.stringify(described)},"data":[`);

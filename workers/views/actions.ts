@@ -12,33 +12,33 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { ActionsInput } from '#views/actions/actions-input.js';
 import { createActionsView } from '#views/actions/actions-view.js';
-import { readHeldAtEnd } from '#views/actions/held-on.js';
+import { readHoldingsAtEnd } from '#views/actions/held-on.js';
 import { formatProFormaCsv, createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 
-type Asked = InputOfView<'actions'>;
+type ActionsQuery = InputOfView<'actions'>;
 
 /** Lists the corporate actions on the securities of a stored run. */
-export const showActions = (asked: Asked): ReturnType<typeof createActionsView> =>
-  useRunFile(asked.columns, (run) => createActionsView(run, inputOf(run, asked)));
+export const showActions = (asked: ActionsQuery): ReturnType<typeof createActionsView> =>
+  useRunFile(asked.columns, (run) => createActionsView(run, createInput(run, asked)));
 
 /** Formats the index after each coming action, as CSV. */
-export function showProForma(asked: Asked): string {
+export function showProForma(asked: ActionsQuery): string {
   return useRunFile(asked.columns, (run) => {
-    const input = inputOf(run, asked);
+    const input = createInput(run, asked);
     const { actions } = createActionsView(run, input);
-    return formatProFormaCsv(createProFormaRows(actions, readHeldAtEnd(run, input)));
+    return formatProFormaCsv(createProFormaRows(actions, readHoldingsAtEnd(run, input)));
   });
 }
 
-function inputOf(run: RunColumns, asked: Asked): ActionsInput {
-  return { ...termsOf(run, asked), ...datesOf(asked), outside: findOutside(run, asked) };
+function createInput(run: RunColumns, asked: ActionsQuery): ActionsInput {
+  return { ...createTerms(run, asked), ...createDates(asked), outside: findOutside(run, asked) };
 }
 
 /** Returns past and future mergers that remove securities from the index of a run. */
-function findOutside(run: RunColumns, { removing, market: handle }: Asked): ActionsInput['outside'] {
+function findOutside(run: RunColumns, { removing, market: handle }: ActionsQuery): ActionsInput['outside'] {
   if (removing === null) return undefined;
   const { indexId, documents, models } = removing;
   const last = run.i32('days').at(-1)!;
@@ -60,7 +60,7 @@ function findOutside(run: RunColumns, { removing, market: handle }: Asked): Acti
   };
 }
 
-function termsOf(run: RunColumns, { market: handle }: Asked) {
+function createTerms(run: RunColumns, { market: handle }: ActionsQuery) {
   const { calendar, closures, currency } = run.header;
   const sm = openMarketOn({
     market: openCachedMarket(handle),
@@ -70,5 +70,5 @@ function termsOf(run: RunColumns, { market: handle }: Asked) {
   return { sm, rates: createExchangeRates(sm, currency) };
 }
 
-const datesOf = ({ from, to }: Asked) => ({ from: parseOptionalDay(from), to: parseOptionalDay(to) });
+const createDates = ({ from, to }: ActionsQuery) => ({ from: parseOptionalDay(from), to: parseOptionalDay(to) });
 const parseOptionalDay = (date: string | undefined) => (date === undefined ? null : parseValidDay(date));

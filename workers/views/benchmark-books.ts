@@ -38,7 +38,7 @@ const booksFor = new WeakMap<MarketData, Map<string, Book>>();
  */
 export function runBenchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const market = requireMarket(input);
-  const books = booksOf(market);
+  const books = getBooks(market);
   const key = JSON.stringify([input.indexId, input.documents, input.models]);
   const cached = books.get(key);
   const book = cached ?? findWholeBook(engine, { ...input, market }) ?? runBookUntil(engine, { ...input, market });
@@ -108,7 +108,7 @@ function requireMarket({ market }: BenchmarkInput): MarketData {
   return market;
 }
 
-function booksOf(market: MarketData): Map<string, Book> {
+function getBooks(market: MarketData): Map<string, Book> {
   const cached = booksFor.get(market) ?? new Map<string, Book>();
   booksFor.set(market, cached);
   return cached;

@@ -4,17 +4,17 @@ import type { RunViewName } from '#jobs/tasks/views.js';
 import { formatActionsCsv } from '#views/actions/actions-view.js';
 import { createAssetView } from '#views/asset-view.js';
 import { createAttributionView } from '#views/attribution-view.js';
-import { closesView } from '#views/closes-view.js';
+import { createClosesView } from '#views/closes-view.js';
 import { estimateComparisonBytes, formatComparisonCsv, writeComparison } from '#views/compare-view.js';
 import { createExposuresFile } from '#views/exposures/exposures-file.js';
 import { estimateExposuresBytes, writeExposures } from '#views/exposures/exposures-json.js';
 import { roundLevels, writeLevels } from '#views/levels-view.js';
-import { limitsFile } from '#views/limits/limits-file.js';
+import { createLimitsFile } from '#views/limits/limits-file.js';
 import { createMetricsView, createPerformanceView } from '#views/performance-view.js';
 import { estimateOverviewBytes, writeOverview } from '#views/run-json.js';
 import { listRebalances, createRebalanceView } from '#views/rebalances-view.js';
 import { createScenariosFile } from '#views/scenarios/scenarios-file.js';
-import { summaryView } from '#views/summary-view.js';
+import { createSummaryView } from '#views/summary-view.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { readPlan } from '../input/stored-texts.js';
 import { showActions, showProForma } from './actions.js';
@@ -27,7 +27,7 @@ import { showGroups } from './groups.js';
 import { selectMeasured } from './measured.js';
 import { showReconciliation } from './reconciliation.js';
 import { showRollingRisk } from './rolling-risk.js';
-import { windowOf, createObjectView, type RunView } from './run-view.js';
+import { createWindow, createObjectView, type RunView } from './run-view.js';
 import { showScenarios } from './scenarios.js';
 import { showLimits } from './watched-limits.js';
 import { showWeights } from './weights.js';
@@ -37,27 +37,27 @@ import { showWeights } from './weights.js';
  * docs/CONTRIBUTING.md.
  */
 export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
-  attribution: { show: (asked) => ofRun(asked, (run) => createAttributionView(run, windowOf(asked))) },
-  asset: { show: (asked) => ofRun(asked, (run) => createAssetView(run, asked.identifier)) },
-  summary: { show: (asked) => ofRun(asked, summaryView) },
+  attribution: { show: (asked) => computeRunView(asked, (run) => createAttributionView(run, createWindow(asked))) },
+  asset: { show: (asked) => computeRunView(asked, (run) => createAssetView(run, asked.identifier)) },
+  summary: { show: (asked) => computeRunView(asked, createSummaryView) },
   overview: {
     show(asked) {
       const run = useRunFile(asked.columns, (columns) => summariseRun(columns, readPlan(asked.plan)));
       return { bytes: estimateOverviewBytes(run), write: (json) => writeOverview(json, run) };
     },
   },
-  metrics: { show: (asked) => ofRun(asked, createMetricsView) },
-  closes: { show: (asked) => ofRun(asked, closesView) },
+  metrics: { show: (asked) => computeRunView(asked, createMetricsView) },
+  closes: { show: (asked) => computeRunView(asked, createClosesView) },
   performance: {
     show: (asked) =>
-      ofRun(asked, (run) => createPerformanceView(run, { ...selectMeasured(asked), ...windowOf(asked) })),
+      computeRunView(asked, (run) => createPerformanceView(run, { ...selectMeasured(asked), ...createWindow(asked) })),
   },
-  rebalances: { show: (asked) => ofRun(asked, listRebalances) },
-  rebalance: { show: (asked) => ofRun(asked, (run) => createRebalanceView(run, asked.date)) },
+  rebalances: { show: (asked) => computeRunView(asked, listRebalances) },
+  rebalance: { show: (asked) => computeRunView(asked, (run) => createRebalanceView(run, asked.date)) },
   levels: {
     show(asked) {
       const levels = useRunFile(asked.columns, (run) =>
-        roundLevels(run, { variant: asked.variant ?? null, ...windowOf(asked) }),
+        roundLevels(run, { variant: asked.variant ?? null, ...createWindow(asked) }),
       );
       return { write: (json) => writeLevels(json, levels) };
     },
@@ -80,7 +80,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   },
   limits: {
     show: (asked, control) => createObjectView(showLimits(asked, control)),
-    file: (asked, control) => limitsFile(showLimits(asked, control), asked.table ?? 'state', formatOf(asked)),
+    file: (asked, control) => createLimitsFile(showLimits(asked, control), asked.table ?? 'state', formatOf(asked)),
   },
   scenarios: {
     show: (asked) => createObjectView(showScenarios(asked)),
@@ -101,7 +101,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   'rolling-risk': { show: showRollingRisk },
 };
 
-const ofRun = ({ columns }: { readonly columns: string }, view: (run: RunColumns) => object) =>
+const computeRunView = ({ columns }: { readonly columns: string }, view: (run: RunColumns) => object) =>
   createObjectView(useRunFile(columns, view));
 
 const encodeText = (text: string): Uint8Array => new TextEncoder().encode(text);

@@ -54,7 +54,7 @@ export function openCompared(
 ): ComparedBenchmark {
   if (Object.hasOwn(documents, indexId)) {
     const input = { indexId, documents, ...used, market };
-    const bookTo = (engine: Engine, day: Day): Book => runBenchmarkBook(engine, { ...input, day });
+    const getBookTo = (engine: Engine, day: Day): Book => runBenchmarkBook(engine, { ...input, day });
     const document = documents[indexId]!;
     const treatment = resolveTreatment(document, (id) => documents[id])!; // the documents include every document that it refers to
     return {
@@ -63,9 +63,9 @@ export function openCompared(
       currency: document.currency,
       market,
       weightsOn: (engine, day) => computeBenchmarkWeights(engine, { ...input, day }),
-      bookTo,
+      bookTo: getBookTo,
       levelsOver(engine, days) {
-        const book = bookTo(engine, days.at(-1)!);
+        const book = getBookTo(engine, days.at(-1)!);
         return { days: listBookDays(book), values: book.value };
       },
     };

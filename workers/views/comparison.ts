@@ -11,11 +11,11 @@ import { useRunFile } from '../run-files/run-file.js';
  * @throws Refusal NO_COMMON_DATES, and the refusals of the benchmark run
  */
 export async function showComparison(input: CompareViewInput): Promise<RunComparison> {
-  const benchmark = await benchmarkLevels(input);
+  const benchmark = await readBenchmarkLevels(input);
   return addRuns(input.columns, (runs) => compareRuns(runs, input, benchmark));
 }
 
-async function benchmarkLevels({
+async function readBenchmarkLevels({
   columns: [first],
   benchmark,
   market,

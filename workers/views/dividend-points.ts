@@ -6,7 +6,7 @@ import { runFractions } from '#views/report/market-figures.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { windowOf } from './run-view.js';
+import { createWindow } from './run-view.js';
 
 /** Computes the dividend points of a stored run. @throws Refusal NO_DATA_IN_RANGE, VARIANT_NOT_AVAILABLE */
 export function showDividendPoints({ columns, market: handle, ...asked }: InputOfView<'dividend-points'>): object {
@@ -18,6 +18,6 @@ export function showDividendPoints({ columns, market: handle, ...asked }: InputO
     );
   return useRunFile(columns, (run) => {
     const sm = openMarketOn({ market, calendars: openCachedCalendars(run.header.closures), code: run.header.calendar });
-    return createDividendPointsView(run, { window: windowOf(asked), ...runFractions(run, sm) });
+    return createDividendPointsView(run, { window: createWindow(asked), ...runFractions(run, sm) });
   });
 }

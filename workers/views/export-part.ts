@@ -5,8 +5,8 @@ import type { TaskControl } from '#jobs/thread-messages.js';
 import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
 import { exportPart } from '#views/exports/export-part.js';
 import { findFileDay } from '#views/exports/index-file.js';
-import { figuresOf } from '../run-files/kept-figures.js';
-import { openKnown } from '../input/known-contents.js';
+import { getFigures } from '../run-files/kept-figures.js';
+import { openEarlierContents } from '../input/known-contents.js';
 import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -18,7 +18,7 @@ export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
   const { exportId, run, table, format, start, end, by, from, market, room } = input;
   const { sink, written } = createBufferSink(new Uint8Array(room));
   const { columns, announced } = await openExport(input, control);
-  const keep = (by: MarketData | null) => figuresOf(run, by && market);
+  const keep = (by: MarketData | null) => getFigures(run, by && market);
   const open = () => ({ columns, market: market && openCachedMarket(market), keep, announced });
   const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =
@@ -58,7 +58,7 @@ async function readAnnounced(
   const { indexId, documents, models, known } = definition;
   return runOnEngine((engine) => {
     const composer = createQuestionComposer(
-      { market, documents, models, until: day, engine, ...openKnown(market, known) },
+      { market, documents, models, until: day, engine, ...openEarlierContents(market, known) },
       control,
     );
     return createAnnouncedFile(composer, { indexId, day });

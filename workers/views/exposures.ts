@@ -10,14 +10,14 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
-import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
+import { createExposures, type Exposures } from '#views/exposures/exposures-view.js';
+import type { FieldReader, HeldSecurities, SideName } from '#views/exposures/field-series.js';
 import { createBookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
 import { openCompared } from './compared.js';
-import { windowOf } from './run-view.js';
-import { listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
+import { createWindow } from './run-view.js';
+import { listGroupSpells, SINGLE_GROUPS, createSingleGroup } from '#domain/market/market-groups.js';
 import { createUniverseFunction, type UniverseOn } from './index-universe.js';
-import { figuresOf } from '../run-files/kept-figures.js';
+import { getFigures } from '../run-files/kept-figures.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -63,17 +63,17 @@ function compareExposures(
       ? other && createBookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
       : openStoredHoldings(stored, order!);
   const isAlike = stored !== null && order!.every((place, i) => place === i) && haveSameAxes(run, stored);
-  return exposuresOf(run, {
-    window: windowOf(input),
+  return createExposures(run, {
+    window: createWindow(input),
     by: input.by,
     groups: input.groups,
     interval: input.interval,
-    groupOf: market === null || input.by === OWN_GROUPS ? createOwnGroup : listGroupSpells(market, input.by),
+    groupOf: market === null || input.by === SINGLE_GROUPS ? createSingleGroup : listGroupSpells(market, input.by),
     benchmark: other && {
       id: other.id,
       key: JSON.stringify(input.benchmark),
       holdings: holdings!,
-      keep: isAlike ? figuresOf(input.benchmarkColumns!, handle) : null,
+      keep: isAlike ? getFigures(input.benchmarkColumns!, handle) : null,
     },
     fields: createFieldReader(engine, input.fields, {
       market,
@@ -83,7 +83,7 @@ function compareExposures(
         input.universe &&
         createUniverseFunction(engine, { ...input.universe, market: served!, sm, until: run.i32('days').at(-1)! }),
     }),
-    keep: figuresOf(columns, handle),
+    keep: getFigures(columns, handle),
     engine,
     onDate,
   });
@@ -91,10 +91,14 @@ function compareExposures(
 
 /** Returns true if two runs have the same dates and read datapoints with the same settings. */
 function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
-  const termsOf = ({ header: { calendar, currency, treatment } }: RunColumns): string =>
+  const formatTerms = ({ header: { calendar, currency, treatment } }: RunColumns): string =>
     JSON.stringify([calendar, currency, treatment]);
   const [days, others] = [one.i32('days'), other.i32('days')];
-  return termsOf(one) === termsOf(other) && days.length === others.length && days.every((day, t) => day === others[t]);
+  return (
+    formatTerms(one) === formatTerms(other) &&
+    days.length === others.length &&
+    days.every((day, t) => day === others[t])
+  );
 }
 
 /** Returns the positions of securities in the order of their columns, which is the order in an index run. */
@@ -104,7 +108,7 @@ function computeColumnOrder(names: readonly string[], { identifiers }: MarketDat
   return Int32Array.from(names.keys()).sort((a, b) => columnAt[a]! - columnAt[b]!);
 }
 
-interface FieldReading {
+interface FieldValues {
   /** Market of the run; null if no datapoint is read. */
   readonly market: MarketData | null;
   readonly header: RunHeader;
@@ -119,14 +123,15 @@ interface FieldReading {
 function createFieldReader(
   engine: Engine,
   fields: readonly string[],
-  { market, header, benchmarkNames, universeIn }: FieldReading,
+  { market, header, benchmarkNames, universeIn }: FieldValues,
 ): FieldReader {
-  if (fields.length === 0 || market === null) return { fields: [], standsAlone: refuseRead, on: refuseRead };
+  if (fields.length === 0 || market === null)
+    return { fields: [], standsAlone: createReadRefusal, on: createReadRefusal };
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = restoreTreatment(header.treatment);
-  const sides: Readonly<Record<SideName, PlacedNames>> = {
-    own: placeSecurities(engine, sm, header.names),
-    benchmark: placeSecurities(engine, sm, benchmarkNames),
+  const sides: Readonly<Record<SideName, SecurityPositions>> = {
+    own: locateSecurities(engine, sm, header.names),
+    benchmark: locateSecurities(engine, sm, benchmarkNames),
   };
   const universeOn = universeIn(sm);
   const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
@@ -151,9 +156,9 @@ function createFieldReader(
     on(day, weights) {
       const session = findLastAtMost(sm.sessions, day);
       const own = sides.own.held(weights);
-      let other: HeldNames | undefined;
+      let other: HeldSecurities | undefined;
       let section: CrossSection | undefined;
-      const universe = () => universeOn?.(day) ?? NO_COLUMNS;
+      const getUniverse = () => universeOn?.(day) ?? NO_COLUMNS;
       return {
         // An index and a reweighted version of it hold the same securities.
         held: (side, held) => (side === 'own' ? own : (other ??= sides.benchmark.held(held, own.columns))),
@@ -161,7 +166,7 @@ function createFieldReader(
           const read = latestOf[field]!;
           const values = out.subarray(0, columns.length);
           if (read === null)
-            values.set((section ??= sections.at(session, universe())).numbers(requestedFields[field]!, columns));
+            values.set((section ??= sections.at(session, getUniverse())).numbers(requestedFields[field]!, columns));
           else read(session, columns, values);
           out.fill(NaN, columns.length, count);
         },
@@ -174,22 +179,22 @@ const isPlain = ({ lag, window, dataset }: FieldLeaf | FieldRequest): boolean =>
   (lag ?? 0) === 0 && (window ?? null) === null && (dataset ?? null) === null;
 const NO_COLUMNS = new Int32Array(0);
 
-function refuseRead(): never {
+function createReadRefusal(): never {
   throw new Error('a datapoint is read that was not asked for');
 }
 
-interface PlacedNames {
+interface SecurityPositions {
   /** All columns of the market, ascending. */
   readonly columns: Int32Array;
   /**
    * Returns the columns with a weight, ascending; valid until the next call.
    * @param alike array to return if its columns are equal
    */
-  held(weights: Float64Array, alike?: Int32Array): HeldNames;
+  held(weights: Float64Array, alike?: Int32Array): HeldSecurities;
 }
 
 /** Maps securities to columns of a market; securities that the market lacks have no values. */
-function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
+function locateSecurities(engine: Engine, sm: SessionMarket, names: readonly string[]): SecurityPositions {
   const columnAt = names.map((name) => sm.columnOf(name));
   const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
   const all = [...names.keys()];
@@ -204,11 +209,11 @@ function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly stri
   return {
     columns: Int32Array.from(ordered, (place) => columnAt[place]!),
     held(weights, alike) {
-      if (!copyHeld(weights, { heldAt, others }, sizes)) {
+      if (!copyHoldings(weights, { heldAt, others }, sizes)) {
         heldAt = places.filter((place) => weights[place] !== 0);
         others = places.filter((place) => weights[place] === 0);
         columns = heldAt.filter(placed).map((place) => columnAt[place]!);
-        copyHeld(weights, { heldAt, others }, sizes);
+        copyHoldings(weights, { heldAt, others }, sizes);
       }
       return { columns: alike && same(columns, alike) ? alike : columns, weights: sizes, count: heldAt.length };
     },
@@ -216,7 +221,7 @@ function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly stri
 }
 
 /** Positions of securities with a weight, and of the other securities. */
-interface HeldPositions {
+interface HoldingPositions {
   readonly heldAt: Int32Array;
   readonly others: Int32Array;
 }
@@ -226,7 +231,7 @@ interface HeldPositions {
  * every date.
  * @returns true if the holdings are unchanged
  */
-function copyHeld(weights: Float64Array, { heldAt, others }: HeldPositions, sizes: Float64Array): boolean {
+function copyHoldings(weights: Float64Array, { heldAt, others }: HoldingPositions, sizes: Float64Array): boolean {
   for (let i = 0; i < heldAt.length; i++) {
     const weight = weights[heldAt[i]!]!;
     if (weight === 0) return false;

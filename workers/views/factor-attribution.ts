@@ -2,17 +2,17 @@ import type { InputOfView } from '#jobs/tasks/views.js';
 import { createFactorAttributionView } from '#views/factor-attribution-view.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { createHeldDatapoints, readHeld, readRiskWindow } from './held-risk.js';
-import { windowOf } from './run-view.js';
+import { createHoldingDatapoints, readHoldings, readRiskWindow } from './held-risk.js';
+import { createWindow } from './run-view.js';
 
 /** Attributes the return of a run to factors. */
 export function showFactorAttribution({ columns, market, model, ...asked }: InputOfView<'factor-attribution'>): object {
   return useRunFile(columns, (run) => {
-    const window = readRiskWindow(readHeld(run, null), openCachedMarket(market));
+    const window = readRiskWindow(readHoldings(run, null), openCachedMarket(market));
     return createFactorAttributionView(
       run,
-      { ...window, datapoints: createHeldDatapoints(window, run.header) },
-      { ...windowOf(asked), model },
+      { ...window, datapoints: createHoldingDatapoints(window, run.header) },
+      { ...createWindow(asked), model },
     );
   });
 }

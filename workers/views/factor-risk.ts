@@ -11,18 +11,18 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { decomposeRisk, type MeasuredFactors } from '#views/risk-decomposition.js';
 import { openCompared } from './compared.js';
 import {
-  listHeldByName,
-  createHeldDatapoints,
-  findHeldPositions,
-  positionsOf,
-  readHeld,
+  listHoldingsByName,
+  createHoldingDatapoints,
+  findHoldingPositions,
+  getPositions,
+  readHoldings,
   readRiskWindow,
   listUncovered,
   formatWindowDates,
-  type HeldRun,
+  type RunHoldings,
 } from './held-risk.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { assertKnown } from './model-risk.js';
+import { assertKnownSecurities } from './model-risk.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
@@ -38,13 +38,13 @@ export function showFactorRisk(
 ): Promise<object> {
   const asOf = as_of ?? null;
   const onPart = (): void => report(0);
-  const held = useRunFile(columns, (run) => readHeld(run, asOf));
+  const held = useRunFile(columns, (run) => readHoldings(run, asOf));
   const other = openCompared({ ...benchmark!, onPart }, openCachedMarket(handle), held.header);
   return runOnEngine((engine) => {
     const weights = {
       held,
       market: other.market,
-      own: listHeldByName(held.weights.names, held.weights.held),
+      own: listHoldingsByName(held.weights.names, held.weights.held),
       compared: other.weightsOn(engine, held.weights.day),
       onPart,
     };
@@ -59,7 +59,7 @@ export function showFactorRisk(
 }
 
 interface ComparedRun {
-  readonly held: HeldRun;
+  readonly held: RunHoldings;
   readonly market: MarketData;
   readonly own: ReadonlyMap<string, number>;
   readonly compared: ReadonlyMap<string, number>;
@@ -75,8 +75,8 @@ function estimateFactors(
   const { sm } = window;
   const risk = computeFactorRisk(
     engine,
-    { ...window, datapoints: createHeldDatapoints(window, held.header) },
-    { weights: findHeldPositions(sm, own), benchmark: positionsOf(sm, compared), model, factors },
+    { ...window, datapoints: createHoldingDatapoints(window, held.header) },
+    { weights: findHoldingPositions(sm, own), benchmark: getPositions(sm, compared), model, factors },
   );
   return {
     ...risk,
@@ -91,7 +91,7 @@ function estimateFactors(
 function selectStoredFactors(stored: FactorModelFile, { held, own, compared }: ComparedRun): MeasuredFactors {
   const { modelId, factors, estimator } = stored;
   const { names, numbers, window } = readFactorsOn(stored, formatDay(held.weights.day));
-  assertKnown({ modelId, names }, own);
+  assertKnownSecurities({ modelId, names }, own);
   const model = openPackedFactors(numbers, factors, names.length);
   const risk = computeModelFactorRisk(model, names, computeActiveByName(own, compared));
   return {
@@ -136,7 +136,7 @@ function createLackFindings(modelId: string, names: readonly string[]): Finding[
 }
 
 /** Adds a warning if the estimate uses returns after the date of the weights. */
-function measureWithHindsight(measured: MeasuredFactors, { weights }: HeldRun): MeasuredFactors {
+function measureWithHindsight(measured: MeasuredFactors, { weights }: RunHoldings): MeasuredFactors {
   const { riskModel, window, findings } = measured;
   const { window_end: end } = window;
   if (parseValidDay(end) <= weights.day) return measured;

@@ -1,12 +1,12 @@
 import { readGroup } from '#domain/market/market-groups.js';
 import { readReference } from '#domain/market/market-data.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
-import { groupsView } from '#views/groups-view.js';
+import { createGroupsView } from '#views/groups-view.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { runOnEngine } from '../input/numerics.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { openCompared } from './compared.js';
-import { windowOf } from './run-view.js';
+import { createWindow } from './run-view.js';
 
 /** Computes contributions by group, next to a benchmark if one is requested. */
 export function showGroups({
@@ -20,8 +20,8 @@ export function showGroups({
   return runOnEngine((engine) =>
     useRunFile(columns, (run) => {
       const other = benchmark && openCompared(benchmark, market, run.header);
-      return groupsView(run, {
-        window: windowOf(asked),
+      return createGroupsView(run, {
+        window: createWindow(asked),
         by,
         groupOf: (name, day) => readGroup(readReference(market.reference, name, by, day)),
         benchmark: other && { ...other, book: other.bookTo(engine, run.i32('days').at(-1)!) },

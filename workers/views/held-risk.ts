@@ -10,18 +10,18 @@ import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { describeLeftOut } from '#domain/risk/excluded-securities.js';
+import { describeExclusion } from '#domain/risk/excluded-securities.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { computeRisk, computeRisks, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { readHeldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
-import { datapointsOf } from '#views/index-datapoints.js';
+import { readPositiveWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
+import { createDatapoints } from '#views/index-datapoints.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 
 /** Inputs of risk from a stored run. */
-export interface HeldRun {
+export interface RunHoldings {
   readonly header: RunHeader;
   readonly weights: HeldWeights;
   /** First and last day of the run's level. */
@@ -30,9 +30,9 @@ export interface HeldRun {
 }
 
 /** Reads the holdings of a run on a date. @throws Refusal NO_DATA_AT_DATE before the first date of the run */
-export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
+export function readHoldings(run: RunColumns, asOf: string | null): RunHoldings {
   const days = run.i32('days');
-  return { header: run.header, weights: readHeldWeights(run, asOf), first: days[0]!, last: days.at(-1)! };
+  return { header: run.header, weights: readPositiveWeights(run, asOf), first: days[0]!, last: days.at(-1)! };
 }
 
 /**
@@ -40,7 +40,7 @@ export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
  * @param onPart called between parts; completed parts are cached if it throws
  */
 export function readRiskWindow(
-  { header, first, last }: HeldRun,
+  { header, first, last }: RunHoldings,
   market: MarketData,
   onPart: () => void = () => {},
 ): ReturnWindow {
@@ -60,12 +60,15 @@ export function readRiskWindow(
 }
 
 /** Returns datapoints with the settings of a run. */
-export function createHeldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
-  return datapointsOf(sm, { treatment: restoreTreatment(header.treatment), currency: readSecurityCurrency(header) });
+export function createHoldingDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
+  return createDatapoints(sm, {
+    treatment: restoreTreatment(header.treatment),
+    currency: readSecurityCurrency(header),
+  });
 }
 
 /** Returns the requested span of returns, independent of the data of the store. */
-export function formatWindowDates({ first, last }: HeldRun): {
+export function formatWindowDates({ first, last }: RunHoldings): {
   readonly window_start: string;
   readonly window_end: string;
 } {
@@ -73,12 +76,12 @@ export function formatWindowDates({ first, last }: HeldRun): {
 }
 
 /** Returns the non-zero weights by security. */
-export function listHeldByName(names: readonly string[], held: Float64Array): ReadonlyMap<string, number> {
+export function listHoldingsByName(names: readonly string[], held: Float64Array): ReadonlyMap<string, number> {
   return new Map(names.flatMap((name, i): [string, number][] => (held[i] !== 0 ? [[name, held[i]!]] : [])));
 }
 
 /** Returns weights by column of a market, without securities that the market lacks. */
-export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
+export function getPositions(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
   return new Map(
     [...weights].flatMap(([name, weight]): [number, number][] =>
       sm.columnOf(name) < 0 ? [] : [[sm.columnOf(name), weight]],
@@ -90,8 +93,8 @@ export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, numb
  * Returns the holdings of a run by column of a market.
  * @throws Refusal RISK_INSUFFICIENT_DATA if the market has none of its securities, because the risk is unknown, not 0
  */
-export function findHeldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
-  const positions = positionsOf(sm, own);
+export function findHoldingPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
+  const positions = getPositions(sm, own);
   if (own.size > 0 && positions.size === 0) throw refuseUnpriced(own.keys(), 'not in the served store');
   return positions;
 }
@@ -123,7 +126,7 @@ function refuseUnpriced(names: Iterable<string>, why: string): Refusal {
   const detail = { assets: 0, observations: 0, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS };
   return new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `0 of ${excluded.size} securities are covered; at least 1 security is required. ${describeLeftOut(excluded)}`,
+    `0 of ${excluded.size} securities are covered; at least 1 security is required. ${describeExclusion(excluded)}`,
     detail,
   );
 }
@@ -135,7 +138,7 @@ export interface ComparedWeights {
 }
 
 export interface MeasureInput {
-  readonly held: HeldRun;
+  readonly held: RunHoldings;
   readonly market: MarketData;
   readonly benchmark: ComparedWeights | null;
   /** Called between parts: see `readRiskWindow`. */
@@ -158,11 +161,11 @@ export function measureRisk(
   const window = readRiskWindow(held, market, onPart);
   onPart();
   const { sm } = window;
-  const own = listHeldByName(held.weights.names, held.weights.held);
-  const positions = findHeldPositions(sm, own);
+  const own = listHoldingsByName(held.weights.names, held.weights.held);
+  const positions = findHoldingPositions(sm, own);
   const span = { risk_model: null, risk_estimator: null, ...formatWindowDates(held) };
   const { risk: total, active } = benchmark
-    ? computeRisks(engine, window, positions, positionsOf(sm, benchmark.weights))
+    ? computeRisks(engine, window, positions, getPositions(sm, benchmark.weights))
     : { risk: computeRisk(engine, window, positions), active: null };
   const risk: HeldRisk = {
     payload: {

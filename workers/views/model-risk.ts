@@ -10,10 +10,10 @@ import type { MeasuringModel } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveRisk, HeldRisk, HeldWeights } from '#views/weights-view.js';
 import {
-  listHeldByName,
-  createHeldDatapoints,
-  findHeldPositions,
-  positionsOf,
+  listHoldingsByName,
+  createHoldingDatapoints,
+  findHoldingPositions,
+  getPositions,
   readRiskWindow,
   formatWindowDates,
   type ComparedWeights,
@@ -34,8 +34,8 @@ export function measureByModel(
   const { modelId } = measuring;
   const model = findModelInForce(openModels({ [modelId]: measuring })(modelId), day);
   const dated = formatDay(model.observedEnd);
-  const own = listHeldByName(names, held);
-  assertKnown(model, own);
+  const own = listHoldingsByName(names, held);
+  assertKnownSecurities(model, own);
   return measureWithModel(model, {
     own,
     benchmark,
@@ -59,11 +59,11 @@ export function measureByEstimate(
   { held, market, benchmark }: MeasureInput,
 ): MeasuredHoldings {
   const returns = readRiskWindow(held, market);
-  const window = { ...returns, datapoints: createHeldDatapoints(returns, held.header) };
+  const window = { ...returns, datapoints: createHoldingDatapoints(returns, held.header) };
   const { sm, to } = window;
-  const own = listHeldByName(held.weights.names, held.weights.held);
-  const columns = new Set(findHeldPositions(sm, own).keys());
-  if (benchmark !== null) for (const column of positionsOf(sm, benchmark.weights).keys()) columns.add(column);
+  const own = listHoldingsByName(held.weights.names, held.weights.held);
+  const columns = new Set(findHoldingPositions(sm, own).keys());
+  if (benchmark !== null) for (const column of getPositions(sm, benchmark.weights).keys()) columns.add(column);
   return engine.scope(() => {
     const requests = Int32Array.from(columns).toSorted();
     const { coverage, covariance } = estimateRiskModel(engine, window, requests, RiskModelRequest.parse({ estimator }));
@@ -106,14 +106,15 @@ function computeActiveRisk(model: StoredModel, { own, benchmark: { id, weights }
   const active = computeActiveByName(own, weights);
   const union = [...active.keys()];
   const { volatility, contributions, uncovered } = computeModelShares(model, active);
-  const gross = (names: Iterable<string>) => [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);
-  const total = gross(union);
+  const computeGross = (names: Iterable<string>) =>
+    [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);
+  const total = computeGross(union);
   const notHeld = union.filter((name) => !own.has(name) && contributions.has(name));
   return {
     payload: {
       benchmark: id,
       tracking_error: volatility,
-      covered_weight: total === 0 ? 1 : gross(contributions.keys()) / total,
+      covered_weight: total === 0 ? 1 : computeGross(contributions.keys()) / total,
       contributions_not_held: Object.fromEntries(notHeld.map((name) => [name, contributions.get(name)!])),
       uncovered: [...uncovered],
       ...span,
@@ -126,7 +127,7 @@ function computeActiveRisk(model: StoredModel, { own, benchmark: { id, weights }
  * Ensures that a stored model covers at least one of the holdings, because the risk is otherwise unknown, not 0.
  * @throws Refusal MODEL_LACKS_NAMES
  */
-export function assertKnown(
+export function assertKnownSecurities(
   { modelId, names }: Pick<StoredModel, 'modelId' | 'names'>,
   own: ReadonlyMap<string, number>,
 ): void {

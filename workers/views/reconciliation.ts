@@ -8,7 +8,7 @@ import { runOnEngine } from '../input/numerics.js';
 import { completeHashes } from '../run-files/hash-files.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { computeBenchmarkWeights } from './benchmark-books.js';
-import { listHeldByName, measureRisk, readHeld } from './held-risk.js';
+import { listHoldingsByName, measureRisk, readHoldings } from './held-risk.js';
 
 type ReconcileInput = InputOfView<'reconcile'>;
 
@@ -28,12 +28,12 @@ function listStoredFiles({ files, cells }: ReconcileInput): StoredFile[] {
 async function measureLastRisk({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
   if (!handle) return null;
   try {
-    const held = useRunFile(columns, (run) => readHeld(run, null));
+    const held = useRunFile(columns, (run) => readHoldings(run, null));
     const market = openCachedMarket(handle);
     return await runOnEngine((engine) => {
       const weights = benchmark && computeBenchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
       return {
-        names: [...listHeldByName(held.weights.names, held.weights.held).keys()],
+        names: [...listHoldingsByName(held.weights.names, held.weights.held).keys()],
         ...measureRisk(engine, { held, market, benchmark: benchmark && { id: benchmark.indexId, weights: weights! } }),
       };
     });

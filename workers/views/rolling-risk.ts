@@ -26,7 +26,7 @@ export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promi
   const read = useRunFile(columns, (run) => ({
     header: run.header,
     benchmarkId: against === 'benchmark' ? (run.header.benchmark?.id ?? null) : null,
-    ...(benchmark === null && against === 'benchmark' ? benchmarkLevels(run) : indexLevels(run)),
+    ...(benchmark === null && against === 'benchmark' ? createBenchmarkLevels(run) : createIndexLevels(run)),
   }));
   const { names } = read.header;
   const { benchmarkId, days, level, reference } =
@@ -48,14 +48,14 @@ interface Levels {
   readonly reference: Float64Array;
 }
 
-function indexLevels(run: RunColumns): Levels {
+function createIndexLevels(run: RunColumns): Levels {
   const { days, level, index } = runLevels(run);
   return { days, level, reference: index };
 }
 
 /** Returns the levels on the dates that the benchmark shares with the run. */
-function benchmarkLevels(run: RunColumns): Levels {
-  if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NONE, reference: NONE };
+function createBenchmarkLevels(run: RunColumns): Levels {
+  if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NO_VALUES, reference: NO_VALUES };
   const { days: all, level } = runLevels(run);
   const days = run.i32('benchmarkDays').slice();
   const own = Float64Array.from(days, (day) => level[findLastAtMost(all, day)]!);
@@ -79,4 +79,4 @@ async function readNamedLevels(
   };
 }
 
-const NONE = new Float64Array(0);
+const NO_VALUES = new Float64Array(0);

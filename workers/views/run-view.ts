@@ -20,7 +20,7 @@ export interface RunView<N extends RunViewName> {
 export const createObjectView = (view: object): ComputedView => ({ write: (json) => json.value(view) });
 
 /** Returns the requested window; null for an open side. */
-export const windowOf = ({ start, end }: Window) => ({ start: start ?? null, end: end ?? null });
+export const createWindow = ({ start, end }: Window) => ({ start: start ?? null, end: end ?? null });
 
 interface Window {
   readonly start?: string | undefined;

@@ -2,15 +2,15 @@ import { formatDay } from '#domain/time/days.js';
 import { createScenarioMarket, computeScenario } from '#domain/scenarios/scenario-market.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
-import type { ScenariosShown } from '#views/scenarios/scenarios-file.js';
-import { readHeld } from './held-risk.js';
+import type { ListedScenarios } from '#views/scenarios/scenarios-file.js';
+import { readHoldings } from './held-risk.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 
 /** Computes the composition of a run under scenarios. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
-export function showScenarios({ columns, request, market: handle }: InputOfView<'scenarios'>): ScenariosShown {
-  const { header, weights } = useRunFile(columns, (run) => readHeld(run, request.as_of));
+export function showScenarios({ columns, request, market: handle }: InputOfView<'scenarios'>): ListedScenarios {
+  const { header, weights } = useRunFile(columns, (run) => readHoldings(run, request.as_of));
   const { by } = request;
   const sm = openMarketOn({
     market: openCachedMarket(handle),

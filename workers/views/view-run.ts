@@ -10,10 +10,14 @@ import type { RunView } from './run-view.js';
 /** Computes a view of stored runs from ranges of their columns, and serialises it. */
 export const viewRun: Task<'view-run'> = async (input, control) => {
   const view = RUN_VIEWS[input.view] as RunView<RunViewName>; // the catalogue has the view under the name in the input
-  return copyWithHash(await bytesOf(view, input, control));
+  return copyWithHash(await computeBytes(view, input, control));
 };
 
-async function bytesOf(view: RunView<RunViewName>, input: RunViewInput, control: TaskControl): Promise<Uint8Array> {
+async function computeBytes(
+  view: RunView<RunViewName>,
+  input: RunViewInput,
+  control: TaskControl,
+): Promise<Uint8Array> {
   if (view.file !== undefined && (input.format ?? 'json') !== 'json') return view.file(input, control);
   const { bytes, write } = await view.show(input, control);
   const json = wrapStoppable(createJsonWriter(bytes), control);

@@ -17,33 +17,33 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { createGroupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
-import { limitsView } from '#views/limits/limits-view.js';
+import { createLimitsView } from '#views/limits/limits-view.js';
 import { listGroupSpells, listIssuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
-import { figuresOf } from '../run-files/kept-figures.js';
+import { getFigures } from '../run-files/kept-figures.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { windowOf } from './run-view.js';
+import { createWindow } from './run-view.js';
 
 /**
  * Checks limits over a stored run. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED for a constraint that does not
  * concern holdings
  */
-export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl): ReturnType<typeof limitsView> {
+export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl): ReturnType<typeof createLimitsView> {
   const { columns, limits, by, market: handle } = input;
   const market = handle && openCachedMarket(handle);
   return useRunFile(columns, (run) => {
     const issuers = market !== null && 'rule' in limits ? listIssuerSpells(market, by) : null;
-    return limitsView(run, {
-      window: windowOf(input),
+    return createLimitsView(run, {
+      window: createWindow(input),
       limits: 'rule' in limits ? limits : { rowsOn: createRowsByDay(limits.rows, run.header, market) },
       by,
       issuersOn: issuers && createGroupsByDay(run.header.names, issuers),
-      keep: figuresOf(columns, handle),
+      keep: getFigures(columns, handle),
       onDate: () => report(0),
       findings: [
         ...input.findings,
-        ...(issuers ? countOwnIssuers(run, listGroupSpells(market!, by), by) : []), // a grouping by issuers requires a market
+        ...(issuers ? countSeparateIssuers(run, listGroupSpells(market!, by), by) : []), // a grouping by issuers requires a market
         ...('rule' in limits
           ? []
           : [
@@ -92,7 +92,7 @@ const createRowWatch = (run: RunColumns, market: MarketData | null): RowWatch =>
 });
 
 /** Counts securities that are their own issuers on the last date of a run. */
-function countOwnIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
+function countSeparateIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
   const { names } = run.header;
   const day = run.i32('days').at(-1)!;
   const own = names.filter((name) => groupOf(name, day).group === UNCLASSIFIED);
@@ -127,7 +127,7 @@ function createRowsByDay(
       const count = held.reduce((sum, is) => sum + is, 0);
       if (known?.count === count) return known.rows;
       const covers = (name: number) => held[name] === 1;
-      const context = { identifiers: header.names, numbers: refuseRead, categories: refuseRead, covers };
+      const context = { identifiers: header.names, numbers: createReadRefusal, categories: createReadRefusal, covers };
       known = { count, rows: createLimitRows(rows, context) };
       return known.rows;
     };
@@ -162,6 +162,6 @@ function createRowsByDay(
   };
 }
 
-function refuseRead(field: string): never {
+function createReadRefusal(field: string): never {
   throw new Error(`a row read ${field}, which no parameter named`);
 }

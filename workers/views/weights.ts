@@ -9,14 +9,14 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { runOnEngine } from '../input/numerics.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { openCompared } from './compared.js';
-import { measureRisk, readHeld } from './held-risk.js';
+import { measureRisk, readHoldings } from './held-risk.js';
 import { measureByEstimate, measureByModel } from './model-risk.js';
 
 /** Returns the weights of a run on a date, and their risk if it is requested. */
 export async function showWeights(input: InputOfView<'weights'>, { report }: TaskControl): Promise<object> {
   const onPart = (): void => report(0);
   const { columns, as_of: asOf = null, risk, model = null, estimator, benchmark, market: handle } = input;
-  const held = useRunFile(columns, (run) => readHeld(run, asOf));
+  const held = useRunFile(columns, (run) => readHoldings(run, asOf));
   const market = handle && openCachedMarket(handle);
   const { compared, measured } = await runOnEngine((engine) => {
     const other = benchmark && openCompared({ ...benchmark, onPart }, requireMarket(market), held.header);

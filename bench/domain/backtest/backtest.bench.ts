@@ -9,7 +9,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
-import { allocateKeptMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -99,7 +99,7 @@ function timeBacktest(market: MarketData): TimedRun {
     market,
     calendars,
     createDecider: indexDecider,
-    memory: allocateKeptMemory,
+    memory: allocateRetainedMemory,
     report: (_fraction, message) => {
       if (message === 'simulating the index') decided = measureThreadMs() - begin;
     },
@@ -187,9 +187,9 @@ function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Ba
       [peer.units, sumOf(trades.units.map(Math.abs))],
     ].map(([a, b]) => Math.abs(a - b) / b);
     const [numpy] = peer.ms;
-    const ratio = (milliseconds: number): string => (milliseconds / numpy).toFixed(2);
+    const formatRatio = (milliseconds: number): string => (milliseconds / numpy).toFixed(2);
     console.log(
-      `  numpy ${peer.numpy}: ${numpy.toFixed(0)} ms; of numpy: the part with the same outputs ${ratio(times.simulation)}, the whole task ${ratio(times.total)} (thread; ${ratio(times.process)} by the process); levels, costs and units differ by ${Math.max(...differs).toExponential(1)}`,
+      `  numpy ${peer.numpy}: ${numpy.toFixed(0)} ms; of numpy: the part with the same outputs ${formatRatio(times.simulation)}, the whole task ${formatRatio(times.total)} (thread; ${formatRatio(times.process)} by the process); levels, costs and units differ by ${Math.max(...differs).toExponential(1)}`,
     );
   } catch (failure) {
     console.log(

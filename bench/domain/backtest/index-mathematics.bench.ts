@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { allocateKeptMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
@@ -134,7 +134,7 @@ function measureTime(market: MarketData, { frequency }: Case, { events = {}, tre
     market,
     calendars,
     createDecider: indexDecider,
-    memory: allocateKeptMemory,
+    memory: allocateRetainedMemory,
     report: () => {},
     plan: {
       runId: 'BENCH',

@@ -173,7 +173,7 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
   const plugins = { OWN: { plugin: 'own', parameters: {}, code: resolvePluginCode(plugin, {}, '0'.repeat(64)) } };
   const datapoints = readDefinitions({ plugins });
   const terms = { market: sm, treatment: TreatmentSpec.parse({}), currency: '', datapoints };
-  const valuesOf = (field: DatapointExpression): Float64Array[] => {
+  const getValues = (field: DatapointExpression): Float64Array[] => {
     const sections = createIndexCrossSections(terms);
     return sessions.map((session) => sections.at(session, columns).numbers(field, columns));
   };
@@ -182,14 +182,14 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
   for (let round = 0; round < ROUNDS; round++) {
     times.built = Math.min(
       times.built,
-      measureTime(() => valuesOf(built)),
+      measureTime(() => getValues(built)),
     );
     times.own = Math.min(
       times.own,
-      measureTime(() => valuesOf(own)),
+      measureTime(() => getValues(own)),
     );
   }
-  const apart = computeLargestDifference(valuesOf(own), valuesOf(built));
+  const apart = computeLargestDifference(getValues(own), getValues(built));
   const ratio = times.own / times.built;
   const each = limit === LIMIT ? '' : `, ${((times.own / VALUES) * 1e6).toFixed(0)} ns a value`;
   console.log(
@@ -252,7 +252,7 @@ function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | '
   };
   const every = Int32Array.from(large.identifiers.keys());
   const decisions = Array.from({ length: 60 }, (_, i) => 300 + 21 * i);
-  const timeOf = (field: DatapointExpression): number => {
+  const timeField = (field: DatapointExpression): number => {
     const sections = createIndexCrossSections(terms);
     sections.at(decisions[0]!, every).numbers(field, every);
     return measureTime(() => {
@@ -263,8 +263,8 @@ function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | '
     const expression = parseExpression(text).tree;
     const times = { built: Infinity, expression: Infinity };
     for (let round = 0; round < rounds; round++) {
-      times.built = Math.min(times.built, timeOf(built));
-      times.expression = Math.min(times.expression, timeOf(expression));
+      times.built = Math.min(times.built, timeField(built));
+      times.expression = Math.min(times.expression, timeField(expression));
     }
     const ratio = (times.expression / times.built).toFixed(2);
     console.log(

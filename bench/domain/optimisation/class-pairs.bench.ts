@@ -48,43 +48,43 @@ const NEGLIGIBLE_MS = 50;
 
 const engine = openWasmEngine();
 const family = createProblemFamily(SECURITIES, 1260);
-const rows = rowsOf(family);
+const rows = createRows(family);
 const classes = readChoices('PAIRS_CLASSES', CLASSES);
-const keyOf = (types: readonly string[]) => types.join(' + ');
+const getKey = (types: readonly string[]) => types.join(' + ');
 const pairs = classes.flatMap((a, i) => classes.slice(i + 1).map((b) => [a, b]));
 const part = pairs
   .filter((types) => types.some((type) => PARTNER_CLASSES.includes(type)))
   .filter((_, position) => position % PARTS === PART - 1);
-const kept = new Map<string, Cost>(Object.entries(readKept()));
+const keptCosts = new Map<string, Cost>(Object.entries(readKept()));
 
 for (const types of [['Exclude'], ['Turnover'], ['Exclude', 'Turnover']]) measureCost(types); // Compiles the code that all combinations run.
-const until = performance.now() + 1000 * SECONDS;
+const deadline = performance.now() + 1000 * SECONDS;
 for (const types of [...classes.map((type) => [type]), ...part]) {
-  const known = kept.get(keyOf(types));
+  const known = keptCosts.get(getKey(types));
   const isWanted =
-    known === undefined || REPETITION === 'all' || (REPETITION === 'slow' && (ratioOf(types) ?? 0) > RATIO_MAX);
+    known === undefined || REPETITION === 'all' || (REPETITION === 'slow' && (findRatio(types) ?? 0) > RATIO_MAX);
   if (!isWanted) continue;
-  if (performance.now() > until) break;
-  kept.set(keyOf(types), measureCost(types));
+  if (performance.now() > deadline) break;
+  keptCosts.set(getKey(types), measureCost(types));
   // Compilation and garbage collection during the run are not costs of the pair.
-  if (types.length > 1 && (ratioOf(types) ?? 0) > RATIO_MAX) kept.set(keyOf(types), measureLesserCost(types));
+  if (types.length > 1 && (findRatio(types) ?? 0) > RATIO_MAX) keptCosts.set(getKey(types), measureLesserCost(types));
   keep();
 }
 report();
 
 function measureCost(types: readonly string[]): Cost {
-  return costOf(engine, family.problemOf(types.map((type) => ({ type, params: rows[type] }))), family.means);
+  return findCost(engine, family.problemOf(types.map((type) => ({ type, params: rows[type] }))), family.means);
 }
 
 function measureLesserCost(types: readonly string[]): Cost {
-  const [before, again] = [kept.get(keyOf(types))!, measureCost(types)];
+  const [before, again] = [keptCosts.get(getKey(types))!, measureCost(types)];
   return computeSolvedMs(again) < computeSolvedMs(before) ? again : before;
 }
 
 /** Returns the cost of a pair relative to its parts; undefined if a cost is unknown or the pair has no frontier. */
-function ratioOf(types: readonly string[]): number | undefined {
-  const own = kept.get(keyOf(types));
-  const parts = types.map((type) => kept.get(type));
+function findRatio(types: readonly string[]): number | undefined {
+  const own = keptCosts.get(getKey(types));
+  const parts = types.map((type) => keptCosts.get(type));
   if (own === undefined || own.state === 'infeasible' || parts.includes(undefined)) return undefined;
   return (
     computeSolvedMs(own) /
@@ -105,8 +105,8 @@ function readKept(): Record<string, Cost> {
 
 /** Stores the costs, one per line, in the order of the grid. */
 function keep(): void {
-  const order = new Map([...classes.map((type) => [type]), ...pairs].map((types, k) => [keyOf(types), k]));
-  const lines = [...kept]
+  const order = new Map([...classes.map((type) => [type]), ...pairs].map((types, k) => [getKey(types), k]));
+  const lines = [...keptCosts]
     .toSorted(([a], [b]) => (order.get(a) ?? 0) - (order.get(b) ?? 0))
     .map(([key, cost]) => `${JSON.stringify(key)}: ${JSON.stringify(cost, roundNumber)}`);
   mkdirSync(dirname(COST_FILE), { recursive: true });
@@ -121,10 +121,11 @@ function report(): void {
   console.log(
     `${SECURITIES} names, 1260 sessions: milliseconds of processor to solve, for the frontiers, and to explain`,
   );
-  for (const type of classes) if (kept.has(type)) console.log(`  ${type.padEnd(44)} ${formatLine(kept.get(type)!)}`);
+  for (const type of classes)
+    if (keptCosts.has(type)) console.log(`  ${type.padEnd(44)} ${formatLine(keptCosts.get(type)!)}`);
   const known = pairs.flatMap((types) => {
-    const cost = kept.get(keyOf(types));
-    return cost === undefined ? [] : [{ key: keyOf(types), cost, ratio: ratioOf(types) }];
+    const cost = keptCosts.get(getKey(types));
+    return cost === undefined ? [] : [{ key: getKey(types), cost, ratio: findRatio(types) }];
   });
   const countInState = (state: Cost['state']) => known.filter(({ cost }) => cost.state === state).length;
   console.log(
@@ -139,8 +140,8 @@ function report(): void {
   };
   const withoutAnswer = known.filter(({ cost }) => cost.state !== 'solved');
   if (withoutAnswer.length > 0) printPairs('pairs without an answer, or not converged:', withoutAnswer);
-  const binding = new Set([...kept.values()].flatMap((cost) => cost.binding));
-  const slack = classes.filter((type) => kept.has(type) && !binding.has(type));
+  const binding = new Set([...keptCosts.values()].flatMap((cost) => cost.binding));
+  const slack = classes.filter((type) => keptCosts.has(type) && !binding.has(type));
   console.log(
     slack.length === 0
       ? 'every class binds at some optimum'
@@ -160,14 +161,14 @@ function formatLine({ solve, frontier, explained, state, binding }: Cost): strin
 }
 
 /** Returns one constraint row per class, which the index almost satisfies or which binds along the frontier. */
-function rowsOf(family: Family): Readonly<Record<string, object>> {
+function createRows(family: Family): Readonly<Record<string, object>> {
   const { index, identifiers } = family;
   const names = index.length;
   const volatility = Math.sqrt(computeMetricSquare(family.metric, index));
   const effective = 1 / index.reduce((sum, weight) => sum + weight * weight, 0);
   const largest = index.reduce((most, weight) => Math.max(most, weight));
   const pick = (from: number, every: number) => identifiers.filter((_, i) => i % every === from);
-  const tailOf = (measure: TailMeasure) => {
+  const computeTail = (measure: TailMeasure) => {
     const slopes = computeTailSlopes(createTailGoal(measure, CONFIDENCE, family.returns, names), index);
     return slopes.reduce((sum, slope, i) => sum + slope * index[i]!, 0);
   };
@@ -184,8 +185,8 @@ function rowsOf(family: Family): Readonly<Record<string, object>> {
     TradeSize: { upper: 0.6 * largest, reference: 'previous' },
     TrackingError: { limit: 0.08 },
     Volatility: { limit: 0.99 * volatility },
-    CVaR: { limit: 0.99 * tailOf('loss'), confidence: CONFIDENCE },
-    CDaR: { limit: 0.99 * tailOf('drawdown'), confidence: CONFIDENCE },
+    CVaR: { limit: 0.99 * computeTail('loss'), confidence: CONFIDENCE },
+    CDaR: { limit: 0.99 * computeTail('drawdown'), confidence: CONFIDENCE },
     ActiveShare: { limit: 0.3 },
     EffectiveNumber: { minimum: 1.1 * effective },
     FactorExposure: { field: 'X', upper: -0.05 },
@@ -222,7 +223,7 @@ function computeSolvedMs({ solve, frontier }: Cost): number {
   return solve + frontier;
 }
 
-function costOf(engine: Engine, problem: Problem, means: Float64Array): Cost {
+function findCost(engine: Engine, problem: Problem, means: Float64Array): Cost {
   const solvers = { solver: createSolver(engine), algebra: engine };
   return engine.scope((): Cost => {
     const begun = measureProcessMs();

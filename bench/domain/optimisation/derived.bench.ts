@@ -48,17 +48,17 @@ const cases: Record<string, object> = {
 };
 
 const words = process.argv.slice(2);
-const chosen = Object.entries(cases).filter(([label]) => words.every((word) => label.includes(word)));
+const chosenCases = Object.entries(cases).filter(([label]) => words.every((word) => label.includes(word)));
 const engines: Engine[] = [openWasmEngine()];
 const { engine: native } = await openEngine('native');
 if (native.name === 'native') engines.push(native);
 for (const engine of engines) {
-  for (const [label, derivation] of chosen) {
+  for (const [label, derivation] of chosenCases) {
     const begin = process.cpuUsage();
     const composer = createComposer({
       market,
       calendars,
-      documents: documentsOf(derivation),
+      documents: createDocuments(derivation),
       until: market.dates.at(-1)!,
       createDecider: createIndexDeciders(engine),
     });
@@ -74,7 +74,7 @@ function createSharpeDefinition(): object {
   return { objective: 'max_sharpe', expected_returns: { type: 'historical', shrinkage: 0.5 } };
 }
 
-function documentsOf(derivation: object): Record<string, IndexDocument> {
+function createDocuments(derivation: object): Record<string, IndexDocument> {
   const own = { calendar: 'XNYS', base_date: formatDay(market.dates[HISTORY]!), rebalance: { frequency: 'monthly' } };
   const parent = IndexDocument.parse({
     id: 'BROAD',

@@ -8,7 +8,7 @@ import { readObjective } from '#domain/documents/optimisation-spec.js';
 import { computeTailOutcome, type TailMeasure } from '#domain/objectives/tail.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
+import { computeSymmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
@@ -32,7 +32,7 @@ const FACTORS = 10;
 const ROUNDS = readNumber('ROUNDS');
 
 /** Maximum short weight per security, if short positions are allowed. */
-const SHORT = 0.01;
+const SHORT_SHARE = 0.01;
 
 /** Limit on turnover from the index, in cases with a turnover limit. */
 const TURNOVER = 0.3;
@@ -66,7 +66,7 @@ const peers = readChoices('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).
 // Compiles the code, as in a running service.
 for (const measure of ['loss', 'drawdown'] as const)
   for (let warm = 0; warm < 3; warm++)
-    solveProblem(problemOf({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));
+    solveProblem(buildProblem({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));
 
 for (const label of sizes) {
   const [names, scenarios] = label
@@ -74,13 +74,13 @@ for (const label of sizes) {
     .split('x')
     .map(Number) as [number, number]; // labels contain both numbers
   const measure = label.includes('d') ? 'drawdown' : 'loss';
-  const short = label.includes('s') ? SHORT : 0;
+  const short = label.includes('s') ? SHORT_SHARE : 0;
   const returns = drawReturns(names, scenarios);
   const cap = Math.max(0.03, 3 / names);
   const turnover = label.includes('t') ? TURNOVER : undefined;
   const terms: TailCase = { names, measure, returns, cap, short, turnover };
-  const lowest = problemOf(terms);
-  const problem = label.includes('l') ? problemOf({ ...terms, limit: computeTightLimit(lowest) }) : lowest;
+  const lowest = buildProblem(terms);
+  const problem = label.includes('l') ? buildProblem({ ...terms, limit: computeTightLimit(lowest) }) : lowest;
   const own = findLeast(Array.from({ length: ROUNDS }, () => solveProblem(problem)));
   console.log(
     `${label.padEnd(10)} ours        ${own.ms.toFixed(0).padStart(8)} ms  gap to its bound ${own.gap.toExponential(1)}${label in LIMITS_MS ? `, goal ${LIMITS_MS[label]} ms` : ''}`,
@@ -125,7 +125,7 @@ interface TailCase {
  * Returns a problem with full investment, a cap, groups between 0.6 and 1.4 of an equal share, and the covariance of
  * the first sessions.
  */
-function problemOf({ names, measure, returns, cap, short, limit, turnover }: TailCase): Problem {
+function buildProblem({ names, measure, returns, cap, short, limit, turnover }: TailCase): Problem {
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const groups = identifiers.map((_, i) => `G${i % GROUPS}`);
   const bounds = short === 0 ? { upper: cap } : { lower: -short, upper: cap };
@@ -136,12 +136,12 @@ function problemOf({ names, measure, returns, cap, short, limit, turnover }: Tai
         ? { type: measure === 'loss' ? 'min_cvar' : 'min_cdar', confidence: CONFIDENCE }
         : { type: 'max_return' },
     ),
-    expectedReturns: meansOf(returns, names),
+    expectedReturns: computeMeans(returns, names),
     algebra: engine,
     identifiers,
     index: new Float64Array(names).fill(1 / names),
     metric: createDenseMetric(
-      covarianceOf(returns.subarray(0, Math.min(returns.length, MODEL_SESSIONS * names)), names),
+      computeCovariance(returns.subarray(0, Math.min(returns.length, MODEL_SESSIONS * names)), names),
       names,
     ),
     previous: null,
@@ -156,7 +156,7 @@ function problemOf({ names, measure, returns, cap, short, limit, turnover }: Tai
   });
 }
 
-function meansOf(returns: Float64Array, names: number): Float64Array {
+function computeMeans(returns: Float64Array, names: number): Float64Array {
   const means = new Float64Array(names);
   for (let e = 0; e < returns.length; e++) means[e % names]! += returns[e]! / (returns.length / names);
   return means;
@@ -185,7 +185,7 @@ function findLeast(all: readonly ReturnType<typeof solveProblem>[]): ReturnType<
 }
 
 /** Returns the annualised covariance of a panel, shrunk by a tenth towards its diagonal. */
-function covarianceOf(returns: Float64Array, names: number): Float64Array {
+function computeCovariance(returns: Float64Array, names: number): Float64Array {
   const sessions = returns.length / names;
   const panel = returns.slice();
   for (let i = 0; i < names; i++) {
@@ -194,7 +194,7 @@ function covarianceOf(returns: Float64Array, names: number): Float64Array {
     for (let t = 0; t < sessions; t++) panel[t * names + i]! -= mean;
   }
   const covariance = new Float64Array(names * names);
-  symmetricRankK(panel, names, covariance);
+  computeSymmetricRankK(panel, names, covariance);
   for (let i = 0; i < names; i++) {
     for (let j = 0; j <= i; j++) {
       const own = (252 * (i === j ? 1 : 0.9) * covariance[i * names + j]!) / (sessions - 1);

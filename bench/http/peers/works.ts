@@ -10,7 +10,7 @@ export interface SharedMarket {
 }
 
 /** Work that both service and peer do, from the same inputs to results that must agree. */
-export interface Work {
+export interface ComparedWork {
   readonly name: string;
   /** Number of timed turns of either side. */
   readonly pairs: number;
@@ -39,7 +39,11 @@ export interface Work {
  * Returns the cost of the work in the service, including every thread of its process.
  * @param isRead true if the result is read afterwards
  */
-export async function measureService(work: Work, service: RunningService, isRead: boolean): Promise<Measurement> {
+export async function measureService(
+  work: ComparedWork,
+  service: RunningService,
+  isRead: boolean,
+): Promise<Measurement> {
   const [processor, wall] = [readProcessorTime(service), performance.now()];
   await work.run(service);
   const done = { wall: performance.now() - wall, processor: readProcessorTime(service) - processor };
@@ -102,7 +106,7 @@ const EIGENVALUE_TOLERANCE = 1e-6;
 const OPTIMUM_TOLERANCE = 1e-6;
 
 /** Comparisons in the order of their execution. */
-export const WORKS: readonly Work[] = [
+export const WORKS: readonly ComparedWork[] = [
   createBacktest('quarterly', 2.2, { processor: 150, wall: 120 }),
   createBacktest('monthly', 2.2),
   createRepeatedBacktest('monthly'),
@@ -112,7 +116,11 @@ export const WORKS: readonly Work[] = [
   createFrontier(500, 1260),
 ];
 
-function createBacktest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work['goal'] = {}): Work {
+function createBacktest(
+  frequency: 'quarterly' | 'monthly',
+  limit: number,
+  goal: ComparedWork['goal'] = {},
+): ComparedWork {
   return {
     name: `backtest, ${frequency}`,
     ...TURNS,
@@ -136,13 +144,13 @@ function createBacktest(frequency: 'quarterly' | 'monthly', limit: number, goal:
 }
 
 /** Returns a backtest with the same outcome as the stored run. */
-function createRepeatedBacktest(frequency: 'monthly'): Work {
+function createRepeatedBacktest(frequency: 'monthly'): ComparedWork {
   const { vary: _, ...again } = createBacktest(frequency, 2.2);
   return { ...again, name: `backtest, ${frequency}, repeated` };
 }
 
 /** Returns the backtest as a loop over sessions, as in a notebook, with only the index and the portfolio. */
-function createSessionBacktest(frequency: 'quarterly'): Work {
+function createSessionBacktest(frequency: 'quarterly'): ComparedWork {
   const vectorised = createBacktest(frequency, 1);
   return {
     ...vectorised,
@@ -171,7 +179,7 @@ async function readGrowths(service: RunningService): Promise<readonly number[]> 
  * Returns a sweep of variants that differ in costs. The peer simulates each variant, as does the service except for
  * variants known to hold the same portfolio.
  */
-function sweep(variants: number): Work {
+function sweep(variants: number): ComparedWork {
   const costs = Array.from({ length: variants }, (_, bps) => bps);
   return {
     name: `sweep of ${variants} costs`,
@@ -199,7 +207,7 @@ function sweep(variants: number): Work {
   };
 }
 
-function createRiskModel(names: number, sessions: number, limit: number): Work {
+function createRiskModel(names: number, sessions: number, limit: number): ComparedWork {
   let body: object;
   return {
     name: `risk model of ${names} names, ${sessions} returns`,
@@ -227,7 +235,7 @@ function createRiskModel(names: number, sessions: number, limit: number): Work {
  * Returns the frontier of an optimisation with an exclusion and a limit on turnover, with its sensitivities and costs
  * of rows.
  */
-function createFrontier(names: number, sessions: number): Work {
+function createFrontier(names: number, sessions: number): ComparedWork {
   const LIMIT = 0.05;
   const EVERY = 17;
   let body: object;

@@ -46,7 +46,7 @@ const send = (news: LoadMessage): void => void process.send!(news);
 const readClockMs = (): number => performance.timeOrigin + performance.now();
 const starts: TimedJob[] = [];
 const submissions: TimedJob[] = [];
-let ended = 0;
+let endedSecurity = 0;
 
 async function openQueue(node: string, places: { heavy: number; light: number }, role: string): Promise<JobQueue> {
   const connectionsMax = role === 'worker' ? 1 : 10;
@@ -63,7 +63,7 @@ async function openWorker(name: string): Promise<void> {
   let isBusy = false;
   const next: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 1e12, take: () => true };
 
-  async function work(): Promise<void> {
+  async function claimJobs(): Promise<void> {
     if (isBusy) return;
     isBusy = true;
     for (let claim = await queue.claim(next); claim !== undefined; claim = await queue.claim(next)) {
@@ -71,13 +71,13 @@ async function openWorker(name: string): Promise<void> {
       starts.push([at, readClockMs() - at]);
       await new Promise((resolve) => setTimeout(resolve, order.workMs));
       await queue.complete(claim.lease, { type: 'succeed', result: { value: null }, message: '' });
-      ended++;
+      endedSecurity++;
     }
     isBusy = false;
   }
 
   const describeCapacity = () => ({ lanes: isBusy ? [] : (['heavy'] as const), freeBytes: 1e12 });
-  await queue.join({ onWork: () => void work(), progressOf: () => undefined, room: describeCapacity });
+  await queue.join({ onWork: () => void claimJobs(), progressOf: () => undefined, room: describeCapacity });
 }
 
 async function submit(queue: JobQueue, i: number): Promise<void> {
@@ -112,5 +112,5 @@ process.on('message', (asked: Submissions | 'report') => {
   else void submitAll(front!, asked);
 });
 process.on('disconnect', () => process.exit());
-setInterval(() => send({ type: 'ended', count: ended }), REPORT_INTERVAL_MS);
+setInterval(() => send({ type: 'ended', count: endedSecurity }), REPORT_INTERVAL_MS);
 send({ type: 'ready' });

@@ -51,7 +51,7 @@ const SETTLE_MS = 8000;
 const IDLE_MS = 5000;
 const BEGINNING_MS = 5000;
 
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const waitMs = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const server = await startPostgresql({ settings: ['-c', 'fsync=on', '-c', `max_connections=${2 * WORKERS + 50}`] });
 await migrateDatabase({ url: server.url });
 const client = new Client(server.url);
@@ -128,16 +128,16 @@ async function submitAll(): Promise<void> {
 async function load(): Promise<void> {
   await submitAll();
   const isDone = (): boolean => processes.reduce((sum, { ended }) => sum + ended, 0) >= count;
-  while (!isDone()) await sleep(50);
+  while (!isDone()) await waitMs(50);
 }
 
-await sleep(SETTLE_MS);
-const idle = await usage.during(() => sleep(IDLE_MS));
-console.log(`${WORKERS} workers and ${FRONT_NODES} fronts idle   ${idle.share} of a core`);
+await waitMs(SETTLE_MS);
+const idleHandlers = await usage.during(() => waitMs(IDLE_MS));
+console.log(`${WORKERS} workers and ${FRONT_NODES} fronts idle   ${idleHandlers.share} of a core`);
 const [nodesBefore, startMs] = [readNodesMs(), performance.timeOrigin + performance.now()];
 const [busy, steady] = await Promise.all([
   usage.during(load),
-  sleep(BEGINNING_MS).then(() => usage.during(() => sleep(Math.max(1, SECONDS - BEGINNING_MS / 1000) * 1000))),
+  waitMs(BEGINNING_MS).then(() => usage.during(() => waitMs(Math.max(1, SECONDS - BEGINNING_MS / 1000) * 1000))),
 ]);
 const nodesShare = (100 * (readNodesMs() - nodesBefore)) / busy.wallMs;
 const reports = await Promise.all(
@@ -183,19 +183,19 @@ async function measureParts(): Promise<void> {
   const queue = createPostgresQueue({ database, documents, schema, node: 'own', clock, limits, log });
   const order: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 1e12, take: () => true };
   const write = () => artifacts.write(new Uint8Array(100), 'ab'.repeat(32));
-  function partsOf(node: string) {
+  function getParts(node: string) {
     const rows = createPartRows(database, schema, { node, version: () => '1' });
     return createSharedParts({ rows, documents, clock, leaseMs: limits.leaseMs });
   }
 
   /** Computes parts of the other node's job. @returns number of computed parts */
   async function computeHelp(over: AbortSignal): Promise<number> {
-    const parts = partsOf('other');
+    const parts = getParts('other');
     for (let helped = 0; ;) {
       parts.note(true);
       const claim = await parts.claim(order);
       if (claim === undefined && over.aborted) return helped;
-      if (claim === undefined) await sleep(20);
+      if (claim === undefined) await waitMs(20);
       else {
         helped += claim.parts!.length; // the claim is of parts
         await parts.complete(claim.lease, { type: 'succeed', result: { artifact: await write() }, message: '' });
@@ -213,7 +213,7 @@ async function measureParts(): Promise<void> {
       runParts(
         { count: PARTS, atOnce: 4, share: 1, here: write },
         {
-          offered: isShared ? partsOf('own') : undefined,
+          offered: isShared ? getParts('own') : undefined,
           kept: createPartsKeeper({ documents, version: '1' }).of(lease, input!), // the claim has an input
           lease,
           artifacts,

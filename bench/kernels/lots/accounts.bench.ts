@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { solveAccount } from '#kernels/lots/solve-account.js';
-import { randomAccount } from '../../../test/kernels/lots/random-account.js';
+import { createRandomAccount } from '../../../test/kernels/lots/random-account.js';
 import { readText } from '../../variables.js';
 import { runPeer, scratch } from '../optimisation/outside-peers.js';
 
@@ -44,7 +44,7 @@ for (const [label, order, more, count] of [
   ],
 ] as const) {
   const accounts = Array.from({ length: count }, (_, at) => {
-    const account = accountOf(order, { ...SIZE, ...more, seed: at + 1 });
+    const account = createAccount(order, { ...SIZE, ...more, seed: at + 1 });
     return 'trackingLimit' in more ? limitTrackingError(account) : account;
   });
   for (const account of accounts.slice(0, WARM_UP)) solveAccount(account, { nodes: 0 });
@@ -64,8 +64,8 @@ for (const [label, order, more, count] of [
 /**
  * Returns an account with a lot order. The lots of a random account are unordered: the oldest lot may have any gain.
  */
-function accountOf(order: Order, terms: Parameters<typeof randomAccount>[0]): AccountProgram {
-  const program = randomAccount({ ...terms, isOrdered: order !== 'specific' });
+function createAccount(order: Order, terms: Parameters<typeof createRandomAccount>[0]): AccountProgram {
+  const program = createRandomAccount({ ...terms, isOrdered: order !== 'specific' });
   if (order !== 'hifo') return program;
   const { lotStart, lotSize, lotShort, lotLong } = program;
   const places = Array.from(lotSize, (_, l) => l);
@@ -124,7 +124,7 @@ function solveTimed(account: AccountProgram) {
 
 /** Returns an account without losses but with previous net losses, which is one convex problem. */
 function createConvexAccount(seed: number): AccountProgram {
-  const program = randomAccount({ ...SIZE, seed, aversion: 1 });
+  const program = createRandomAccount({ ...SIZE, seed, aversion: 1 });
   return {
     ...program,
     lotShort: program.lotShort.map(Math.abs),

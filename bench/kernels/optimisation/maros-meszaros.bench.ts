@@ -80,12 +80,12 @@ function createLine(name: string): Line {
 }
 
 function printSummary(label: string, some: readonly Line[]): void {
-  const mean = (values: readonly number[]) =>
+  const computeMean = (values: readonly number[]) =>
     Math.exp(values.reduce((sum, value) => sum + Math.log(Math.max(value, 1e-3)), 0) / values.length);
   const count = (is: (of: Line) => boolean) => `${some.filter(is).length} of ${some.length}`;
   console.log(
-    `${label}: ${count((of) => of.isCertified)} at 1e-9, geometric mean ${mean(some.map(({ ms }) => ms)).toFixed(1)} ms, ` +
+    `${label}: ${count((of) => of.isCertified)} at 1e-9, geometric mean ${computeMean(some.map(({ ms }) => ms)).toFixed(1)} ms, ` +
       `slowest ${Math.max(...some.map(({ ms }) => ms)).toFixed(0)} ms; cvxopt ${count((of) => of.isPeerCertified)}, ` +
-      `geometric mean ${mean(some.map(({ peerMs }) => peerMs)).toFixed(1)} ms`,
+      `geometric mean ${computeMean(some.map(({ peerMs }) => peerMs)).toFixed(1)} ms`,
   );
 }

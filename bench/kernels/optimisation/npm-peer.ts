@@ -90,8 +90,8 @@ async function createHighsSolver({ n, hessian, linear, lower, upper, rows }: Qua
       colUpper: upper,
       rowLower: rows.map((row) => row.lower),
       rowUpper: rows.map((row) => row.upper),
-      matrix: { format: 'csc', numRows: rows.length, numCols: n, ...signed(matrix) },
-      hessian: { format: 'triangular', dimension: n, ...signed(below) },
+      matrix: { format: 'csc', numRows: rows.length, numCols: n, ...toSigned(matrix) },
+      hessian: { format: 'triangular', dimension: n, ...toSigned(below) },
     });
     try {
       model.options.set({ output_flag: false });
@@ -175,6 +175,6 @@ function compressColumns(
   return { starts, indices: Uint32Array.from(indices), values: Float64Array.from(values) };
 }
 
-function signed({ starts, indices, values }: CompressedMatrix) {
+function toSigned({ starts, indices, values }: CompressedMatrix) {
   return { starts: Int32Array.from(starts), indices: Int32Array.from(indices), values };
 }

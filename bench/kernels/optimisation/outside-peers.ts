@@ -34,16 +34,16 @@ export class TooSlow extends Error {
 
 export function createPython(solver: 'cvxopt' | 'slsqp'): Peer | string {
   const [command, ...words] = [findExecutable('python3'), join(SCRIPTS, 'peers.py')];
-  return peerOf(command, words, [solver], computeOneSided);
+  return createPeer(command, words, [solver], computeOneSided);
 }
 
 export function createRPeer(solver: 'quadprog' | 'ecos'): Peer | string {
-  return peerOf(findExecutable('Rscript'), [join(SCRIPTS, 'peers.R')], [solver], computeOneSided);
+  return createPeer(findExecutable('Rscript'), [join(SCRIPTS, 'peers.R')], [solver], computeOneSided);
 }
 
 /** Returns a peer that runs an npm package in a Node process. */
 export function createNpmPeer(name: 'quadprog' | 'highs' | 'clarabel'): Peer | string {
-  return peerOf(process.execPath, [OWN_SOLVER], [name], encodeQuadratic);
+  return createPeer(process.execPath, [OWN_SOLVER], [name], encodeQuadratic);
 }
 
 /** Runs a script with an optional time limit. @throws TooSlow */
@@ -76,7 +76,7 @@ function findExecutable(command: string): string {
  * Returns a peer that reads the programme from a file, writes its solution to another file and prints its times; the
  * reason if it does not run.
  */
-function peerOf(
+function createPeer(
   command: string,
   words: readonly string[],
   options: readonly string[],

@@ -53,10 +53,10 @@ for (const size of CASES) {
         return point.x;
       });
     });
-    reference ??= { objective: objectiveOf(program, answer.x), ms: answer.ms };
+    reference ??= { objective: computeObjective(program, answer.x), ms: answer.ms };
     print(size.label, `ours, ${engine.name}`, answer, program, reference);
   }
-  const quadratic = quadraticOf(program);
+  const quadratic = createQuadratic(program);
   for (const [name, peer] of Object.entries(peers)) {
     if (typeof peer === 'string' || TOO_SLOW[name]?.includes(size.label) === true) continue;
     try {
@@ -80,13 +80,13 @@ function print(
   reference: { objective: number; ms: number },
 ): void {
   const own = x.slice(0, program.n);
-  const gap = (objectiveOf(program, own) - reference.objective) / Math.abs(reference.objective);
+  const gap = (computeObjective(program, own) - reference.objective) / Math.abs(reference.objective);
   console.log(
-    `${label}  ${name.padEnd(15)} ${ms.toFixed(2).padStart(9)} ms  ${(ms / reference.ms).toFixed(2).padStart(8)} x  gap ${gap.toExponential(1).padStart(8)}  violation ${violationOf(program, own).toExponential(1)}`,
+    `${label}  ${name.padEnd(15)} ${ms.toFixed(2).padStart(9)} ms  ${(ms / reference.ms).toFixed(2).padStart(8)} x  gap ${gap.toExponential(1).padStart(8)}  violation ${computeViolation(program, own).toExponential(1)}`,
   );
 }
 
-function objectiveOf({ n, metric, curvature, centre, linear }: Program, x: Float64Array): number {
+function computeObjective({ n, metric, curvature, centre, linear }: Program, x: Float64Array): number {
   const matrix = createMetricMatrix(metric!); // every problem of the family has a metric
   let total = 0;
   for (let i = 0; i < n; i++) {
@@ -97,7 +97,7 @@ function objectiveOf({ n, metric, curvature, centre, linear }: Program, x: Float
   return total;
 }
 
-function violationOf({ n, lower, upper, rows, kinks }: Program, x: Float64Array): number {
+function computeViolation({ n, lower, upper, rows, kinks }: Program, x: Float64Array): number {
   let worst = 0;
   for (let i = 0; i < n; i++) worst = Math.max(worst, lower[i]! - x[i]!, x[i]! - upper[i]!);
   for (let r = 0; r < rows.count; r++) {
@@ -112,7 +112,7 @@ function violationOf({ n, lower, upper, rows, kinks }: Program, x: Float64Array)
  * Converts a problem to a quadratic programme. A turnover limit adds a trade variable t per security, with t at least
  * the change in either direction.
  */
-function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows, kinks }: Program): Quadratic {
+function createQuadratic({ n, metric, curvature, centre, linear, lower, upper, rows, kinks }: Program): Quadratic {
   const matrix = createMetricMatrix(metric!); // every problem of the family has a metric
   const kink = kinks[0];
   const size = kink === undefined ? n : 2 * n;
@@ -146,9 +146,9 @@ function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows,
       upper: kink.limit!,
     });
   }
-  const bound = (values: Float64Array, beyond: number) =>
+  const createBounds = (values: Float64Array, beyond: number) =>
     Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : beyond));
-  return { n: size, hessian, linear: force, lower: bound(lower, 0), upper: bound(upper, 2), rows: all };
+  return { n: size, hessian, linear: force, lower: createBounds(lower, 0), upper: createBounds(upper, 2), rows: all };
 }
 
 interface FamilySize {
@@ -200,7 +200,7 @@ function createTrackingProgram({ names, observations, turnover }: FamilySize, se
   const oldTotal = old.reduce((sum, value) => sum + value, 0);
   const previous = old.map((weight) => weight / oldTotal);
   const free = Array.from({ length: names }, (_, i) => i).filter((i) => i % 3 !== 2);
-  return programOf({ names, covariance, index, previous, sector, free, turnover });
+  return createProgram({ names, covariance, index, previous, sector, free, turnover });
 }
 
 /** Returns the annualised sample covariance, shrunk by a tenth towards constant correlation. */
@@ -239,7 +239,7 @@ interface Family {
   readonly turnover: number | null;
 }
 
-function programOf({ names, covariance, index, previous, sector, free, turnover }: Family): Program {
+function createProgram({ names, covariance, index, previous, sector, free, turnover }: Family): Program {
   const n = free.length;
   const pick = (values: Float64Array) => Float64Array.from(free, (i) => values[i]!);
   const matrix = new Float64Array(n * n);

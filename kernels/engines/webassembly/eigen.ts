@@ -4,10 +4,10 @@ import { findExtremeEigenvalues, type ExtremesEngine } from '../../algebra/extre
 import {
   assertEigen,
   assertLargest,
-  largestEigen,
+  computeLargestEigen,
   orientRow,
-  symmetricEigen,
-  symmetricEigenvalues,
+  decomposeSymmetric,
+  computeSymmetricEigenvalues,
 } from '../../algebra/symmetric-eigen.js';
 import { assert } from '../../assert.js';
 import { BYTES, type Kernels } from './kernels.js';
@@ -20,17 +20,17 @@ const MAGNITUDE_MIN = 2 ** -400;
 const MAGNITUDE_MAX = 2 ** 401;
 
 /** Minimum order for which the extreme eigenvalues are computed without the others. */
-const ENDS_ORDER = 400;
+const EXTREMES_ORDER_MIN = 400;
 
 /**
  * Function that runs a kernel for a problem of order n, with other threads if they are available and worth the call.
  */
-export type InTeam = (n: number, work: () => number) => number;
+export type TeamRunner = (n: number, work: () => number) => number;
 
 /** Creates the operations for eigenvalue problems. */
 export function createEigenOperations(
   { kernels, arena, operands, run }: Kernels,
-  inTeam: InTeam,
+  inTeam: TeamRunner,
   parts: Omit<ExtremesEngine, 'symmetricEigen'>,
 ): Pick<Engine, 'symmetricEigenvalues' | 'eigenvalueRange' | 'symmetricEigen' | 'largestEigen'> {
   /** Returns true if squares of the entries would exceed the range of float64, or an entry is not finite. */
@@ -44,7 +44,7 @@ export function createEigenOperations(
     assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
     return run(() => {
       const pa = operands.input(a);
-      if (needsScaling(pa, n)) return symmetricEigen(a, n, values, vectors);
+      if (needsScaling(pa, n)) return decomposeSymmetric(a, n, values, vectors);
       const [pv, writeValues] = operands.output(values);
       const [pz, writeVectors] = operands.output(vectors);
       const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
@@ -62,7 +62,7 @@ export function createEigenOperations(
       assertEigen(a, n, values);
       return run(() => {
         const pa = operands.input(a);
-        if (needsScaling(pa, n)) return symmetricEigenvalues(a, n, values);
+        if (needsScaling(pa, n)) return computeSymmetricEigenvalues(a, n, values);
         const [pv, write] = operands.output(values);
         const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));
         const converged = inTeam(n, () => kernels.symmetricEigenvalues(pa, n, pv, scratch));
@@ -76,8 +76,8 @@ export function createEigenOperations(
       assert(n >= 1 && a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
       return run(() => {
         const pa = operands.input(a);
-        if (needsScaling(pa, n)) return findEigenvalueRange(symmetricEigenvalues, a, n);
-        const near = n < ENDS_ORDER ? undefined : findExtremeEigenvalues(solving, arena.view(pa, n * n), n);
+        if (needsScaling(pa, n)) return findEigenvalueRange(computeSymmetricEigenvalues, a, n);
+        const near = n < EXTREMES_ORDER_MIN ? undefined : findExtremeEigenvalues(solving, arena.view(pa, n * n), n);
         if (near !== undefined) return near;
         const ends = arena.reserve(2 * BYTES);
         const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));
@@ -93,7 +93,7 @@ export function createEigenOperations(
       const count = assertLargest(a, n, values, vectors);
       return run(() => {
         const pa = operands.input(a);
-        if (needsScaling(pa, n)) return largestEigen(a, n, values, vectors);
+        if (needsScaling(pa, n)) return computeLargestEigen(a, n, values, vectors);
         const all = arena.reserve(n * BYTES);
         const rows = arena.reserve(n * n * BYTES);
         const scratch = arena.reserve(kernels.symmetricEigenScratch(n));

@@ -2,7 +2,7 @@ import type { Engine } from '../engine.js';
 import { assertPaths, closeCircle } from '../../simulation/simulate-paths.js';
 import { BYTES, type Kernels } from './kernels.js';
 
-const WORD = 2 ** 32;
+const WORD_VALUES = 2 ** 32;
 
 /** Creates the operation that simulates paths of a portfolio. */
 export function createPathOperations({ kernels, arena, operands, run }: Kernels): Pick<Engine, 'simulatePaths'> {
@@ -20,7 +20,13 @@ export function createPathOperations({ kernels, arena, operands, run }: Kernels)
         const underwater = operands.integers(tallies.underwater);
         const steps = arena.reserve(horizon * BYTES);
         const rest = [low, scale, bins.count, counts, finals, lows, drawdowns, underwater, steps] as const;
-        const start = [horizon, (seed % WORD) | 0, Math.floor(seed / WORD), first, tallies.finals.length] as const;
+        const start = [
+          horizon,
+          (seed % WORD_VALUES) | 0,
+          Math.floor(seed / WORD_VALUES),
+          first,
+          tallies.finals.length,
+        ] as const;
         if (model.kind === 'block_bootstrap') {
           kernels.bootstrapPaths(
             operands.input(closeCircle(model.growth, model.block)),

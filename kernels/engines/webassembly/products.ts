@@ -4,12 +4,12 @@ import { assert } from '../../assert.js';
 import { BYTES, type Kernels } from './kernels.js';
 
 /** Function that runs a product with this number of multiply-adds, on several threads if that is worth the calls. */
-export type ProductInTeam = (multiplyAdds: number, work: () => void) => void;
+export type TeamProduct = (multiplyAdds: number, work: () => void) => void;
 
 /** Creates the operations for matrix products. */
 export function createProductOperations(
   { kernels, arena, operands, run }: Kernels,
-  inTeam: ProductInTeam,
+  inTeam: TeamProduct,
 ): Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'symv' | 'square' | 'rankOneUpdate'> {
   const multiply = (shape: ProductShape, a: Float64Array, b: Float64Array, out: Float64Array): void => {
     assertProduct(shape, a, b, out);

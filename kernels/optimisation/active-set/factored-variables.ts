@@ -41,7 +41,7 @@ export interface FactoredVariables {
  * Maximum fraction of the factored variables that may be fixed. Above it, a new factorisation of the free variables is
  * cheaper.
  */
-const HELD_MAX = 0.1;
+const FIXED_FRACTION_MAX = 0.1;
 
 /**
  * Minimum ratio of the smallest to the largest squared pivot. Below it, fixing a variable is numerically a small
@@ -79,7 +79,8 @@ export function createFactoredVariables(curvature: Curvature, work: Work): Facto
     count: () => order,
     serves() {
       const { free, freeCount } = work;
-      if (!isKept || triangle === undefined || freeCount > order || freeCount < (1 - HELD_MAX) * order) return false;
+      if (!isKept || triangle === undefined || freeCount > order || freeCount < (1 - FIXED_FRACTION_MAX) * order)
+        return false;
       held.length = 0;
       let p = 0;
       for (let place = 0; place < order; place++) {

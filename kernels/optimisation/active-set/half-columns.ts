@@ -66,8 +66,8 @@ export function createHalfColumns(most: number): HalfColumns {
   /** Returns the columns of up to four slots, with zeros for missing slots. */
   function selectFour(some: readonly number[]): FourColumns {
     const [a, b, c, d] = some;
-    const at = (slot: number | undefined) => (slot === undefined ? nothing : columns[slot]!);
-    return [at(a), at(b), at(c), at(d)];
+    const getColumnAt = (slot: number | undefined) => (slot === undefined ? nothing : columns[slot]!);
+    return [getColumnAt(a), getColumnAt(b), getColumnAt(c), getColumnAt(d)];
   }
 
   return {

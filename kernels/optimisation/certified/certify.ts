@@ -16,7 +16,7 @@ import type { DenseAlgebra } from '../factors/algebra.js';
 import { createCurvature } from '../factors/curvature.js';
 import { reduceRounding, solveLeastMultipliers } from './least-multipliers.js';
 import { equilibrate, type Equilibrated } from '../presolve/equilibrate.js';
-import type { ProgramAnswer } from '../program-answer.js';
+import type { ProgramResult } from '../program-answer.js';
 import type { Program } from '../program/program.js';
 import { findFirstBlock, flipWorst } from './flip-worst.js';
 import { closeGap } from './close-gap.js';
@@ -80,8 +80,8 @@ const findLargest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(
  * @source         Wilkinson (1963), Rounding errors in algebraic processes, section 3: refinement with residuals of
  *                 twice the precision.
  */
-export function certify(program: Program, answer: ProgramAnswer, algebra: DenseAlgebra): CertifiedSolution {
-  const state = createHeldState(program, answer);
+export function certify(program: Program, answer: ProgramResult, algebra: DenseAlgebra): CertifiedSolution {
+  const state = createFixedState(program, answer);
   const iterate = copyIterate(answer.point);
   const scaled = equilibrate(program);
   let best: CertifiedSolution | undefined;
@@ -105,7 +105,7 @@ export function certify(program: Program, answer: ProgramAnswer, algebra: DenseA
  * Returns the active set of a solution, with variables near a bound fixed at it. For a solution that was not polished,
  * all other variables are free.
  */
-function createHeldState({ n, lower, upper }: Program, { state, point: { x }, route }: ProgramAnswer): ActiveState {
+function createFixedState({ n, lower, upper }: Program, { state, point: { x }, route }: ProgramResult): ActiveState {
   const held = copyState(state);
   const contact = route === 'interior-point-unpolished' ? CONTACT_UNPOLISHED : CONTACT;
   for (let i = 0; i < n; i++) {

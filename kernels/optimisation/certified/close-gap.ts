@@ -6,7 +6,7 @@ import { computeExactGap, type CertifiedPoint } from './residuals.js';
 /**
  * Gap that counts as closed: below the tolerance of a solution and above the rounding errors of its double-double sums.
  */
-const GAP_CLOSED = 5e-10;
+const GAP_TOLERANCE = 5e-10;
 
 /** Maximum number of successive moves of levers; a dozen are usual. */
 const MOVES_MAX = 200;
@@ -31,8 +31,8 @@ export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Arr
   const levers = findLevers(program, point, free).toSorted((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
   levers.splice(0, Math.floor(EXCLUDED_SHARE * attempt * levers.length));
   let gap = computeExactGap(program, point);
-  for (let moves = 0; moves < MOVES_MAX && Math.abs(gap) > GAP_CLOSED; moves++) {
-    if (!moveOne(levers, gap) && !moveThree(levers, gap)) break;
+  for (let moves = 0; moves < MOVES_MAX && Math.abs(gap) > GAP_TOLERANCE; moves++) {
+    if (!moveSingleLever(levers, gap) && !moveThreeLevers(levers, gap)) break;
     gap = computeExactGap(program, point);
   }
   return gap;
@@ -47,7 +47,7 @@ function findBestChange({ values, at, effect, room }: Lever, gap: number): numbe
 }
 
 /** Moves the lever that leaves the smallest gap; returns false if no lever reduces it. */
-function moveOne(levers: readonly Lever[], gap: number): boolean {
+function moveSingleLever(levers: readonly Lever[], gap: number): boolean {
   let best: Lever | undefined;
   let bestBy = 0;
   let left = 0.9 * Math.abs(gap);
@@ -56,14 +56,14 @@ function moveOne(levers: readonly Lever[], gap: number): boolean {
     const after = Math.abs(gap + lever.effect * change);
     if (!(change !== 0 && after < left)) continue;
     [best, bestBy, left] = [lever, change, after];
-    if (left <= GAP_CLOSED) break;
+    if (left <= GAP_TOLERANCE) break;
   }
   best?.move(bestBy);
   return best !== undefined;
 }
 
 /** Moves up to three levers by one last digit each; returns false if no combination reduces the gap. */
-function moveThree(levers: readonly Lever[], gap: number): boolean {
+function moveThreeLevers(levers: readonly Lever[], gap: number): boolean {
   const steps = levers
     .flatMap((lever) => {
       const [most, least] = lever.room();

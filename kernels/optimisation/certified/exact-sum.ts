@@ -1,5 +1,5 @@
 /** Factor that splits a double into two halves of 26 bits. */
-const SPLITTER = 2 ** 27 + 1;
+const SPLIT_FACTOR = 2 ** 27 + 1;
 
 /**
  * Sum of doubles and products of doubles to about 106 bits: a second double holds the rounding error of the first.
@@ -27,10 +27,10 @@ export class ExactSum {
 
   addProduct(a: number, b: number): this {
     const product = a * b;
-    const aBig = SPLITTER * a;
+    const aBig = SPLIT_FACTOR * a;
     const aHigh = aBig - (aBig - a);
     const aLow = a - aHigh;
-    const bBig = SPLITTER * b;
+    const bBig = SPLIT_FACTOR * b;
     const bHigh = bBig - (bBig - b);
     const bLow = b - bHigh;
     this.low += aLow * bLow - (product - aHigh * bHigh - aLow * bHigh - aHigh * bLow);

@@ -1,7 +1,7 @@
 import type { DenseAlgebra } from '../factors/algebra.js';
 
 /** Maximum number of earlier steps that are combined. */
-const STEPS_KEPT = 10;
+const REMEMBERED_STEPS = 10;
 
 /** Minimum number of earlier steps for an extrapolation. */
 const STEPS_MIN = 3;
@@ -31,11 +31,11 @@ export interface Acceleration {
  * @source Walker & Ni (2011), Anderson acceleration for fixed-point iterations, SIAM J. Numerical Analysis 49(4).
  */
 export function createAcceleration(algebra: DenseAlgebra, length: number): Acceleration {
-  const createVectors = () => Array.from({ length: STEPS_KEPT }, () => new Float64Array(length));
+  const createVectors = () => Array.from({ length: REMEMBERED_STEPS }, () => new Float64Array(length));
   // Ring buffers with the changes of the step and of the result between consecutive points.
   const stepChanges = createVectors();
   const nextChanges = createVectors();
-  const products = new Float64Array(STEPS_KEPT * STEPS_KEPT);
+  const products = new Float64Array(REMEMBERED_STEPS * REMEMBERED_STEPS);
   const step = new Float64Array(length);
   const last = new Float64Array(length);
   let added = 0;
@@ -43,7 +43,7 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
     clear: () => (added = 0),
     add(point, next) {
       if (added > 0) {
-        const at = (added - 1) % STEPS_KEPT;
+        const at = (added - 1) % REMEMBERED_STEPS;
         const [ofStep, ofNext] = [stepChanges[at]!, nextChanges[at]!];
         for (let e = 0; e < length; e++) {
           const now = next[e]! - point[e]!;
@@ -52,8 +52,11 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
           step[e] = now;
           last[e] = next[e]!;
         }
-        for (let k = 0; k < Math.min(added, STEPS_KEPT); k++)
-          products[at * STEPS_KEPT + k] = products[k * STEPS_KEPT + at] = dot(stepChanges[k]!, ofStep);
+        for (let k = 0; k < Math.min(added, REMEMBERED_STEPS); k++)
+          products[at * REMEMBERED_STEPS + k] = products[k * REMEMBERED_STEPS + at] = computeDotProduct(
+            stepChanges[k]!,
+            ofStep,
+          );
       } else {
         for (let e = 0; e < length; e++) step[e] = next[e]! - point[e]!;
         last.set(next);
@@ -61,20 +64,20 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
       added++;
     },
     extrapolate(next) {
-      const count = Math.min(added - 1, STEPS_KEPT);
+      const count = Math.min(added - 1, REMEMBERED_STEPS);
       if (count < STEPS_MIN) return;
       const factor = new Float64Array(count * count);
       let trace = 0;
       for (let k = 0; k < count; k++) {
-        trace += products[k * STEPS_KEPT + k]!;
-        for (let other = 0; other < count; other++) factor[k * count + other] = products[k * STEPS_KEPT + other]!;
+        trace += products[k * REMEMBERED_STEPS + k]!;
+        for (let other = 0; other < count; other++) factor[k * count + other] = products[k * REMEMBERED_STEPS + other]!;
       }
       for (let k = 0; k < count; k++) factor[k * count + k]! += RIDGE * trace;
       if (!(trace > 0) || algebra.cholesky(factor, count) < count) return;
-      const shares = Float64Array.from({ length: count }, (_, k) => dot(stepChanges[k]!, step));
+      const shares = Float64Array.from({ length: count }, (_, k) => computeDotProduct(stepChanges[k]!, step));
       algebra.solveLower(factor, count, shares);
       algebra.solveLowerTransposed(factor, count, shares);
-      if (!(dot(shares, shares) < COEFFICIENTS_MAX)) return;
+      if (!(computeDotProduct(shares, shares) < COEFFICIENTS_MAX)) return;
       shares.forEach((share, k) => {
         const change = nextChanges[k]!;
         for (let e = 0; e < length; e++) next[e]! -= share * change[e]!;
@@ -83,7 +86,7 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
   };
 }
 
-function dot(a: Float64Array, b: Float64Array): number {
+function computeDotProduct(a: Float64Array, b: Float64Array): number {
   let total = 0;
   for (let e = 0; e < a.length; e++) total += a[e]! * b[e]!;
   return total;

@@ -25,7 +25,7 @@ const BRACKET_GROWTH = 3;
  * @source        Frangioni & Gentile (2006), Perspective cuts for a class of convex 0-1 mixed integer programs,
  *                Mathematical Programming 106, for the shares.
  */
-export function createCountedCone(
+export function createCardinalityCone(
   order: number,
   counts: readonly Count[],
 ): (from: Float64Array, to: Float64Array) => void {

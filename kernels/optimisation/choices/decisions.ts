@@ -1,4 +1,4 @@
 /** Decision about a variable of a choice: open, in the choice, or excluded (zero). */
-export const OPEN = 0;
-export const IN = 1;
-export const OUT = 2;
+export const UNDECIDED = 0;
+export const INCLUDED = 1;
+export const EXCLUDED = 2;

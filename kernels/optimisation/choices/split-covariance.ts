@@ -1,8 +1,8 @@
 import { assert } from '../../assert.js';
 import type { DenseAlgebra } from '../factors/algebra.js';
 import { createAcceleration } from './acceleration.js';
-import { createCountedCone, type Count } from './counted-cone.js';
-import { IN, OPEN, OUT } from './decisions.js';
+import { createCardinalityCone, type Count } from './counted-cone.js';
+import { INCLUDED, UNDECIDED, EXCLUDED } from './decisions.js';
 
 /**
  * Problem that minimises x' P x + 2 linear' x over non-negative x with a given sum and a limited number of positive
@@ -92,12 +92,12 @@ export function splitCovariance(
 ): CovarianceSplit | undefined {
   const { n, matrix } = quadratic;
   assert(matrix.length === n * n && quadratic.linear.length === n, `matrix: ${matrix.length} values for order ${n}`);
-  const open = Int32Array.from(decisions.keys()).filter((i) => decisions[i] !== OUT);
+  const open = Int32Array.from(decisions.keys()).filter((i) => decisions[i] !== EXCLUDED);
   const order = open.length + 1;
   const size = order * order;
   const { costs, normal, even, scale } = scaleProblem(quadratic, open);
   const projectSemidefinite = createSemidefiniteCone(algebra, normal);
-  const projectCounted = createCountedCone(order, selectCounts(quadratic.counts, decisions, open));
+  const projectCounted = createCardinalityCone(order, selectCounts(quadratic.counts, decisions, open));
   const cone = from === undefined ? even : selectEntries(from.cone, from.open, open);
   const multipliers = from === undefined ? new Float64Array(size) : selectEntries(from.multipliers, from.open, open);
   const semidefinite = new Float64Array(size);
@@ -142,8 +142,8 @@ export function splitCovariance(
   const shares = new Float64Array(n).fill(1);
   open.forEach((i, row) => {
     const size = cone[row + 1]!;
-    if (decisions[i] === OPEN && size > 0) shares[i] = Math.min(1, (size * size) / cone[(row + 1) * (order + 1)]!);
-    else if (decisions[i] === OPEN) shares[i] = 0;
+    if (decisions[i] === UNDECIDED && size > 0) shares[i] = Math.min(1, (size * size) / cone[(row + 1) * (order + 1)]!);
+    else if (decisions[i] === UNDECIDED) shares[i] = 0;
     open.forEach((j, column) => {
       pairs[i * n + j] = Math.max(0, (-penalty / scale) * multipliers[(row + 1) * order + column + 1]!);
     });
@@ -191,8 +191,8 @@ function selectEntries(entries: Float64Array, from: Int32Array, open: Int32Array
 /** Returns the cardinality constraints of the open variables, by their positions. */
 function selectCounts(counts: readonly Count[], decisions: Uint8Array, open: Int32Array): Count[] {
   return counts.map(({ members, maximum }) => {
-    const held = members.reduce((count, i) => count + (decisions[i] === IN ? 1 : 0), 0);
-    const left = members.filter((i) => decisions[i] === OPEN);
+    const held = members.reduce((count, i) => count + (decisions[i] === INCLUDED ? 1 : 0), 0);
+    const left = members.filter((i) => decisions[i] === UNDECIDED);
     return { members: left.map((i) => open.indexOf(i)), maximum: maximum - held };
   });
 }

@@ -47,7 +47,7 @@ export interface EvaluatedChoice {
   readonly curvatures: Float64Array;
 }
 
-export interface Move {
+export interface SwapMove {
   /** Position of the variable that leaves; -1: none. */
   readonly place: number;
   readonly incoming: number;
@@ -66,7 +66,7 @@ export interface SwapMoves {
    * Returns the additions that lower the optimum most or, if no variable can be added, the best exchanges, ignoring the
    * bounds of the other variables. @cost h n
    */
-  listBest(at: EvaluatedChoice): Move[];
+  listBest(at: EvaluatedChoice): SwapMove[];
   /**
    * Returns true if the cardinality constraints permit a variable to replace another. @param held number of chosen
    * members per constraint
@@ -95,7 +95,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
   counts.forEach(({ members }, r) => {
     for (const i of members) rowsOf[i]!.push(r);
   });
-  return { evaluate, listBest, isAllowed, countHeldMembers, takeFirst };
+  return { evaluate, listBest, isAllowed, countHeldMembers: countHoldings, takeFirst };
 
   function evaluate(chosen: Uint8Array): EvaluatedChoice | undefined {
     const names = Int32Array.from(chosen.keys()).filter((i) => chosen[i] === 1);
@@ -134,11 +134,20 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
     });
   }
 
-  function listBest({ chosen, names, x, inverse, responses, residuals, curvatures, value }: EvaluatedChoice): Move[] {
-    const held = countHeldMembers(chosen);
+  function listBest({
+    chosen,
+    names,
+    x,
+    inverse,
+    responses,
+    residuals,
+    curvatures,
+    value,
+  }: EvaluatedChoice): SwapMove[] {
+    const held = countHoldings(chosen);
     const least = -GAIN_MIN * Math.abs(value);
-    const found: Move[] = [];
-    const take = (move: Move) => {
+    const found: SwapMove[] = [];
+    const take = (move: SwapMove) => {
       let place = found.length;
       while (place > 0 && found[place - 1]!.change > move.change) place--;
       found.splice(place, 0, move);
@@ -174,13 +183,13 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
     return rowsOf[incoming]!.every((r) => held[r]! < counts[r]!.maximum || rowsOf[leaving]!.includes(r));
   }
 
-  function countHeldMembers(chosen: Uint8Array): number[] {
+  function countHoldings(chosen: Uint8Array): number[] {
     return counts.map(({ members }) => members.reduce((count, i) => count + chosen[i]!, 0));
   }
 
   function takeFirst(order: readonly number[]): Uint8Array {
     const chosen = needed.slice();
-    const held = countHeldMembers(chosen);
+    const held = countHoldings(chosen);
     for (const i of order) {
       if (chosen[i] === 1 || rowsOf[i]!.some((r) => held[r]! >= counts[r]!.maximum)) continue;
       chosen[i] = 1;

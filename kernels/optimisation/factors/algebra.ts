@@ -1,6 +1,6 @@
-import { cholesky } from '../../algebra/cholesky.js';
-import { symmetricEigen } from '../../algebra/symmetric-eigen.js';
-import { symmetricRankK } from '../../algebra/symmetric-rank-k.js';
+import { factorCholesky } from '../../algebra/cholesky.js';
+import { decomposeSymmetric } from '../../algebra/symmetric-eigen.js';
+import { computeSymmetricRankK } from '../../algebra/symmetric-rank-k.js';
 import { symv } from '../../algebra/symv.js';
 import { solveLower, solveLowerTransposed } from '../../algebra/triangular-solve.js';
 
@@ -24,12 +24,12 @@ export interface DenseAlgebra {
 
 /** Plain definitions of the operations: the reference, slow for more than a few hundred securities. */
 export const plainAlgebra: DenseAlgebra = {
-  cholesky,
+  cholesky: factorCholesky,
   solveLower,
   solveLowerTransposed,
-  symmetricRankK,
+  symmetricRankK: computeSymmetricRankK,
   symv,
-  symmetricEigen,
+  symmetricEigen: decomposeSymmetric,
   room: (length) => new Float64Array(length),
   scope: (work) => work(),
 };

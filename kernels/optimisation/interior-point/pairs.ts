@@ -14,8 +14,16 @@ export interface Pairs {
 }
 
 export function createPairs(count: number): Pairs {
-  const array = () => new Float64Array(count);
-  return { count, on: new Uint8Array(count), s: array(), z: array(), ds: array(), dz: array(), target: array() };
+  const allocateArray = () => new Float64Array(count);
+  return {
+    count,
+    on: new Uint8Array(count),
+    s: allocateArray(),
+    z: allocateArray(),
+    ds: allocateArray(),
+    dz: allocateArray(),
+    target: allocateArray(),
+  };
 }
 
 /** Returns the mean of s z over the existing pairs, zero if there are none. */

@@ -35,7 +35,7 @@ function offer(first: FirstEvent, length: number, of: PathEvent['of'], at: numbe
 
 /** Finds the first event among multipliers, which change while the weights are constant. */
 export function findFirstDual(path: Path, first: FirstEvent): void {
-  offerHeldVariables(path, first);
+  offerBoundVariables(path, first);
   offerActiveRows(path, first);
   offerActiveKinks(path, first);
 }
@@ -47,7 +47,7 @@ export function findFirstPrimal(path: Path, first: FirstEvent): void {
   offerIdleKinks(path, first);
 }
 
-function offerHeldVariables(path: Path, first: FirstEvent): void {
+function offerBoundVariables(path: Path, first: FirstEvent): void {
   const { program, state, gradient, gradientRate } = path;
   for (let i = 0; i < program.n; i++) {
     const held = state.names[i]!;

@@ -104,7 +104,7 @@ function findMinimumOver(
   i: number,
   { low, high, negligible }: Range,
 ): number {
-  const value = (x: number) => {
+  const computeValueAt = (x: number) => {
     let total = force * x;
     kinks.forEach(({ at, left, right }, k) => {
       const step = x - at[i]!;
@@ -120,6 +120,6 @@ function findMinimumOver(
   const candidates = [low, high, ...kinks.map(({ at }) => at[i]!)].filter(
     (x) => Number.isFinite(x) && x >= low && x <= high,
   );
-  for (const x of candidates.length === 0 ? [0] : candidates) least = Math.min(least, value(x));
+  for (const x of candidates.length === 0 ? [0] : candidates) least = Math.min(least, computeValueAt(x));
   return least;
 }

@@ -54,7 +54,7 @@ export function isOptimal({ primal, stationarity, multipliers }: KktReport): boo
  * Returns the mean force that a unit step exerts on its variable. Near an unconstrained minimum all other forces
  * vanish.
  */
-function computeOwnForce({ n, metric, curvature, ridge }: Program): number {
+function computeBoundForce({ n, metric, curvature, ridge }: Program): number {
   if (metric === null) return ridge;
   return ridge + (curvature * computeMetricTrace(metric)) / Math.max(n, 1);
 }
@@ -63,7 +63,7 @@ function computeOwnForce({ n, metric, curvature, ridge }: Program): number {
 function computeLagrangianGradient(program: Program, point: Point): { gradient: Float64Array; scale: number } {
   const { n, metric, curvature, ridge, centre, linear, rows, norms } = program;
   const gradient = Float64Array.from(linear);
-  let scale = Math.max(STEP_MIN * computeOwnForce(program), Number.MIN_VALUE);
+  let scale = Math.max(STEP_MIN * computeBoundForce(program), Number.MIN_VALUE);
   const add = (multiplier: number, force: Float64Array, from = 0) => {
     if (multiplier !== 0) scale = addForce(gradient, { multiplier, force, from }, scale);
   };

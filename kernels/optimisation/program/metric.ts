@@ -284,12 +284,12 @@ export function selectMetric(metric: Metric, keep: Int32Array): Metric {
 }
 
 /** Maximum fraction of nonzero variables for which products with the other variables are skipped. */
-const FEW_SHARE = 0.25;
+const SPARSE_FRACTION_MAX = 0.25;
 
 /** Computes x'P x. @cost n^2, less if x is mostly zero; 2 k per nonzero variable with loadings */
 export function computeMetricSquare(metric: Metric, x: Float64Array): number {
   const held = listMovedRows(x, 1);
-  if (held.length <= FEW_SHARE * x.length)
+  if (held.length <= SPARSE_FRACTION_MAX * x.length)
     return metric.form === 'dense' ? computeDenseSquare(metric.matrix, x, held) : computeFactorSquare(metric, x, held);
   const product = new Float64Array(x.length);
   multiplyMetric(metric, x, product);

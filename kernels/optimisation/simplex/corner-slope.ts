@@ -1,6 +1,6 @@
 import { solveSquare } from '../../algebra/solve-square.js';
 import { FREE, IDLE, UPPER } from '../active-set/active-state.js';
-import type { ProgramAnswer } from '../program-answer.js';
+import type { ProgramResult } from '../program-answer.js';
 import type { Program } from '../program/program.js';
 import { computeSmoothGradient } from '../program/smooth-gradient.js';
 
@@ -22,7 +22,7 @@ const RATE_MIN = 1e-12;
  */
 export function computeCornerSlope(
   program: Program,
-  { point, state }: Pick<ProgramAnswer, 'point' | 'state'>,
+  { point, state }: Pick<ProgramResult, 'point' | 'state'>,
   gain: Float64Array,
 ): number | undefined {
   const { n, rows, kinks, norms } = program;

@@ -117,7 +117,7 @@ function findLargestViolation({ program: { m }, basic, values, lower, upper }: T
 }
 
 /** Column that can move a basic variable towards its bound. */
-interface Mover {
+interface EnteringVariable {
   readonly column: number;
   /** Change of the basic variable per unit of the column's variable, towards the bound. */
   readonly pull: number;
@@ -163,7 +163,7 @@ function listMovers(
   row: number,
   way: number,
 ) {
-  const movers: Mover[] = [];
+  const movers: EnteringVariable[] = [];
   for (let column = 0; column < n; column++) {
     const pull = way * entries[row * n + column]! * (isHigh[column] === 1 ? -1 : 1);
     if (pull < PIVOT_MIN || upper[other[column]!] === lower[other[column]!]) continue;
@@ -177,7 +177,7 @@ function listMovers(
  * bound; the next column enters the basis. Returns -1 if all columns together are not sufficient. Among columns whose
  * reduced costs change sign at the same point, the one with the largest effect enters.
  */
-function countPassed({ other, lower, upper }: Tableau, movers: Mover[], way: number): number {
+function countPassed({ other, lower, upper }: Tableau, movers: EnteringVariable[], way: number): number {
   let left = way;
   for (let k = 0; k < movers.length; k++) {
     const { column, pull, ratio } = movers[k]!;

@@ -8,7 +8,7 @@ const PAGE_BYTES = 2 ** 16;
  */
 export const LARGE_BYTES_MIN = 4 * 2 ** 20;
 
-const result = new WeakSet<ArrayBufferLike>();
+const allocators = new WeakSet<ArrayBufferLike>();
 
 /**
  * Allocates zeroed memory that begins on a page, so that a disk can transfer whole sectors directly. WebAssembly memory
@@ -21,9 +21,9 @@ export function allocatePageMemory(bytes: number): SharedArrayBuffer {
   const memory = allocatePages(pages);
   if (memory === undefined) return new SharedArrayBuffer(pages * PAGE_BYTES);
   const buffer = memory.buffer as SharedArrayBuffer; // has the requested size
-  result.add(buffer);
+  allocators.add(buffer);
   return buffer;
 }
 
 /** Returns true for memory that this module allocated. */
-export const isPageMemory = (memory: ArrayBufferLike): boolean => result.has(memory);
+export const isPageMemory = (memory: ArrayBufferLike): boolean => allocators.has(memory);

@@ -1,5 +1,5 @@
 import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
-import { levelsOf, encodeHybrid, packBits, encodeWholeLevels } from './levels.js';
+import { encodeLevels, encodeHybrid, packBits, encodeWholeLevels } from './levels.js';
 
 /** Columns of one row group. Text and doubles may have missing values: null, or NaN for doubles. */
 export type ParquetColumn =
@@ -48,13 +48,13 @@ export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn
     case 'coded-text':
       return encodeCodedColumn(column, encodePlainTexts(column.texts), column.texts.length, rows);
     case 'coded-day':
-      return encodeCodedColumn(column, bytesOf(column.days), column.days.length, rows);
+      return encodeCodedColumn(column, getBytes(column.days), column.days.length, rows);
     case 'integer': {
       const { values, none } = column;
       const present = values.filter((value) => value !== none);
       return encodePlainColumn(
-        bytesOf(present),
-        levelsOf(rows, (row) => values[row] !== none),
+        getBytes(present),
+        encodeLevels(rows, (row) => values[row] !== none),
         rows,
       );
     }
@@ -65,8 +65,8 @@ export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn
     case 'day': {
       const present = column.values.filter((value) => value !== null);
       return encodePlainColumn(
-        bytesOf(Int32Array.from(present)),
-        levelsOf(rows, (row) => column.values[row] !== null),
+        getBytes(Int32Array.from(present)),
+        encodeLevels(rows, (row) => column.values[row] !== null),
         rows,
       );
     }
@@ -74,7 +74,7 @@ export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn
       const present = column.values.filter((value) => value !== null);
       return encodePlainColumn(
         packBits(present.length, (i) => (present[i] === true ? 1 : 0), 1),
-        levelsOf(rows, (row) => column.values[row] !== null),
+        encodeLevels(rows, (row) => column.values[row] !== null),
         rows,
       );
     }
@@ -94,14 +94,14 @@ function encodeCodedColumn(
   let first = 0;
   while (first < rows && codes[first]! >= 0) first++;
   const present = first === rows ? codes : codes.filter((code) => code >= 0);
-  const levels = first === rows ? encodeWholeLevels(rows) : levelsOf(rows, (row) => codes[row]! >= 0);
+  const levels = first === rows ? encodeWholeLevels(rows) : encodeLevels(rows, (row) => codes[row]! >= 0);
   return encodeDictionaryColumn(dictionary, entries, present, levels, rows);
 }
 
 function encodeTextColumn(values: readonly (string | null)[], rows: number): EncodedColumn {
   const present = values.filter((value) => value !== null);
-  const levels = levelsOf(rows, (row) => values[row] !== null);
-  const coded = codesOf(present);
+  const levels = encodeLevels(rows, (row) => values[row] !== null);
+  const coded = assignCodes(present);
   return coded === undefined
     ? encodePlainColumn(encodePlainTexts(present), levels, rows)
     : encodeDictionaryColumn(encodePlainTexts(coded.distinct), coded.distinct.length, coded.codes, levels, rows);
@@ -111,12 +111,12 @@ function encodeDoubleColumn(values: Float64Array, rows: number): EncodedColumn {
   let first = 0;
   while (first < rows && values[first] === values[first]) first++;
   const held = first === rows ? values.subarray(0, rows) : removeNaN(values, rows);
-  const levels = first === rows ? encodeWholeLevels(rows) : levelsOf(rows, (row) => values[row] === values[row]);
-  const coded = codesOf(held);
+  const levels = first === rows ? encodeWholeLevels(rows) : encodeLevels(rows, (row) => values[row] === values[row]);
+  const coded = assignCodes(held);
   return coded === undefined
-    ? encodePlainColumn(bytesOf(held), levels, rows)
+    ? encodePlainColumn(getBytes(held), levels, rows)
     : encodeDictionaryColumn(
-        bytesOf(Float64Array.from(coded.distinct)),
+        getBytes(Float64Array.from(coded.distinct)),
         coded.distinct.length,
         coded.codes,
         levels,
@@ -138,7 +138,7 @@ function removeNaN(values: Float64Array, rows: number): Float64Array {
  * Returns values as positions among their distinct values; undefined if there are too many distinct values to save
  * space.
  */
-function codesOf<T extends number | string>(
+function assignCodes<T extends number | string>(
   values: ArrayLike<T>,
 ): { readonly codes: Int32Array; readonly distinct: readonly T[] } | undefined {
   if (values.length < 2 * DISTINCT_MAX) return undefined;
@@ -220,5 +220,5 @@ function encodePlainTexts(texts: readonly string[]): Uint8Array {
   return bytes;
 }
 
-const bytesOf = (values: Int32Array | Float64Array) =>
+const getBytes = (values: Int32Array | Float64Array) =>
   new Uint8Array(values.buffer, values.byteOffset, values.byteLength);

@@ -29,7 +29,7 @@ export function encodeChunk(column: ParquetColumn, rows: number, from: number): 
   const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
   const dataOffset = from + (dictionary?.length ?? 0);
   const chunk = { encoding, rows, bytes, from, dataOffset, hasDictionary: dictionary !== undefined };
-  return { pieces, bytes, entry: { struct: chunkOf(column, chunk) } };
+  return { pieces, bytes, entry: { struct: createChunk(column, chunk) } };
 }
 
 /** Returns the footer entry of a row group. */
@@ -77,7 +77,7 @@ const createMetadataEntry = ([name, value]: readonly [string, string]): ThriftVa
   ],
 });
 
-function physicalOf({ kind }: ColumnShape): number {
+function getPhysicalType({ kind }: ColumnShape): number {
   if (kind === 'double') return PHYSICAL_TYPES.DOUBLE;
   if (kind === 'boolean') return PHYSICAL_TYPES.BOOLEAN;
   return kind === 'day' || kind === 'coded-day' || kind === 'integer'
@@ -89,7 +89,7 @@ const isRequired = ({ kind, isOptional }: ColumnShape) =>
   (kind === 'coded-text' || kind === 'coded-day') && isOptional !== true;
 
 function createSchemaElement(column: ColumnShape): ThriftValue {
-  const physical = physicalOf(column);
+  const physical = getPhysicalType(column);
   const base: ThriftStruct = [
     [1, { i32: physical }],
     [3, { i32: isRequired(column) ? 0 : 1 }],
@@ -109,13 +109,13 @@ interface Chunk {
   readonly hasDictionary: boolean;
 }
 
-function chunkOf(
+function createChunk(
   column: ParquetColumn,
   { encoding, rows, bytes, from, dataOffset, hasDictionary }: Chunk,
 ): ThriftStruct {
   const encodings = [...new Set([ENCODING.PLAIN, ENCODING.RLE, encoding])].map((value) => ({ i32: value }));
   const metadata: ThriftStruct = [
-    [1, { i32: physicalOf(column) }],
+    [1, { i32: getPhysicalType(column) }],
     [2, { list: encodings }],
     [3, { list: [{ text: column.name }] }],
     [4, { i32: UNCOMPRESSED_CODEC }],

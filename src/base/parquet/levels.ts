@@ -4,7 +4,7 @@ import { putVarint } from './thrift-compact.js';
  * Encodes the definition levels of an optional column after their length (u32, little endian); as a single run if no
  * value is missing.
  */
-export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uint8Array {
+export function encodeLevels(rows: number, isPresent: (row: number) => boolean): Uint8Array {
   let isWhole = true;
   for (let row = 0; row < rows && isWhole; row++) isWhole = isPresent(row);
   if (isWhole) return encodeWholeLevels(rows);

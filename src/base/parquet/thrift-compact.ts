@@ -31,7 +31,7 @@ export function encodeStruct(struct: ThriftStruct): Uint8Array {
 function putStruct(bytes: number[], struct: ThriftStruct): void {
   let last = 0;
   for (const [field, value] of struct) {
-    bytes.push(((field - last) << 4) | typeOf(value));
+    bytes.push(((field - last) << 4) | getType(value));
     last = field;
     if (!('flag' in value)) putValue(bytes, value);
   }
@@ -46,7 +46,7 @@ function putValue(bytes: number[], value: ThriftValue): void {
     putVarint(bytes, text.length);
     for (const byte of text) bytes.push(byte);
   } else if ('list' in value) {
-    putListHead(bytes, value.list.length, value.list.length === 0 ? TYPE.struct : typeOf(value.list[0]!));
+    putListHead(bytes, value.list.length, value.list.length === 0 ? TYPE.struct : getType(value.list[0]!));
     for (const item of value.list) putValue(bytes, item);
   } else if ('encoded' in value) {
     putListHead(bytes, value.encoded.count, TYPE.struct);
@@ -63,7 +63,7 @@ function putListHead(bytes: number[], length: number, type: number): void {
   }
 }
 
-function typeOf(value: ThriftValue): number {
+function getType(value: ThriftValue): number {
   if ('i32' in value) return TYPE.i32;
   if ('i64' in value) return TYPE.i64;
   if ('text' in value) return TYPE.binary;

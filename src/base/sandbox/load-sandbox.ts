@@ -48,12 +48,12 @@ export async function openInterpreter(limits: SandboxLimits): Promise<Interprete
     memory,
     variables,
     steps: exported[STEPS_EXPORT] as WasmGlobal,
-    stack: stackOf(memory, variables[0]!.value), // the first variable of Emscripten is the end of the stack
+    stack: findStack(memory, variables[0]!.value), // the first variable of Emscripten is the end of the stack
   };
 }
 
 /** Returns the bounds of the stack. @throws Error if the module has another memory layout */
-function stackOf({ buffer }: PrivateMemory, top: number): Interpreter['stack'] {
+function findStack({ buffer }: PrivateMemory, top: number): Interpreter['stack'] {
   const to = top & ~7;
   const from = to - STACK_BYTES;
   const isUnused = from > 0 && new Float64Array(buffer, from, STACK_BYTES / 8 - 512).every((word) => word === 0);

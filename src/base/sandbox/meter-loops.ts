@@ -3,7 +3,7 @@ import {
   LOOP,
   readInstruction,
   readUnsigned,
-  sectionsOf,
+  listSections,
   skipLimits,
   encodeUnsigned,
   type WasmReader,
@@ -31,10 +31,10 @@ export interface MeteredModule {
  * @cost a pass over the code
  */
 export function meterLoops(bytes: Uint8Array): MeteredModule {
-  const sections = sectionsOf(bytes);
-  const bodyOf = (wanted: number): Uint8Array | undefined => sections.find(({ id }) => id === wanted)?.body;
-  const imported = countImportedGlobals(bodyOf(IMPORTS));
-  const variables = countOf(bodyOf(GLOBALS));
+  const sections = listSections(bytes);
+  const getBody = (wanted: number): Uint8Array | undefined => sections.find(({ id }) => id === wanted)?.body;
+  const imported = countImportedGlobals(getBody(IMPORTS));
+  const variables = countOf(getBody(GLOBALS));
   const terms = { imported, variables, steps: imported + variables };
   const written = sections.flatMap((section) => {
     const parts = change(section, terms);

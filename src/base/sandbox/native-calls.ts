@@ -27,26 +27,26 @@ export function provideNatives(
     freeHostRef: () => undefined,
     callFunction(_async, _context, _this, count, first) {
       const given = Array.from({ length: count }, (_, k) => ffi.QTS_ArgvGetJSValueConstPointer(first, k));
-      const called = functions[numberOf(given[0]!)];
+      const called = functions[readNumber(given[0]!)];
       if (called === undefined) throw createListError();
       const buffers = given.slice(1, 1 + called.lists);
-      const numbers = given.slice(1 + called.lists).map(numberOf);
+      const numbers = given.slice(1 + called.lists).map(readNumber);
       const lengths = buffers.map((buffer) => ffi.QTS_GetArrayBufferLength(context, buffer) / BYTES);
       if (buffers.length < called.lists || lengths.some((length) => !Number.isInteger(length) || length < 0))
         throw createListError();
       const size = called.size(lengths, numbers);
-      if (typeof size === 'string') return textOf(`rows.${called.name}: ${size}`);
+      if (typeof size === 'string') return createText(`rows.${called.name}: ${size}`);
       charge(called.stepsPerValue * lengths.reduce((sum, length) => sum + length, size));
-      return resultOf(called, { buffers, lengths, numbers, size });
+      return createResult(called, { buffers, lengths, numbers, size });
     },
   };
   return ffi.QTS_NewFunction(context, 'native', 0, false, NATIVE);
 
-  function numberOf(value: JSValueConstPointer): number {
+  function readNumber(value: JSValueConstPointer): number {
     return ffi.QTS_GetFloat64(context, value);
   }
 
-  function resultOf(called: NativeFunction, { buffers, lengths, numbers, size }: Call): JSValuePointer {
+  function createResult(called: NativeFunction, { buffers, lengths, numbers, size }: NativeCall): JSValuePointer {
     const result = allocate(size);
     const copies = buffers.map((buffer) => ffi.QTS_GetArrayBuffer(context, buffer));
     if (copies.some((at, k) => at === 0 && lengths[k]! > 0)) throw createListError();
@@ -69,7 +69,7 @@ export function provideNatives(
     if (steps.value < 0) throw new RangeError('no steps are left');
   }
 
-  function textOf(message: string): JSValuePointer {
+  function createText(message: string): JSValuePointer {
     const bytes = new TextEncoder().encode(`${message}\0`);
     const at = module._malloc(bytes.length);
     module.HEAPU8.set(bytes, at);
@@ -79,7 +79,7 @@ export function provideNatives(
   }
 }
 
-interface Call {
+interface NativeCall {
   readonly buffers: readonly JSValueConstPointer[];
   readonly lengths: readonly number[];
   readonly numbers: readonly number[];

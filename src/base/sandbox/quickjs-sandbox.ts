@@ -32,7 +32,7 @@ const READING_STEPS_MAX = 20_000_000;
 /** Maximum number of steps to format an error. */
 const MESSAGE_STEPS_MAX = 2_000_000;
 /** Maximum memory that a program may use before its first call, in bytes. */
-const HELD_BYTES_MAX = 8 * 2 ** 20;
+const PROGRAM_BYTES_MAX = 8 * 2 ** 20;
 /** Maximum stack size, in bytes. */
 const STACK_MAX = 256 * 2 ** 10;
 /** Maximum number of programs that a thread caches. */
@@ -47,14 +47,14 @@ const STRICT_FLAG = 8 as EvalFlags;
 const SCRIPT_MODE = 0 as EvalDetectModule;
 
 /** A program after reading, with the state to restore before each call. */
-interface ReadyProgram {
+interface PreparedProgram {
   readonly snapshot: Snapshot;
   readonly run: JSValuePointer;
 }
 
 export function createSandbox(interpreter: Interpreter, { functions, ...limits }: SandboxTerms): Sandbox {
   const { ffi, module, memory, steps } = interpreter;
-  const ready = new Map<string, ReadyProgram>();
+  const ready = new Map<string, PreparedProgram>();
   const keys = new WeakMap<SandboxProgram, string>();
 
   const runtime = ffi.QTS_NewRuntime();
@@ -82,7 +82,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
     }
   };
 
-  function makeReady(program: SandboxProgram): ReadyProgram {
+  function prepareProgram(program: SandboxProgram): PreparedProgram {
     const key = keys.get(program) ?? JSON.stringify(program);
     keys.set(program, key);
     const known = ready.get(key);
@@ -93,7 +93,7 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
     return result;
   }
 
-  function read({ source, parameters, inputs }: SandboxProgram): ReadyProgram {
+  function read({ source, parameters, inputs }: SandboxProgram): PreparedProgram {
     restore(interpreter, bare);
     clearAfter(interpreter, bare);
     const terms = evaluate(interpreter, context, {
@@ -105,15 +105,15 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
     const compute = evaluate(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
     const run = callFunction(interpreter, context, prepare, [compute, terms]);
     const snapshot = takeSnapshot(interpreter);
-    if (snapshot.above.length > HELD_BYTES_MAX)
-      throw new SandboxError('memory', `holds more than ${HELD_BYTES_MAX / 2 ** 20} MiB before its first call`);
+    if (snapshot.above.length > PROGRAM_BYTES_MAX)
+      throw new SandboxError('memory', `holds more than ${PROGRAM_BYTES_MAX / 2 ** 20} MiB before its first call`);
     return { snapshot, run };
   }
 
   return {
-    check: (program) => void makeReady(program),
+    check: (program) => void prepareProgram(program),
     compute(program, inputs, count) {
-      const { snapshot, run } = makeReady(program);
+      const { snapshot, run } = prepareProgram(program);
       const cells = inputs.reduce((sum, input) => sum + input.length, count);
       if (cells * 8 > limits.memory)
         throw new SandboxError('memory', `receives ${cells * 8} bytes of inputs; the maximum is ${limits.memory}`);

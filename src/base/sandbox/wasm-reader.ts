@@ -43,7 +43,7 @@ export interface Section {
 /** Size of the header of a module, which consists of its magic number and version, in bytes. */
 export const HEADER_BYTES = 8;
 
-export function sectionsOf(bytes: Uint8Array): Section[] {
+export function listSections(bytes: Uint8Array): Section[] {
   const reader: WasmReader = { bytes, at: HEADER_BYTES };
   const sections: Section[] = [];
   while (reader.at < bytes.length) {

@@ -15,7 +15,7 @@ const PORT_MAX = 65_535;
  * @param otherwise default port
  * @returns undefined for any other text
  */
-export function hostPortOf(text: string, otherwise: number): HostPort | undefined {
+export function parseHostPort(text: string, otherwise: number): HostPort | undefined {
   if (BARE_ADDRESS.test(text) && !NAMED_HOST.test(text)) return { host: text.toLowerCase(), port: otherwise };
   const match = NAMED_HOST.exec(text) ?? BRACKETED_HOST.exec(text);
   if (match === null) return undefined;

@@ -30,19 +30,19 @@ const ABBREVIATION_MIN = 3;
  * prefix.
  */
 function findAbbreviation(written: string, candidates: Iterable<string>): string | undefined {
-  const words = wordsOf(written);
+  const words = splitWords(written);
   if (words.length < 2) return undefined;
   const isSimilar = (a: string, b: string | undefined): boolean =>
     b !== undefined && Math.min(a.length, b.length) >= ABBREVIATION_MIN && (a.startsWith(b) || b.startsWith(a));
   for (const candidate of candidates) {
-    const others = wordsOf(candidate);
+    const others = splitWords(candidate);
     if (others.length === words.length && words.every((word, i) => isSimilar(word, others[i]))) return candidate;
   }
   return undefined;
 }
 
 /** Splits a name into words at capitals and separators. */
-function wordsOf(name: string): readonly string[] {
+function splitWords(name: string): readonly string[] {
   return name
     .replace(/([a-z\d])([A-Z])/g, '$1 $2')
     .toLowerCase()

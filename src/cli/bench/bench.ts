@@ -15,7 +15,7 @@ import {
 } from '../terminal.js';
 import { runWithTemporaryHome } from '../temporary-home.js';
 import { UsageError } from '../usage-error.js';
-import { engineVersion } from '../version.js';
+import { readEngineVersion } from '../version.js';
 import { timeKernels, type KernelTiming } from './kernels.js';
 import { measureLimits, readProcessorName, type MachineLimits } from './machine.js';
 import { benchGeneratedWork, benchStoredWork, type MarketSize, type WorkTiming, type WorkWatch } from './work.js';
@@ -114,18 +114,18 @@ function createReporter(screen: Screen, json: boolean): Reporter {
 const measurePeakMebibytes = (): number => Math.round(process.resourceUsage().maxRSS / 1024);
 
 function createJsonReporter(screen: Screen): Reporter {
-  const line = (event: string, record: object) => screen.write(`${JSON.stringify({ event, ...record })}\n`);
+  const writeLine = (event: string, record: object) => screen.write(`${JSON.stringify({ event, ...record })}\n`);
   return {
     machine: (limits) =>
-      line('machine', {
+      writeLine('machine', {
         processor: readProcessorName(),
         node: process.version,
-        engine_version: engineVersion(),
+        engine_version: readEngineVersion(),
         ...limits,
       }),
-    kernels: (timings) => timings.forEach((timing) => line('kernel', timing)),
-    watch: { begin: () => {}, progress: () => {}, end: (timing) => line('work', timing) },
-    end: () => line('result', { peak_mebibytes: measurePeakMebibytes() }),
+    kernels: (timings) => timings.forEach((timing) => writeLine('kernel', timing)),
+    watch: { begin: () => {}, progress: () => {}, end: (timing) => writeLine('work', timing) },
+    end: () => writeLine('result', { peak_mebibytes: measurePeakMebibytes() }),
   };
 }
 
@@ -136,7 +136,7 @@ function createTableReporter(screen: Screen): Reporter {
     machine(measured) {
       limits = measured;
       screen.write(
-        `\nDivisor ${engineVersion()} on Node ${process.version}, ${readProcessorName()}\n\nAt most\n${formatTable(formatLimitRows(measured))}\n`,
+        `\nDivisor ${readEngineVersion()} on Node ${process.version}, ${readProcessorName()}\n\nAt most\n${formatTable(formatLimitRows(measured))}\n`,
       );
     },
     kernels: (timings) =>

@@ -114,13 +114,13 @@ async function timeRuns(
   { index_id, names }: { readonly index_id: string; readonly names: number },
 ): Promise<void> {
   const { timed, job } = createStopwatch(client, watch);
-  const rowsOf = (observations: number | null | undefined) => (observations ?? 0) * names;
+  const countRows = (observations: number | null | undefined) => (observations ?? 0) * names;
   await timed(
     'backtest',
     () => job(client.call('startSweep', { body: { sweep_id: 'bench', index_id, patches: [{}] } })),
     ({ rows }) => ({
       size: `${names} securities, ${rows[0]?.observations ?? 0} sessions`,
-      amount: rowsOf(rows[0]?.observations),
+      amount: countRows(rows[0]?.observations),
       unit: 'rows/s',
     }),
     REPEATS,
@@ -136,7 +136,7 @@ async function timeRuns(
       ),
     ({ rows, variants }) => ({
       size: `${variants} variants`,
-      amount: rows.reduce((sum, { observations }) => sum + rowsOf(observations), 0),
+      amount: rows.reduce((sum, { observations }) => sum + countRows(observations), 0),
       unit: 'rows/s',
     }),
   );

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { systemClock } from '#jobs/clock.js';
 import { createCallbackDestinations, type CallbackDestinations } from '#services/operations/callback-places.js';
 import { createDeliveries, type Deliveries } from '#services/operations/deliveries.js';
-import { createPost, createSend, type PostSigned } from '#services/operations/send-callback.js';
+import { createPost, createSend, type SignedPostSender } from '#services/operations/send-callback.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Settings } from '../settings.js';
 import { buildVersion } from '../version.js';
@@ -10,7 +10,7 @@ import { buildVersion } from '../version.js';
 /** Notifications of ended jobs, and signed requests to receivers that the operator allows. */
 export interface Messages {
   readonly deliveries: Deliveries;
-  readonly callbacks: { readonly places: CallbackDestinations; readonly post: PostSigned };
+  readonly callbacks: { readonly places: CallbackDestinations; readonly post: SignedPostSender };
 }
 
 interface DeliveriesInput {

@@ -24,14 +24,14 @@ export function composeGovernance(
   { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput,
 ) {
   const procedures = createProcedures(core);
-  const overview = () => summariseGovernance(core.documents);
-  const timestamp = () => formatTimestamp(core.now());
+  const readOverview = () => summariseGovernance(core.documents);
+  const getTimestamp = () => formatTimestamp(core.now());
   const statements = createStatements({
     ...core,
     ...parts,
     versions: createVersions(core),
     procedures,
-    timestamp,
+    timestamp: getTimestamp,
   });
   const compare = createClosureEffects({ ...core, schedulesOn });
   const closures = createClosures({ ...core, compare, endClosedDays });
@@ -39,7 +39,7 @@ export function composeGovernance(
     procedures,
     closures,
     handlers: {
-      ...createGovernanceHandlers({ overview, statements, procedures, indices }, removals),
+      ...createGovernanceHandlers({ overview: readOverview, statements, procedures, indices }, removals),
       ...createClosureHandlers(closures, removals),
     },
   };

@@ -57,14 +57,14 @@ export function composeIndices(core: JobComponents, removals: Removals) {
   const optimisations = createOptimise({ ...core, kind: optimise });
   const plugins = createPlugins(core);
   const riskModels = createRiskModels({ ...core, kind: risk, validation: validate, workers: core.settings.workers });
-  const today = () => Math.floor(core.now() / MS_PER_DAY);
-  const indexOf = async (indexId: string) => (await requireIndex(documents, indexId)).document;
+  const getToday = () => Math.floor(core.now() / MS_PER_DAY);
+  const readIndex = async (indexId: string) => (await requireIndex(documents, indexId)).document;
   const runOf = (indexId: string) => findRun(documents, indexId);
   const templates = createMethodologyTemplates({ ...core, read: readMethodologies });
-  const schedulesOn = (on: Calendars) => createIndexSchedules({ calendars: on, indexOf, runOf });
-  const scheduleOf = schedulesOn(calendars);
-  const scheduleById = async (indexId: string) => scheduleOf(await indexOf(indexId));
-  const calendarViews = createCalendarViews({ calendars, scheduleOf: scheduleById, today });
+  const createScheduleReader = (on: Calendars) => createIndexSchedules({ calendars: on, indexOf: readIndex, runOf });
+  const scheduleOf = createScheduleReader(calendars);
+  const readSchedule = async (indexId: string) => scheduleOf(await readIndex(indexId));
+  const calendarViews = createCalendarViews({ calendars, scheduleOf: readSchedule, today: getToday });
   const questions = createIndexQuestions({ ...core, scheduleOf });
 
   return {
@@ -76,11 +76,11 @@ export function composeIndices(core: JobComponents, removals: Removals) {
     plugins,
     calendarViews,
     scheduleOf,
-    schedulesOn,
+    schedulesOn: createScheduleReader,
     prepare: templates.prepare,
     handlers: {
       ...createCalendarHandlers(calendarViews),
-      ...createEventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),
+      ...createEventHandlers(createEvents({ documents, calendars, scheduleOf, today: getToday }), getToday),
       ...createIndexHandlers(indices, questions, createDatapointQuestions(core), templates, removals),
       ...createStrategyHandlers(strategies, removals),
       ...createPluginHandlers(plugins, createPluginPreviews(core), removals),

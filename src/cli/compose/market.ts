@@ -76,8 +76,8 @@ export function composeMarket(core: MarketInput): MarketComponents {
     onCopyFailure: (cause) => core.log.warn({ err: cause }, 'the served data could not be copied'),
   });
   const databases = listDatabases(core, locations);
-  const inUse = () => readCalendarsInUse(documents);
-  const loading = createDatasetLoading({ locations, databases, files, calendarsInUse: inUse, timestamp });
+  const calendarsInUse = () => readCalendarsInUse(documents);
+  const loading = createDatasetLoading({ locations, databases, files, calendarsInUse, timestamp });
   const stores = createStoreMarkets({
     documents,
     markets: active,
@@ -101,7 +101,7 @@ export function composeMarket(core: MarketInput): MarketComponents {
     folders,
     files,
     calendars,
-    calendarsInUse: inUse,
+    calendarsInUse,
     versions,
     secrets,
     timestamp,

@@ -5,13 +5,16 @@ import type { Home } from '#store/home/home.js';
 import type { Settings } from '../settings.js';
 
 /** Limits the memory of panels while the service is open. */
-export function limitPanels({ panelMegabytes }: Settings, { scratch }: Home): { close(): Promise<void> } {
+export function createPanelLimit({ panelMegabytes }: Settings, { scratch }: Home): { close(): Promise<void> } {
   const takeBack = limitMemory({ panelBytes: panelMegabytes * 2 ** 20, folder: scratch });
   return { close: async () => takeBack() };
 }
 
 /** Limits the memory of reader processes through the operating system. */
-export function limitReading({ readerMegabytes, readerCgroup }: Settings, log: Logger): { close(): Promise<void> } {
+export function createReadingLimit(
+  { readerMegabytes, readerCgroup }: Settings,
+  log: Logger,
+): { close(): Promise<void> } {
   const onUnlimited = (limit: ReaderLimit, reason: string) =>
     log.warn({ limit, reason, megabytes: readerMegabytes }, 'the memory limit of reading processes is not enforced');
   const takeBack = limitReaders({ bytes: readerMegabytes * 2 ** 20, group: readerCgroup, onUnlimited });

@@ -5,7 +5,7 @@ import type { Core } from './rooms.js';
 import type { Role } from './service-store.js';
 
 /** Delay before another attempt to reach the database. */
-const AGAIN_MS = 1000;
+const RETRY_DELAY_MS = 1000;
 
 export interface ResumedTerms {
   readonly role: Role;
@@ -27,7 +27,7 @@ export async function resumeMarket(
     } catch (thrown) {
       if (!isUnavailable(thrown)) throw thrown;
     }
-    await delay(AGAIN_MS, undefined, { ref: false });
+    await delay(RETRY_DELAY_MS, undefined, { ref: false });
     if (stopping.aborted) return;
   }
 }

@@ -32,7 +32,7 @@ import { watchSizes } from '#store/home/home-sizes.js';
 import { findBackupAge } from '#store/home/backup-age.js';
 import { onObjectRequest } from '#base/tracing/object-requests.js';
 import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
-import { readOwnIdentity } from '#store/home/process-identity.js';
+import { readProcessIdentity } from '#store/home/process-identity.js';
 import { guardDocuments } from '#store/reach/guarded-store.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
@@ -43,12 +43,12 @@ import { listFolders } from '../places.js';
 import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { traceDocuments } from './traced-documents.js';
-import { buildInfo, buildVersion, engineVersion } from '../version.js';
+import { buildInfo, buildVersion, readEngineVersion } from '../version.js';
 import { openLiveCalendars } from './live-calendars.js';
 import type { FollowingCalendars } from '#services/stored/recorded-closures.js';
 import { openDeliveries, type Messages } from './callbacks.js';
 import { composeMarket, type MarketComponents } from './market.js';
-import { limitPanels, limitReading } from './memory-limits.js';
+import { createPanelLimit, createReadingLimit } from './memory-limits.js';
 import { openApprovals } from './approvals.js';
 import { awaitMarket, reportFailedMarket } from './market-checks.js';
 import { createDatabaseFigures } from './database-figures.js';
@@ -105,7 +105,7 @@ export interface CoreInput {
 
 /** Opens the document store, the thread pool, the jobs and the markets, the innermost first. */
 export async function openCore({ role, home, settings, log, onDefect, open }: CoreInput): Promise<Core> {
-  open.push(limitPanels(settings, home), limitReading(settings, log));
+  if (role !== 'practice') open.push(createPanelLimit(settings, home), createReadingLimit(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
   const disk = watchDisk(store.freeSpace);
   open.push(store, disk);
@@ -118,11 +118,11 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
    * jobs wait longer.
    */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
-  const version = engineVersion();
+  const version = readEngineVersion();
   const calendars = await openLiveCalendars(store.documents, log);
   const metrics = openMetrics({ version, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
-  const checks = () => [
+  const listChecks = () => [
     disk.check,
     ...createStoreChecks(store),
     numerics,
@@ -143,7 +143,7 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
     onStale: metrics.staleFinish,
     onTakenOver: metrics.takenOver,
     market: () => market.markets.served()?.identity.contentHash ?? null,
-    lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
+    lacks: () => listChecks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
   const messages = openDeliveries({ settings, documents, log, now: store.now });
   const { jobs } = work;
@@ -166,7 +166,7 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
     metrics,
     ...messages,
     approvals: openApprovals(terms),
-    checks: checks(),
+    checks: listChecks(),
     onExposures: (runId) => warmUp?.asked(runId),
     isReachable: () => isReachable(store),
   };
@@ -249,7 +249,7 @@ async function openWork(input: WorkInput): Promise<Work> {
     onRest: () => void freeMemory().catch((err: unknown) => log.error({ err }, 'memory was not freed')),
   });
   const pool = createNodePool(threads, {
-    file: (reference) => fileOf(store.artifacts, reference),
+    file: (reference) => fetchFile(store.artifacts, reference),
     market: async (identity) => handleOf(identity),
     destination: store.artifacts.destination,
     health: store.artifacts.health,
@@ -294,7 +294,7 @@ async function openWork(input: WorkInput): Promise<Work> {
             market: input.market(),
             lacks: input.lacks(),
             clock_offset_ms: Math.round(shared.clock.offsetMs()),
-            process: readOwnIdentity(),
+            process: readProcessIdentity(),
           }),
         });
   const isFit = (): boolean => shared === undefined || describeClockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
@@ -304,7 +304,7 @@ async function openWork(input: WorkInput): Promise<Work> {
 }
 
 /** Returns the path of an artifact's file, after fetching the artifacts that it refers to into the same folder. */
-async function fileOf(artifacts: ArtifactStore, { artifact, beside = [] }: ArtifactReference): Promise<string> {
+async function fetchFile(artifacts: ArtifactStore, { artifact, beside = [] }: ArtifactReference): Promise<string> {
   const [path] = await Promise.all([artifact, ...beside].map((name) => artifacts.file({ name })));
   return path!; // At least one file, so at least one path.
 }
@@ -315,7 +315,7 @@ async function claimNodeName(
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,
 ): Promise<string> {
   const name = `${hostname()}:${settings.home}`;
-  const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: readOwnIdentity() });
+  const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: readProcessIdentity() });
   if (node !== name)
     log.warn(
       { name, node },

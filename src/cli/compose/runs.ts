@@ -78,7 +78,7 @@ export function composeRuns(
       ),
       ...createRunViewHandlers(runViews),
       ...createExportHandlers(exports),
-      ...deskHandlers(core, runViews),
+      ...createDeskHandlers(core, runViews),
       ...composeSql(core, exports, open).handlers,
       ...createReplayHandlers(replays),
       ...createSweepHandlers(sweeps),
@@ -105,7 +105,7 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
 }
 
 /** Creates the handlers of the corporate actions desk, which reads effects from the views of runs. */
-function deskHandlers(core: JobComponents, views: RunViews) {
+function createDeskHandlers(core: JobComponents, views: RunViews) {
   const effectsOf = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
   return createActionDeskHandlers(createActionDesk({ ...core, effectsOf }));
 }

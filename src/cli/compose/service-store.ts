@@ -9,9 +9,9 @@ import type { Settings } from '../settings.js';
 
 /**
  * Role of a process: a service answers requests and runs light jobs, a worker runs only heavy jobs, and a command
- * serves one command.
+ * serves one command. A practice service shares the process of a service, and leaves its memory limits unchanged.
  */
-export type Role = 'service' | 'worker' | 'command';
+export type Role = 'service' | 'worker' | 'command' | 'practice';
 
 /** Database read timeout of a worker in ms: slightly longer than the permitted silence of a node. */
 const WORKER_READ_MS = 2500;
@@ -20,7 +20,7 @@ const WORKER_READ_MS = 2500;
  * Minimum size in bytes of an input that another thread hashes. It takes 3 ms to hash; smaller inputs are hashed faster
  * on the calling thread.
  */
-const HASHED_APART_BYTES_MIN = 4 << 20;
+const THREAD_HASH_BYTES_MIN = 4 << 20;
 
 interface ServiceStoreInput {
   readonly role: Role;
@@ -44,7 +44,7 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
       keyBytesMax: settings.keyQuotaMegabytes * 2 ** 20,
       versionsKept: settings.documentVersionsKept,
     },
-    hashApart: (bytes) => (bytes < HASHED_APART_BYTES_MIN ? undefined : loadSystemSha256()),
+    hashApart: (bytes) => (bytes < THREAD_HASH_BYTES_MIN ? undefined : loadSystemSha256()),
     onClaim({ place, storeId, isMade }: StoreClaim) {
       const taken = isMade ? 'the database now owns a new folder' : 'the database now owns a results storage';
       log.warn({ place, store_id: storeId }, `${taken} for its results`);

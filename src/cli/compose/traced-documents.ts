@@ -1,10 +1,10 @@
 import { runInSpan } from '#base/tracing/spans.js';
 import type { DocumentStore } from '#store/port.js';
-import { collectorOf, type TraceSettings } from '../tracing/trace-settings.js';
+import { findCollector, type TraceSettings } from '../tracing/trace-settings.js';
 
 /** Wraps documents so that their transactions are spans of the writing work, if a collector is configured. */
 export function traceDocuments(documents: DocumentStore, settings: TraceSettings): DocumentStore {
-  if (collectorOf(settings) === undefined) return documents;
+  if (findCollector(settings) === undefined) return documents;
   return {
     ...documents,
     transaction: (change, options) => runInSpan('store transaction', {}, () => documents.transaction(change, options)),

@@ -2,7 +2,7 @@ import type { BacktestRequest, BacktestRunResult, IndexDocumentBody } from '#cli
 import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { formatTable, formatWhole } from '../terminal.js';
-import { AS_KNOWN, readAsKnown, BENCHMARK, JOB_FLAGS, readJobQuery, formatFigure } from './fields.js';
+import { AS_KNOWN_FLAGS, readAsKnownOn, BENCHMARK, JOB_FLAGS, readJobQuery, formatFigure } from './fields.js';
 
 export const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
@@ -18,7 +18,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
-    ...AS_KNOWN,
+    ...AS_KNOWN_FLAGS,
     ...JOB_FLAGS,
     'if-stale': {
       type: 'boolean',
@@ -40,7 +40,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
       initial_capital: flags.number('capital'),
       transaction_cost_bps: flags.number('cost-bps'),
       benchmark: flags.text('benchmark'),
-      ...readAsKnown(flags),
+      ...readAsKnownOn(flags),
       if_stale: flags.isSet('if-stale') ?? false,
     };
     const query = readJobQuery(flags);

@@ -1,15 +1,15 @@
 import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
-import { listTakenAtStart } from '../taken-at-start.js';
+import { listStartFindings } from '../taken-at-start.js';
 import { formatTable } from '../terminal.js';
 import {
-  AS_KNOWN,
-  readAsKnown,
+  AS_KNOWN_FLAGS,
+  readAsKnownOn,
   BENCHMARK,
   JOB_FLAGS,
   readJobQuery,
-  FAIL_ON,
+  FAIL_ON_FLAGS,
   parseFailingCodes,
   computeFindingsStatus,
 } from './fields.js';
@@ -36,9 +36,9 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
-    ...AS_KNOWN,
+    ...AS_KNOWN_FLAGS,
     ...JOB_FLAGS,
-    ...FAIL_ON,
+    ...FAIL_ON_FLAGS,
     'if-stale': {
       type: 'boolean',
       help: 'Run only indices with a stale run. Omitted flags (dates, capital, costs, benchmark) have the values of each stored run.',
@@ -56,7 +56,7 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
         initial_capital: flags.number('capital'),
         benchmark: flags.text('benchmark'),
         transaction_cost_bps: flags.number('cost-bps'),
-        ...readAsKnown(flags),
+        ...readAsKnownOn(flags),
         if_stale: flags.isSet('if-stale') ?? false,
       },
     });
@@ -68,12 +68,12 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
       else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
     }
     if (!result.some(({ outcome }) => outcome === 'done')) return { result };
-    const taken = await listTakenAtStart(client);
+    const taken = await listStartFindings(client);
     return { result: result.map((row) => ({ ...row, findings: [...row.findings, ...taken] })) };
   },
-  show: (result) => formatTable([HEADER, ...rowsOf(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
+  show: (result) => formatTable([HEADER, ...listRows(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
   lines: (result) => ({ event: 'row', records: result, rest: { rows: result.length } }),
-  csv: (result) => ({ header: HEADER, rows: rowsOf(result) }),
+  csv: (result) => ({ header: HEADER, rows: listRows(result) }),
   exitStatus: (result, flags) =>
     result.some(({ outcome }) => outcome === 'failed' || outcome === 'refused')
       ? EXIT.jobFailed
@@ -85,7 +85,7 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
 
 const HEADER = ['index_id', 'outcome', 'total_return', 'error'];
 
-const rowsOf = (result: readonly BacktestOutcome[]) =>
+const listRows = (result: readonly BacktestOutcome[]) =>
   result.map(({ index_id, outcome, total_return, error }) => [index_id, outcome, total_return, error]);
 
 type Job = Parameters<DivisorClient['waitForJob']>[0] & {

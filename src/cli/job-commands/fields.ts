@@ -43,7 +43,7 @@ export const BENCHMARK = {
 } as const;
 
 /** Flags that limit the data of a backtest to the data known at a given time. */
-export const AS_KNOWN = {
+export const AS_KNOWN_FLAGS = {
   'as-known-on': {
     type: 'string',
     value: 'WHEN',
@@ -55,8 +55,8 @@ export const AS_KNOWN = {
   },
 } as const;
 
-/** Returns the request members of the `AS_KNOWN` flags. */
-export function readAsKnown(flags: FlagValues): {
+/** Returns the request members of the `AS_KNOWN_FLAGS` flags. */
+export function readAsKnownOn(flags: FlagValues): {
   readonly as_known_on?: string | number;
   readonly as_known?: 'decision';
 } {
@@ -85,7 +85,7 @@ export const readJobQuery = (flags: FlagValues) => ({
 });
 
 /** Flag of commands whose script must stop at data warnings. */
-export const FAIL_ON = {
+export const FAIL_ON_FLAGS = {
   'fail-on': {
     type: 'string',
     value: 'CODES',

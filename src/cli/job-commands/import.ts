@@ -23,15 +23,15 @@ import {
   removeDamaged,
   type StoredMapping,
 } from './inspect.js';
-import { readAnswers, flagOf, READING, type Answers } from './reading-flags.js';
+import { readMappingAnswers, formatFlag, READING, type MappingAnswers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
 
 /** Format and mapping that an inspection proposed. */
-type ReadProposal = Pick<InspectResult, 'recognised_as' | 'confidence' | 'mapping' | 'basis' | 'unsure'>;
+type ImportProposal = Pick<InspectResult, 'recognised_as' | 'confidence' | 'mapping' | 'basis' | 'unsure'>;
 
 /** A store, and the mapping of its data if an inspection proposed one. */
-type ImportedStore = DataStore & { readonly read_as: ReadProposal | null };
+type ImportedStore = DataStore & { readonly read_as: ImportProposal | null };
 
 export const importMarket: JobCommand<ImportedStore> = {
   summary: 'Register a folder or database, or import a workbook or a zip of CSV files, as a data store.',
@@ -124,14 +124,14 @@ export const shortenStore = <S extends { readonly files?: readonly unknown[] | u
 const formatStore = (store: DataStore) =>
   formatMembers(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
 
-const readAs = (read: ReadProposal) =>
+const readAs = (read: ImportProposal) =>
   `Read as ${read.recognised_as ?? 'its column names state'}\n${formatTable(listAssumedChoices(read).map((line) => [line]))}`;
 
 interface Terms {
   readonly mapping?: Mapping;
   readonly adjustment?: Adjustment | undefined;
   readonly tables: InspectResult['tables'];
-  readonly read_as?: ReadProposal;
+  readonly read_as?: ImportProposal;
 }
 
 /**
@@ -140,13 +140,13 @@ interface Terms {
  */
 async function determineTerms(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<Terms> {
   const tables = source.kind === 'content' ? {} : source.tables;
-  const answers = readAnswers(flags);
+  const answers = readMappingAnswers(flags);
   const { adjustment, ...said } = answers;
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
     throw new UsageError('--mapping and --inspect exclude each other, because both define how the market is read');
   if (file !== undefined)
-    return { tables, ...mergeAnswers(await readJsonFile<StoredMapping | Mapping>(file), answers) };
+    return { tables, ...mergeMappingAnswers(await readJsonFile<StoredMapping | Mapping>(file), answers) };
   // Flags for columns and days complete the proposal from the data.
   if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
   const proposed = await requestInspection(client, source, answers);
@@ -164,7 +164,10 @@ async function determineTerms(client: DivisorClient, source: DataSource, flags: 
 }
 
 /** Flags override the file. */
-function mergeAnswers(read: StoredMapping | Mapping, { adjustment, ...said }: Answers): Omit<Terms, 'tables'> {
+function mergeMappingAnswers(
+  read: StoredMapping | Mapping,
+  { adjustment, ...said }: MappingAnswers,
+): Omit<Terms, 'tables'> {
   const isReading = typeof read === 'object' && read !== null && 'mapping' in read;
   const { mapping, adjustment: written } = isReading ? read : { mapping: read, adjustment: undefined };
   return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? written }; // the service validates it
@@ -179,7 +182,7 @@ const createUnreadableError = (findings: InspectResult['findings'], proposed: In
 
 /** Lists the open questions, each with its flag. */
 const listRequired = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
-  unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`);
+  unsure.filter(({ required }) => required).map(({ field, question }) => `--${formatFlag(field)}: ${question}`);
 
 function describeUnsure(proposed: InspectResult): string {
   const statements = [

@@ -4,7 +4,7 @@ import type { JobCommand } from '../job-command.js';
 import { EXIT } from '../connection.js';
 import { formatTable } from '../terminal.js';
 import { readDataSource, type DataSource } from './data-source.js';
-import { readAnswers, flagOf, READING, type Answers } from './reading-flags.js';
+import { readMappingAnswers, formatFlag, READING, type MappingAnswers } from './reading-flags.js';
 
 export const inspectData: JobCommand<InspectResult> = {
   summary: 'Inspect data and propose a mapping for its import.',
@@ -14,16 +14,16 @@ export const inspectData: JobCommand<InspectResult> = {
   flags: READING,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
-    return { result: await requestInspection(client, await readDataSource(word), readAnswers(flags)) };
+    return { result: await requestInspection(client, await readDataSource(word), readMappingAnswers(flags)) };
   },
   show: formatProposal,
   notices: (inspection) => [
     ...listAssumptions(inspection),
-    ...errorsOf(inspection).map(formatFinding),
+    ...listErrors(inspection).map(formatFinding),
     ...removeDamaged(inspection),
   ],
   exitStatus: (inspection) =>
-    errorsOf(inspection).length > 0 || inspection.rows_read === 0 ? EXIT.refused : EXIT.done,
+    listErrors(inspection).length > 0 || inspection.rows_read === 0 ? EXIT.refused : EXIT.done,
   file: (_client, { adjustment, mapping }) =>
     Promise.resolve(Buffer.from(`${JSON.stringify({ adjustment, mapping } satisfies StoredMapping, null, 2)}\n`)),
 };
@@ -35,7 +35,11 @@ export interface StoredMapping {
 }
 
 /** Requests a proposal for the data. @param answers questions that are already answered */
-export function requestInspection(client: DivisorClient, source: DataSource, answers: Answers): Promise<InspectResult> {
+export function requestInspection(
+  client: DivisorClient,
+  source: DataSource,
+  answers: MappingAnswers,
+): Promise<InspectResult> {
   const body =
     source.kind === 'content'
       ? { content: source.content, format: source.format, answers }
@@ -44,12 +48,12 @@ export function requestInspection(client: DivisorClient, source: DataSource, ans
 }
 
 /** Returns the findings that prevent the data from being read as proposed. */
-const errorsOf = ({ findings }: Pick<InspectResult, 'findings'>) =>
+const listErrors = ({ findings }: Pick<InspectResult, 'findings'>) =>
   findings.filter(({ severity }) => severity === 'error');
 
 /** Returns the flag that skips damaged files, if other files remain. */
 export function removeDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
-  const damaged = [...new Set(errorsOf({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
+  const damaged = [...new Set(listErrors({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damaged.length === 0 || damaged.length >= files) return [];
   const names = damaged.join(',');
   return [
@@ -61,14 +65,14 @@ export function removeDamaged({ files, findings }: Pick<InspectResult, 'files' |
 const quoteWord = (text: string) =>
   /^[\w.,@%+=:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-type FindingShown = InspectResult['findings'][number];
+type InspectFinding = InspectResult['findings'][number];
 
 /** Formats a finding as a line of an error. */
-export const formatFinding = ({ code, file, path, message }: FindingShown) =>
+export const formatFinding = ({ code, file, path, message }: InspectFinding) =>
   `${code} ${file === undefined ? '' : `${file} `}${path}: ${message}`;
 
 /** Maximum number of findings, and of preview rows, in the output. */
-const SHOWN_MAX = 10;
+const LISTED_ROWS_MAX = 10;
 
 type Assumptions = Pick<InspectResult, 'basis' | 'unsure'>;
 
@@ -83,7 +87,7 @@ export function listAssumedChoices({ basis, unsure }: Assumptions): readonly str
     .filter(({ field }) => field !== 'adjustment')
     .map(({ field, question, taken, others }) => {
       const other = others.length === 0 ? '' : `, or ${others.map(quoteMark).join(', ')}`;
-      return `${field} ${taken ?? 'none'}: ${question} Otherwise --${flagOf(field)}${other}.`;
+      return `${field} ${taken ?? 'none'}: ${question} Otherwise --${formatFlag(field)}${other}.`;
     });
   return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...requests];
 }
@@ -93,9 +97,11 @@ const quoteMark = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : val
 
 /** Formats the first findings, each with its file. */
 export function formatFindings(findings: InspectResult['findings']): string {
-  const rows = findings.slice(0, SHOWN_MAX).map(({ code, path, message, file }) => [code, file ?? '', path, message]);
+  const rows = findings
+    .slice(0, LISTED_ROWS_MAX)
+    .map(({ code, path, message, file }) => [code, file ?? '', path, message]);
   const more = findings.length - rows.length;
-  return `Findings${more > 0 ? `, the first ${SHOWN_MAX} of ${findings.length}` : ''}\n${formatTable(rows)}`;
+  return `Findings${more > 0 ? `, the first ${LISTED_ROWS_MAX} of ${findings.length}` : ''}\n${formatTable(rows)}`;
 }
 
 function formatProposal({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {
@@ -103,7 +109,7 @@ function formatProposal({ mapping, preview, findings, questions: _sentences, ...
     const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
     return !isEmpty;
   });
-  const cell = (value: unknown) => (value === null ? '' : String(value));
+  const formatCell = (value: unknown) => (value === null ? '' : String(value));
   return [
     formatTable([
       ['recognised as', rest.recognised_as ?? 'nothing in particular'],
@@ -117,7 +123,7 @@ function formatProposal({ mapping, preview, findings, questions: _sentences, ...
     ...(preview.data.length === 0
       ? []
       : [
-          `Preview\n${formatTable([preview.columns, ...preview.data.slice(0, SHOWN_MAX).map((row) => row.map(cell))])}`,
+          `Preview\n${formatTable([preview.columns, ...preview.data.slice(0, LISTED_ROWS_MAX).map((row) => row.map(formatCell))])}`,
         ]),
   ].join('\n');
 }

@@ -5,10 +5,10 @@ import type { Flag, FlagValues } from '../command-line.js';
 import { UsageError } from '../usage-error.js';
 
 /** Answers about the data: members of a mapping, and the adjustment. */
-export type Answers = NonNullable<InspectRequest['answers']>;
+export type MappingAnswers = NonNullable<InspectRequest['answers']>;
 
 /** Returns the name of the flag for a member of a mapping, or for the adjustment. */
-export const flagOf = (field: string) => field.replaceAll('_', '-');
+export const formatFlag = (field: string) => field.replaceAll('_', '-');
 
 /**
  * A flag for each member of a mapping and for the adjustment, so that flags can answer every question of an
@@ -23,7 +23,7 @@ export const READING: Readonly<Record<string, Flag>> = {
   },
   ...Object.fromEntries(
     Object.entries(Mapping.shape).map(([field, schema]): [string, Flag] => [
-      flagOf(field),
+      formatFlag(field),
       { ...describeFlag(schema.unwrap()), help: schema.description ?? '' },
     ]),
   ),
@@ -45,12 +45,12 @@ function describeFlag(schema: z.ZodType): Omit<Flag, 'help'> {
 }
 
 /** Collects the answers of the flags; omits members without a flag. @throws UsageError */
-export function readAnswers(flags: FlagValues): Answers {
+export function readMappingAnswers(flags: FlagValues): MappingAnswers {
   const given = ['adjustment', ...Object.keys(Mapping.shape)].flatMap((field) => {
-    const text = flags.text(flagOf(field));
+    const text = flags.text(formatFlag(field));
     return text === undefined ? [] : [[field, parseValue(field, text)] as const];
   });
-  return Object.fromEntries(given) as Answers; // the schema of each member parsed its value
+  return Object.fromEntries(given) as MappingAnswers; // the schema of each member parsed its value
 }
 
 /** Parses the text of a member; `none` means null if the member is nullable. */
@@ -65,7 +65,7 @@ function parseValue(field: string, text: string): unknown {
       const at = pair.indexOf('=');
       if (at < 1)
         throw new UsageError(
-          `--${flagOf(field)} must be pairs separated by commas, for example CLOSE=Last, not ${JSON.stringify(pair)}`,
+          `--${formatFlag(field)} must be pairs separated by commas, for example CLOSE=Last, not ${JSON.stringify(pair)}`,
         );
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),

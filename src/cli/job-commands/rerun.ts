@@ -6,7 +6,7 @@ import { formatTable } from '../terminal.js';
 import { JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Maximum number of rows on a terminal. */
-const ROWS_SHOWN = 20;
+const LISTED_ROWS_MAX = 20;
 
 export const rerun: JobCommand<RerunView> = {
   summary: 'Run again all indices and strategies whose stored run is stale, as one job.',
@@ -31,21 +31,21 @@ export const rerun: JobCommand<RerunView> = {
   }),
   show(view) {
     const changed = view.rows.filter(({ outcome }) => outcome !== 'current');
-    const shown = changed.slice(0, ROWS_SHOWN);
+    const shown = changed.slice(0, LISTED_ROWS_MAX);
     const left = view.stored + view.refused - shown.length;
     const counts = `  ${formatCount(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
     if (shown.length === 0) return counts;
-    const rows = shown.map((row) => cellsOf(row).map((cell) => String(cell ?? '-')));
+    const rows = shown.map((row) => listCells(row).map((cell) => String(cell ?? '-')));
     return `${formatTable([HEADER, ...rows])}${left > 0 ? `  and ${left} more: --json lists up to 2,000\n` : ''}${counts}`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
-  csv: ({ rows }) => ({ header: HEADER, rows: rows.map(cellsOf) }),
+  csv: ({ rows }) => ({ header: HEADER, rows: rows.map(listCells) }),
   exitStatus: ({ refused }) => (refused > 0 ? EXIT.jobFailed : EXIT.done),
 };
 
 const HEADER = ['index_id', 'outcome', 'run_id', 'end', 'extended_from', 'error'];
 
-const cellsOf = ({ index_id, outcome, run_id, end, extended_from, error }: RerunRow) => [
+const listCells = ({ index_id, outcome, run_id, end, extended_from, error }: RerunRow) => [
   index_id,
   outcome,
   run_id,

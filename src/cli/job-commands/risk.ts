@@ -33,16 +33,16 @@ const RETURNS = ['total', 'price'] as const;
 /** Every setting of an estimator, from the declarations of the service. */
 const SETTINGS = Object.entries(ESTIMATOR_SETTINGS) as [EstimatorSettingName, EstimatorSetting][]; // the entries have the keys of ESTIMATOR_SETTINGS
 
-const flagOf = (name: EstimatorSettingName): string => name.replaceAll('_', '-');
+const formatFlag = (name: EstimatorSettingName): string => name.replaceAll('_', '-');
 
-const valuesOf = ({ choices }: EstimatorSetting): Pick<Flag, 'type' | 'value' | 'choices'> =>
+const getValues = ({ choices }: EstimatorSetting): Pick<Flag, 'type' | 'value' | 'choices'> =>
   choices === undefined ? { type: 'number', value: 'N' } : { type: 'string', value: choices.join('|'), choices };
 
 const parseSettings = (flags: FlagValues): Partial<RiskEstimator> =>
   Object.fromEntries(
     SETTINGS.map(([name, { choices }]) => [
       name,
-      choices === undefined ? flags.number(flagOf(name)) : flags.text(flagOf(name)),
+      choices === undefined ? flags.number(formatFlag(name)) : flags.text(formatFlag(name)),
     ]),
   );
 
@@ -67,8 +67,8 @@ export const risk: JobCommand<RiskModel> = {
     },
     ...Object.fromEntries(
       SETTINGS.map(([name, setting]): [string, Flag] => [
-        flagOf(name),
-        { ...valuesOf(setting), help: describeSetting(name) },
+        formatFlag(name),
+        { ...getValues(setting), help: describeSetting(name) },
       ]),
     ),
     returns: {

@@ -6,7 +6,7 @@ import { formatTable } from '../terminal.js';
 import { JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Maximum number of rows on a terminal. */
-const ROWS_SHOWN = 20;
+const LISTED_ROWS_MAX = 20;
 
 export const study: JobCommand<StudyView> = {
   summary: 'Run many optimisations as one job.',
@@ -29,13 +29,13 @@ export const study: JobCommand<StudyView> = {
     return { job: await client.call('startStudy', { query: readJobQuery(flags), body }) };
   },
   show({ rows, runs, solved, refused }) {
-    const shown = rows.slice(0, ROWS_SHOWN).map((row) => cellsOf(row).map((cell) => String(cell ?? '-')));
+    const shown = rows.slice(0, LISTED_ROWS_MAX).map((row) => listCells(row).map((cell) => String(cell ?? '-')));
     const left = runs - shown.length;
     const more = left > 0 ? `  and ${left} more: --csv lists up to 2,000\n` : '';
     return `${formatTable([HEADER, ...shown])}${more}  ${runs} optimisations: ${solved} solved, ${refused} refused\n`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
-  csv: ({ rows }) => ({ header: HEADER, rows: rows.map(cellsOf) }),
+  csv: ({ rows }) => ({ header: HEADER, rows: rows.map(listCells) }),
   exitStatus: ({ refused }) => (refused > 0 ? EXIT.jobFailed : EXIT.done),
 };
 
@@ -51,7 +51,7 @@ const HEADER = [
   'error',
 ];
 
-const cellsOf = ({ position, index_id, constraint_set_id, run_id, figures, error }: StudyRow) => [
+const listCells = ({ position, index_id, constraint_set_id, run_id, figures, error }: StudyRow) => [
   position,
   index_id,
   constraint_set_id,

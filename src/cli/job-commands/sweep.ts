@@ -7,7 +7,7 @@ import { formatFigure, JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Metrics of a row in addition to the metric that ranks the variants. */
 const METRICS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
-const ROWS_SHOWN = 20;
+const LISTED_ROWS_MAX = 20;
 
 export const sweep: JobCommand<SweepView> = {
   summary: 'Run many variants of an index and rank them.',
@@ -46,7 +46,7 @@ export const sweep: JobCommand<SweepView> = {
     rows: {
       type: 'number',
       value: 'N',
-      help: `Rows shown on a terminal. Default: ${ROWS_SHOWN}. A pipe gets up to 2,000; GET /analytics/sweeps/{sweep_id}/rows returns all.`,
+      help: `Rows shown on a terminal. Default: ${LISTED_ROWS_MAX}. A pipe gets up to 2,000; GET /analytics/sweeps/{sweep_id}/rows returns all.`,
     },
   },
   examples: [
@@ -56,7 +56,7 @@ export const sweep: JobCommand<SweepView> = {
   submit: async (client, [file = ''], flags) => ({
     job: await client.call('startSweep', { query: readJobQuery(flags), body: await readRequest(file, flags) }),
   }),
-  show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? ROWS_SHOWN)}\n${formatVerdict(view)}`,
+  show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? LISTED_ROWS_MAX)}\n${formatVerdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
 };
 
@@ -116,17 +116,17 @@ function formatRanking({ rows, rank_by }: SweepView, shown: number): string {
   ];
   const left = rows.length - shown;
   return (
-    formatTable([header, ...rows.slice(0, shown).map((row) => cellsOf(row, pointers, metrics))]) +
+    formatTable([header, ...rows.slice(0, shown).map((row) => listCells(row, pointers, metrics))]) +
     (left > 0 ? `  and ${left} more: --rows ${rows.length} shows them\n` : '')
   );
 }
 
-function cellsOf(
+function listCells(
   { rank, patch, metrics: figures, deflated_sharpe_ratio, error }: SweepRow,
   pointers: readonly string[],
   metrics: readonly SweepView['rank_by'][],
 ): (string | TerminalCell)[] {
-  const changes = pointers.map((pointer) => (pointer in patch ? textOf(patch[pointer]) : ''));
+  const changes = pointers.map((pointer) => (pointer in patch ? formatText(patch[pointer]) : ''));
   if (figures === null)
     return [alignRight('-'), ...changes, error === null ? 'refused' : `${error.code}: ${error.message}`];
   return [
@@ -137,7 +137,7 @@ function cellsOf(
   ];
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+const formatText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Returns the last segment of each pointer, or as many segments as make them unique. */
 function shortenPointers(pointers: readonly string[]): string[] {

@@ -1,9 +1,9 @@
-import { artifactsOf as artifactsIn } from '#store/lmdb/stored-entries.js';
+import { listArtifacts as artifactsIn } from '#store/lmdb/stored-entries.js';
 import {
   markNewStore,
   createStoreId,
   recordNewStore,
-  takeStoreOver,
+  takeOverStore,
   type AdoptOptions,
 } from '#store/place/adopt-place.js';
 import { assertStore } from '#store/place/claim-place.js';
@@ -33,7 +33,7 @@ export interface Adoption {
 export function adoptResults(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
     const place = readArtifactLocation(settings)!; // readHomeCommand requires the location together with the database
-    const storeId = await takeStoreOver(documents, place, { ...options, identity: documents.identity });
+    const storeId = await takeOverStore(documents, place, { ...options, identity: documents.identity });
     const { files, close } = await openFiles(settings, storeId);
     try {
       const named = [...(await documents.referencedArtifacts())];
@@ -62,7 +62,7 @@ export function moveToNewLocation(settings: Settings, to: Settings): Promise<Ado
     const target = await openFiles(to, storeId);
     try {
       const move = await createFileMove(source.files, target.files, true);
-      await copyNamed(documents, move);
+      await copyNamedDocuments(documents, move);
       await recordNewStore(documents, storeId);
       return { store_id: storeId, named: move.count, missing: move.damaged };
     } finally {
@@ -72,7 +72,7 @@ export function moveToNewLocation(settings: Settings, to: Settings): Promise<Ado
   });
 }
 
-async function copyNamed(documents: DatabaseDocuments, move: FileMove): Promise<void> {
+async function copyNamedDocuments(documents: DatabaseDocuments, move: FileMove): Promise<void> {
   for (const kind of DOCUMENT_KINDS)
     for (const id of await documents.ids(kind)) {
       const stored = await documents.get(kind, id);

@@ -38,7 +38,7 @@ const ROUNDS_MAX = 5;
  * backup has the form of a home's and can be restored to a home or to another database.
  * @throws StartRefusal without a database, or if the target is not usable
  */
-export async function backupCluster(options: ClusterBackupOptions): Promise<ClusterBackup> {
+export async function backUpCluster(options: ClusterBackupOptions): Promise<ClusterBackup> {
   const { settings, target } = options;
   await assertFree(target);
   await runWithClient(settings.database!, assertMigrated);

@@ -1,5 +1,5 @@
 import { readJobRecord } from '#jobs/job-record.js';
-import { rowOf } from '#jobs/postgres/job-documents.js';
+import { createRow } from '#jobs/postgres/job-documents.js';
 import { advanceSequence } from '#jobs/postgres/job-rows.js';
 import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import type { DocumentEngine, DocumentKind, StoredDocument } from '#store/port.js';
@@ -19,7 +19,7 @@ export interface CopiedKind {
   readonly unreadable: readonly string[];
 }
 
-export interface DocumentCopy {
+export interface CopiedDocuments {
   readonly source: DocumentSource;
   /** Target that takes the time of each document from `clock`. */
   readonly target: DocumentTarget;
@@ -33,10 +33,10 @@ export interface DocumentCopy {
 const COPIED_KINDS = DOCUMENT_KINDS.filter((kind) => kind !== 'artifact-store');
 
 /** Maximum number of pending writes; their commits reach the disk together. */
-const AT_ONCE = 64;
+const PENDING_WRITES_MAX = 64;
 
 /** Copies every document with its time and the files that it refers to, then reads each again and compares its hash. */
-export async function copyDocuments(copy: DocumentCopy): Promise<CopiedKind[]> {
+export async function copyDocuments(copy: CopiedDocuments): Promise<CopiedKind[]> {
   const copied: CopiedKind[] = [];
   for (const kind of COPIED_KINDS) {
     copy.onKind?.(kind);
@@ -57,10 +57,10 @@ export async function assertEmpty(documents: DocumentSource): Promise<void> {
   }
 }
 
-async function copyKind(kind: DocumentKind, { source, target, clock, files }: DocumentCopy): Promise<CopiedKind> {
+async function copyKind(kind: DocumentKind, { source, target, clock, files }: CopiedDocuments): Promise<CopiedKind> {
   const unreadable: string[] = [];
   const ids = kind === 'job' ? await listInSubmissionOrder(source) : await source.ids(kind);
-  const atOnce = kind === 'job' ? 1 : AT_ONCE; // Jobs are written one after another, because the queue runs them in the order of writing.
+  const atOnce = kind === 'job' ? 1 : PENDING_WRITES_MAX; // Jobs are written one after another, because the queue runs them in the order of writing.
   for (let i = 0; i < ids.length; i += atOnce) {
     const result = await Promise.all(ids.slice(i, i + atOnce).map((id) => source.get(kind, id)));
     const whole: StoredDocument[] = [];
@@ -89,8 +89,8 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Do
 async function listInSubmissionOrder(source: DocumentSource): Promise<readonly string[]> {
   const { documents } = await source.list('job', readJobRecord);
   const sequences = new Map(documents.map(({ job_id: id, sequence }) => [id, sequence]));
-  const sequenceOf = (id: string): number => sequences.get(id) ?? 0;
-  return [...(await source.ids('job'))].sort((a, b) => sequenceOf(a) - sequenceOf(b));
+  const parseSequence = (id: string): number => sequences.get(id) ?? 0;
+  return [...(await source.ids('job'))].sort((a, b) => parseSequence(a) - parseSequence(b));
 }
 
 /** Writes a document; in a database, a job also has a row. */
@@ -100,7 +100,7 @@ function write(target: DocumentTarget, kind: DocumentKind, { id, body }: StoredD
   // An attempt that was running when its service ended is taken over like one with an expired lease.
   const lease = record.status === 'running' ? { node: '', ms: 0 } : undefined;
   return target.jobTransaction(async (tx) => {
-    tx.putJob(rowOf(record, lease));
+    tx.putJob(createRow(record, lease));
     return tx.put(kind, id, body);
   });
 }

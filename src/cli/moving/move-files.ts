@@ -7,7 +7,7 @@ import { openArtifactWriter } from '#store/artifact-writer.js';
 import { removeFiles } from '#store/files/folder-writer.js';
 import { copyFlushed, digestFile, type FileDigest } from '#store/files/file-digest.js';
 import type { HomeFolders } from '#store/home/home.js';
-import { artifactsOf } from '#store/lmdb/stored-entries.js';
+import { listArtifacts } from '#store/lmdb/stored-entries.js';
 import type { ArtifactRef, ArtifactStore, DocumentKind, StoredDocument } from '#store/port.js';
 
 /** Location of results and managed stores. */
@@ -32,12 +32,12 @@ export async function createFileMove(from: FileLocation, to: FileLocation, isAga
   const seen = new Set<string>();
   const damaged: string[] = [];
   let bytes = 0;
-  const put = await writerOf(to);
+  const put = await getWriter(to);
 
   async function copyArtifact(ref: ArtifactRef): Promise<void> {
     if (seen.has(ref.name)) return;
     seen.add(ref.name);
-    const path = await pathOf(from, ref.name).catch(() => undefined);
+    const path = await readPath(from, ref.name).catch(() => undefined);
     const result = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
     if (result === undefined || result.sha256 !== ref.sha256) return void damaged.push(ref.name);
     if (isAgain) await removeFrom(to, ref.name);
@@ -53,7 +53,7 @@ export async function createFileMove(from: FileLocation, to: FileLocation, isAga
   return {
     async take(kind, { body }) {
       if (kind === 'store') return moveStore(body, from, to); // The artifacts of a store are copied with the store.
-      await copy(artifactsOf(body));
+      await copy(listArtifacts(body));
       return body;
     },
     copy,
@@ -67,7 +67,7 @@ export async function createFileMove(from: FileLocation, to: FileLocation, isAga
   };
 }
 
-const pathOf = async (place: FileLocation, name: string): Promise<string> =>
+const readPath = async (place: FileLocation, name: string): Promise<string> =>
   place.kind === 'home' ? join(place.folders.artifacts, name) : place.artifacts.file({ name });
 
 async function removeFrom(place: FileLocation, name: string): Promise<void> {
@@ -77,7 +77,7 @@ async function removeFrom(place: FileLocation, name: string): Promise<void> {
 
 type PutFile = (name: string, path: string) => Promise<FileDigest>;
 
-async function writerOf(place: FileLocation): Promise<PutFile> {
+async function getWriter(place: FileLocation): Promise<PutFile> {
   if (place.kind === 'home') {
     const { artifacts, stores } = place.folders;
     for (const folder of [artifacts, stores]) await mkdir(folder, { recursive: true, mode: 0o700 });

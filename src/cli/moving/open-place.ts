@@ -45,7 +45,7 @@ export interface CopyClock {
   ms: number;
 }
 
-const engineOptions = (clock: CopyClock) => ({
+const createEngineOptions = (clock: CopyClock) => ({
   now: () => clock.ms,
   onFailure(cause: unknown) {
     throw cause;
@@ -62,7 +62,7 @@ export async function openDatabaseLocation(
   isTarget: boolean,
 ): Promise<OpenLocation> {
   const place = { url: settings.database!, migrate: isTarget, moves: isTarget ? ('into' as const) : ('from' as const) };
-  const documents = await openDatabaseDocuments({ ...engineOptions(clock), place });
+  const documents = await openDatabaseDocuments({ ...createEngineOptions(clock), place });
   try {
     clock.ms = Date.now();
     const artifacts = readArtifactLocation(settings);
@@ -138,7 +138,7 @@ export async function openHomeLocation(path: string, clock: CopyClock, isTarget:
   const home = await (isTarget ? openTargetHome(path) : openHome(path));
   try {
     const documents = await openDocumentStore({
-      ...engineOptions(clock),
+      ...createEngineOptions(clock),
       folder: home.documents,
       backups: home.backups,
     });

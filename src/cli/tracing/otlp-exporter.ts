@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Logger } from 'pino';
 import { startTracing, type Attributes, type Span, type SpanKind } from '#base/tracing/spans.js';
-import { collectorOf, parsePairs, type TraceSettings } from './trace-settings.js';
+import { findCollector, parsePairs, type TraceSettings } from './trace-settings.js';
 
 /** Maximum number of queued spans, and of spans per request; defaults of OTEL_BSP_*. */
 const QUEUE_MAX = 2048;
@@ -24,7 +24,7 @@ export interface ExporterOptions {
  * @returns undefined if no collector is configured
  */
 export function openTracing({ settings, version, log }: ExporterOptions): { close(): Promise<void> } | undefined {
-  const url = collectorOf(settings);
+  const url = findCollector(settings);
   if (url === undefined) return undefined;
   const resource = {
     attributes: convertAttributes({

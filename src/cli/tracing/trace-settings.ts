@@ -87,7 +87,7 @@ export interface TraceSettings {
 }
 
 /** Returns the address of the collector; undefined if tracing is off. */
-export const collectorOf = ({ otlpEndpoint, otlpTracesEndpoint }: TraceSettings): string | undefined =>
+export const findCollector = ({ otlpEndpoint, otlpTracesEndpoint }: TraceSettings): string | undefined =>
   otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`);
 
 /** Parses `name=value` pairs and decodes percent-encoding where it is valid. */

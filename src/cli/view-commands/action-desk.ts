@@ -4,7 +4,7 @@ import { createViewCommand } from './view-command.js';
 
 const ACTION = { name: 'ACTION', help: 'Id of a corporate action.' };
 const COLUMNS = ['action_id', 'ex_date', 'identifier', 'type', 'value', 'state', 'flags'];
-const rowOf = ({ flags, ...action }: DeskAction) => ({ ...action, flags: flags.join(' ') });
+const createRow = ({ flags, ...action }: DeskAction) => ({ ...action, flags: flags.join(' ') });
 const formatHistory = ({ decisions }: DeskAction): string[] =>
   decisions.map(
     ({ at, author, decision, comment }) => `${at} ${author} ${decision}${comment === null ? '' : `: ${comment}`}`,
@@ -32,7 +32,7 @@ export const deskActions = createViewCommand({
         limit: 1000,
       },
     }),
-  records: ({ actions }) => actions.map(rowOf),
+  records: ({ actions }) => actions.map(createRow),
   columns: COLUMNS,
   notices: ({ actions, total }) =>
     total > actions.length ? [`${total - actions.length} more; narrow the dates.`] : [],
@@ -68,7 +68,7 @@ function createDecisionCommand(verb: string, decision: DeskDecisionRequest['deci
       const body = { decision, sources, comment: flags.text('comment') ?? null };
       return client.call('decideAction', { params: { action_id }, body });
     },
-    records: (action) => [rowOf(action)],
+    records: (action) => [createRow(action)],
     columns: COLUMNS,
     notices: formatHistory,
   });

@@ -192,12 +192,12 @@ export const performance = createViewCommand({
     }),
   records({ index_id: index, metrics, statistics, benchmark, benchmark_statistics: relative }) {
     const { tracking_difference, tracking_error, ...own } = metrics;
-    const figures = (of: Readonly<Record<string, number | null>>, against: string | null) =>
+    const listFigures = (of: Readonly<Record<string, number | null>>, against: string | null) =>
       Object.entries(of).map(([figure, value]) => ({ figure, value, against }));
     return [
-      ...figures({ ...own, ...statistics }, null),
-      ...figures({ tracking_difference, tracking_error }, index),
-      ...figures({ ...relative }, benchmark),
+      ...listFigures({ ...own, ...statistics }, null),
+      ...listFigures({ tracking_difference, tracking_error }, index),
+      ...listFigures({ ...relative }, benchmark),
     ];
   },
 });

@@ -48,13 +48,13 @@ export const view = createViewCommand({
       ...(date === undefined ? {} : { date }),
       ...(identifier === undefined ? {} : { identifier }),
     };
-    const call = client.call as unknown as Call; // The operation is unknown at compile time.
+    const call = client.call as unknown as SendOperation; // The operation is unknown at compile time.
     return call(operation, { params, query: { run_id: flags.text('run-id'), ...query } });
   },
-  records: rowsOf,
+  records: listRows,
 });
 
-type Call = (operation: string, request: object) => Promise<Readonly<Record<string, unknown>>>;
+type SendOperation = (operation: string, request: object) => Promise<Readonly<Record<string, unknown>>>;
 
 function parseParameters(text: string): Readonly<Record<string, string>> {
   const parts = text.split(',').filter((part) => part !== '');
@@ -83,7 +83,7 @@ const isRows = (value: unknown): value is readonly object[] =>
  * Returns the rows of the first table of a response: a frame by date, or a list of objects. Without a table, returns
  * the members of the response.
  */
-function rowsOf(answer: Readonly<Record<string, unknown>>): readonly object[] {
+function listRows(answer: Readonly<Record<string, unknown>>): readonly object[] {
   const members = Object.values(answer);
   const frame = members.find(isFrame);
   if (frame !== undefined)

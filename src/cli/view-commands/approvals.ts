@@ -12,7 +12,7 @@ const APPROVALS = {
 } as const;
 const COLUMNS = ['approval_id', 'state', 'action', 'subject', 'requested_by', 'requested_at', 'missing', 'summary'];
 
-const numberOf = (word: string): number => {
+const parseNumber = (word: string): number => {
   if (/^[1-9]\d{0,8}$/.test(word)) return Number(word);
   throw new UsageError(`${word} is not the number of an approval; divisor approval list shows them`);
 };
@@ -24,7 +24,7 @@ const LISTED_MAX = 500;
 /** Returns the distinct numbers in a list, or the numbers of the pending requests of a day. */
 async function readNumbers(client: DivisorClient, word: string): Promise<number[]> {
   const [, schedule_id, date] = DAY.exec(word) ?? [];
-  if (schedule_id === undefined) return [...new Set(word.split(',').map(numberOf))];
+  if (schedule_id === undefined) return [...new Set(word.split(',').map(parseNumber))];
   const query = { state: 'pending', schedule_id, date: date!, limit: LISTED_MAX } as const; // DAY
   const { approvals: found } = await client.call('listApprovals', { query });
   if (found.length > 0) return found.map(({ approval_id: id }) => id).toReversed();
@@ -72,7 +72,7 @@ export const showApproval = createViewCommand({
   words: [APPROVAL],
   flags: {},
   examples: ['divisor approval show 12'],
-  ask: (client, [word = '']) => client.call('getApproval', { params: { approval_id: numberOf(word) } }),
+  ask: (client, [word = '']) => client.call('getApproval', { params: { approval_id: parseNumber(word) } }),
   records: (approval) => [approval],
   columns: COLUMNS,
   notices: (approval) => [...formatHistory(approval), ...formatFacts(approval.facts)],

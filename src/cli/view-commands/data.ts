@@ -89,7 +89,7 @@ export const putWatchlist = createViewCommand({
   flags: { name: { type: 'string', value: 'NAME', help: 'Display name. Default: the id.' }, ...NOTE },
   examples: ['divisor watchlist put favourites AAPL,MSFT,NVDA', 'divisor watchlist put favourites - < names.txt'],
   async ask(client, [watchlist_id = '', names = ''], flags) {
-    const identifiers = namesIn(names === '-' ? await readStandardInput() : names);
+    const identifiers = listNames(names === '-' ? await readStandardInput() : names);
     if (identifiers.length === 0)
       throw new UsageError(
         `${names === '-' ? 'Standard input' : 'NAMES'} contains no identifier; a watchlist needs at least one`,
@@ -105,7 +105,7 @@ export const putWatchlist = createViewCommand({
 });
 
 /** Splits a text into identifiers, by lines or by commas. */
-const namesIn = (text: string) =>
+const listNames = (text: string) =>
   text
     .split(/[,\n]/)
     .map((name) => name.trim())

@@ -29,7 +29,7 @@ type Noun = (typeof FAMILIES)[Family]['noun'];
 
 type Operation = `list${Noun}Versions` | `diff${Noun}Versions` | `restore${Noun}Version` | `delete${Noun}`;
 
-interface Asked {
+interface DocumentRequest {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: object;
   readonly note?: string | undefined;
@@ -42,7 +42,7 @@ async function callOperation<A>(
   client: DivisorClient,
   operation: (noun: Noun) => Operation,
   [family = '', id = '']: readonly string[],
-  { params, ...request }: Asked,
+  { params, ...request }: DocumentRequest,
 ): Promise<A> {
   const { noun, param } = FAMILIES[parseFamily(family)];
   const whole = { ...request, params: { ...params, [param]: id } };
@@ -54,26 +54,30 @@ function parseFamily(word: string): Family {
   throw new UsageError(`FAMILY must be one of ${Object.keys(FAMILIES).join(', ')}, not ${word}`);
 }
 
-const WORDS = [
+const POSITIONAL_ARGUMENTS = [
   { name: 'FAMILY', help: Object.keys(FAMILIES).join(', ') },
   { name: 'ID', help: 'Id of the document; overlays and derived indices belong to the family index.' },
 ];
-const ALL = { limit: 1000 };
+const ALL_VERSIONS = { limit: 1000 };
 
-export const versionsOf = createViewCommand({
+export const listVersionsCommand = createViewCommand({
   summary: 'List the versions of a document: author, time and note.',
-  words: WORDS,
+  words: POSITIONAL_ARGUMENTS,
   flags: {},
   examples: ['divisor versions strategy CORE-HEDGED', 'divisor versions store desk'],
   ask: (client, words): Promise<{ readonly versions: readonly DocumentVersion[] }> =>
-    callOperation(client, (noun) => `list${noun}Versions`, words, { query: ALL }),
+    callOperation(client, (noun) => `list${noun}Versions`, words, { query: ALL_VERSIONS }),
   records: (result) => result.versions,
   columns: ['version', 'action', 'at', 'author', 'note'],
 });
 
 export const documentDifference = createViewCommand({
   summary: 'Compare two versions of a document; for an index, also its methodology sentences.',
-  words: [...WORDS, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
+  words: [
+    ...POSITIONAL_ARGUMENTS,
+    { name: 'FROM', help: 'Number of a version.' },
+    { name: 'TO', help: 'Number of another version.' },
+  ],
   flags: {},
   examples: ['divisor document diff strategy CORE-HEDGED 1 3'],
   ask: (client, words): Promise<VersionDifference> =>
@@ -105,12 +109,15 @@ const formatOutcome = ({ family, id, done }: DocumentOutcome): string => formatT
 
 export const restoreDocument: JobCommand<DocumentOutcome> = {
   summary: 'Restore a version of a document, even after its deletion.',
-  words: [...WORDS, { name: 'VERSION', help: 'Number of the version.' }],
+  words: [...POSITIONAL_ARGUMENTS, { name: 'VERSION', help: 'Number of the version.' }],
   flags: NOTE,
   examples: ['divisor document restore strategy CORE-HEDGED 2 --note "The cap was right"'],
   async submit(client, words, flags) {
     const [family = '', id = '', version = ''] = words;
-    await callOperation(client, (noun) => `restore${noun}Version`, words, { params: { version }, ...noteOf(flags) });
+    await callOperation(client, (noun) => `restore${noun}Version`, words, {
+      params: { version },
+      ...createNote(flags),
+    });
     return { result: { family, id, done: `restored from version ${version}` } };
   },
   show: formatOutcome,
@@ -118,7 +125,7 @@ export const restoreDocument: JobCommand<DocumentOutcome> = {
 
 export const deleteDocument: JobCommand<DocumentOutcome> = {
   summary: 'Delete a document; its versions are kept and can be restored.',
-  words: WORDS,
+  words: POSITIONAL_ARGUMENTS,
   flags: {
     ...NOTE,
     purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
@@ -127,10 +134,10 @@ export const deleteDocument: JobCommand<DocumentOutcome> = {
   async submit(client, words, flags) {
     const [family = '', id = ''] = words;
     const isPurged = flags.isSet('purge') === true;
-    await callOperation(client, (noun) => `delete${noun}`, words, { query: { purge: isPurged }, ...noteOf(flags) });
+    await callOperation(client, (noun) => `delete${noun}`, words, { query: { purge: isPurged }, ...createNote(flags) });
     return { result: { family, id, done: isPurged ? 'deleted with its versions' : 'deleted; its versions are kept' } };
   },
   show: formatOutcome,
 };
 
-const noteOf = (flags: FlagValues): Pick<Asked, 'note'> => ({ note: flags.text('note') });
+const createNote = (flags: FlagValues): Pick<DocumentRequest, 'note'> => ({ note: flags.text('note') });

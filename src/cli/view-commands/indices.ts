@@ -2,7 +2,7 @@ import type { IndexDocument, IndexDocumentBody, IndexExplanation, SavedIndex } f
 import type { DocumentChange } from '#domain/documents/document-changes.js';
 import { readJsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { AS_KNOWN, readAsKnown } from '../job-commands/fields.js';
+import { AS_KNOWN_FLAGS, readAsKnownOn } from '../job-commands/fields.js';
 import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
@@ -83,7 +83,7 @@ const formatChange = ({ path, op, before, after }: DocumentChange) => ({
 export const preview = createViewCommand({
   summary: 'Print the constituents and weights of an index on a date.',
   words: [INDEX],
-  flags: { ...AS_OF, 'as-known-on': AS_KNOWN['as-known-on'] },
+  flags: { ...AS_OF, 'as-known-on': AS_KNOWN_FLAGS['as-known-on'] },
   examples: [
     'divisor index preview CORE-100 --as-of 2024-06-28',
     'divisor index preview CORE-100 --as-of 2024-06-28 --as-known-on 2024-07-01',
@@ -91,7 +91,7 @@ export const preview = createViewCommand({
   ask: (client, [index_id = ''], flags) =>
     client.call('previewIndex', {
       params: { index_id },
-      body: { as_of: flags.text('as-of') ?? null, ...readAsKnown(flags) },
+      body: { as_of: flags.text('as-of') ?? null, ...readAsKnownOn(flags) },
     }),
   records: ({ assets, weights }) =>
     Object.entries(weights).map(([identifier, weight]) => ({

@@ -2,7 +2,11 @@ import type { ChangedOverrides, DivisorClient, PriceOverrideRequest } from '#cli
 import { createViewCommand } from './view-command.js';
 
 const STORE = { name: 'STORE', help: 'Id of the data store.' };
-const PLACE = [STORE, { name: 'SECURITY', help: 'Security.' }, { name: 'DATE', help: 'Session of the price.' }];
+const PRICE_ARGUMENTS = [
+  STORE,
+  { name: 'SECURITY', help: 'Security.' },
+  { name: 'DATE', help: 'Session of the price.' },
+];
 const COLUMNS = ['date', 'identifier', 'price', 'source_price', 'author', 'at', 'reason'];
 const REASON = {
   reason: { type: 'string', value: 'TEXT', help: 'Reason, including the source of the price (required).' },
@@ -34,13 +38,13 @@ const change = (
     body: { identifier, date, ...given } as PriceOverrideRequest,
   });
 
-const notices = ({ job_id: id }: ChangedOverrides): string[] => [
+const listNotices = ({ job_id: id }: ChangedOverrides): string[] => [
   id === null ? 'The next refresh applies it.' : `The job ${id} applies it.`,
 ];
 
 export const overridePrice = createViewCommand({
   summary: 'Override a price of a data store; the source is not changed.',
-  words: PLACE,
+  words: PRICE_ARGUMENTS,
   flags: {
     price: { type: 'number', value: 'X', help: 'CLOSE that replaces the price of the source (required).' },
     ...REASON,
@@ -49,16 +53,16 @@ export const overridePrice = createViewCommand({
   ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
   records: ({ overrides: all }) => all,
   columns: COLUMNS,
-  notices,
+  notices: listNotices,
 });
 
 export const withdrawOverride = createViewCommand({
   summary: 'Withdraw the override of a price. The price of the source then applies again.',
-  words: PLACE,
+  words: PRICE_ARGUMENTS,
   flags: REASON,
   examples: ['divisor override withdraw us NECZ 2024-12-31 --reason "The vendor corrected its file"'],
   ask: (client, words, flags) => change(client, words, { price: null, reason: flags.text('reason') }),
   records: ({ overrides: all }) => all,
   columns: COLUMNS,
-  notices,
+  notices: listNotices,
 });

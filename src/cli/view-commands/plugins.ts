@@ -41,11 +41,11 @@ export const putPlugin = createViewCommand({
   async ask(client, [plugin_id = '', file = ''], flags) {
     const terms = await readJsonFile<PluginUpsert>(file);
     const source = flags.text('source');
-    const body = source === undefined ? terms : { ...terms, source: await textOf(source) };
+    const body = source === undefined ? terms : { ...terms, source: await readText(source) };
     return client.call('putPlugin', { params: { plugin_id }, body, note: flags.text('note') });
   },
   records: ({ plugin_id, kind, sha256 }) => [{ plugin_id, kind, sha256 }],
 });
 
-const textOf = (path: string): Promise<string> =>
+const readText = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(() => Promise.reject(new UsageError(`there is no file ${path}`)));

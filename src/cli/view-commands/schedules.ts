@@ -76,7 +76,7 @@ const listStepRows = ({ steps }: ScheduleDay) =>
 const STEP_COLUMNS = ['type', 'state', 'attempts', 'duration_ms', 'done', 'open', 'message'];
 
 /** Formats the lines below the steps of a day: its state, the indices that are held back, and unfinished files. */
-const noticesOf = ({ date, state, reason, held, steps, next_attempt_at: next }: ScheduleDay): string[] => [
+const listNotices = ({ date, state, reason, held, steps, next_attempt_at: next }: ScheduleDay): string[] => [
   `${date} is ${state}${reason === null ? '' : `: ${reason}`}`,
   ...(state === 'running' && next !== null ? ['It is performed again after the current attempt.'] : []),
   ...held.map((index) => `${index.index_id} has been held back since ${index.since} (${index.step}): ${index.reason}`),
@@ -98,17 +98,17 @@ export const scheduleStatus = createViewCommand({
   examples: ['divisor schedule status close', 'divisor schedule status close --date 2024-12-31 --wait 60'],
   async ask(client, [schedule_id = ''], flags): Promise<ScheduleDay | DayListing> {
     const date = flags.text('date');
-    if (date !== undefined) return dayOf(client, { schedule_id, date }, flags);
+    if (date !== undefined) return readDay(client, { schedule_id, date }, flags);
     return client.call('listScheduleDays', { params: { schedule_id }, query: { limit: flags.number('limit') } });
   },
   records: (result) => ('steps' in result ? listStepRows(result) : result.days.map(toDayRow)),
   notices: (result) => {
-    if ('steps' in result) return noticesOf(result);
+    if ('steps' in result) return listNotices(result);
     return result.next === null ? [] : [`next: ${result.next.date}, due ${result.next.due_at}`];
   },
 });
 
-const dayOf = (
+const readDay = (
   client: DivisorClient,
   params: { readonly schedule_id: string; readonly date: string },
   flags: FlagValues,
@@ -133,16 +133,16 @@ export const runSchedule = createViewCommand({
   examples: ['divisor schedule run close 2024-12-31 --wait 60', 'divisor schedule run close 2024-12-31 --again export'],
   async ask(client, [schedule_id = '', date = ''], flags) {
     const params = { schedule_id, date };
-    const body = { again: againOf(flags) as never, reason: flags.text('reason') ?? null }; // The service checks the names.
+    const body = { again: listAgain(flags) as never, reason: flags.text('reason') ?? null }; // The service checks the names.
     const day = await client.call('runScheduleDay', { params, body });
-    return flags.number('wait') === undefined ? day : dayOf(client, params, flags);
+    return flags.number('wait') === undefined ? day : readDay(client, params, flags);
   },
   records: listStepRows,
   columns: STEP_COLUMNS,
-  notices: noticesOf,
+  notices: listNotices,
 });
 
-const againOf = (flags: FlagValues): string[] => (flags.text('again') ?? '').split(',').filter((name) => name !== '');
+const listAgain = (flags: FlagValues): string[] => (flags.text('again') ?? '').split(',').filter((name) => name !== '');
 
 export const skipSchedule = createViewCommand({
   summary: 'End a day that is not done, with a reason.',

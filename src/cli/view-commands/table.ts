@@ -8,7 +8,7 @@ import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchli
 import { clients, deliveries, putClient, showClient } from './clients.js';
 import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { plugins, putPlugin } from './plugins.js';
-import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
+import { deleteDocument, documentDifference, restoreDocument, listVersionsCommand } from './documents.js';
 import { overridePrice, overrides, withdrawOverride } from './overrides.js';
 import { closures, recordClosures, showClosures } from './closures.js';
 import {
@@ -67,7 +67,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'index methodology': methodology,
   'index statement': statement,
   'index changes': methodologyChanges,
-  versions: versionsOf,
+  versions: listVersionsCommand,
   'document diff': documentDifference,
   'document restore': restoreDocument,
   'document delete': deleteDocument,

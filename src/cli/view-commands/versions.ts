@@ -6,14 +6,14 @@ import { NOTE } from './documents.js';
 import { createViewCommand } from './view-command.js';
 
 const STORE = { name: 'STORE', help: 'Id of a data store.' };
-const ALL = { limit: 1000 };
+const ALL_VERSIONS = { limit: 1000 };
 
 export const dataVersions = createViewCommand({
   summary: 'List the versions of a data store: time, author and changed rows.',
   words: [STORE],
   flags: {},
   examples: ['divisor data versions desk'],
-  ask: (client, [store_id = '']) => client.call('listDataVersions', { params: { store_id }, query: ALL }),
+  ask: (client, [store_id = '']) => client.call('listDataVersions', { params: { store_id }, query: ALL_VERSIONS }),
   records: (result) => result.versions,
   columns: [
     'version',

@@ -26,22 +26,22 @@ interface View<R> extends Grammar {
  * per row on a pipe.
  */
 export function createViewCommand<R>({ ask, records, columns, ...grammar }: View<R>): JobCommand<R> {
-  const rowsOf = (result: R) => tableOf(records(result), columns);
+  const getRows = (result: R) => createTable(records(result), columns);
   return {
     ...grammar,
     submit: async (client, words, flags) => ({ result: await ask(client, words, flags) }) satisfies JobSubmission<R>,
     show: (result) => {
-      const { header, rows } = rowsOf(result);
+      const { header, rows } = getRows(result);
       const notices = (grammar.notices?.(result) ?? []).map((notice) => `${notice}\n`).join('');
       return `${rows.length === 0 ? '  none\n' : formatTable([header, ...rows.map((row) => row.map(formatCell))])}${notices}`;
     },
     lines: (result) => ({ event: 'row', records: records(result), rest: { rows: records(result).length } }),
-    csv: rowsOf,
+    csv: getRows,
   };
 }
 
 /** Converts records to a table of their members with scalar values. */
-function tableOf(
+function createTable(
   records: readonly object[],
   columns: readonly string[] | undefined,
 ): { readonly header: readonly string[]; readonly rows: readonly (readonly Scalar[])[] } {
@@ -49,8 +49,8 @@ function tableOf(
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
   const header =
     columns ?? names.filter((name) => records.every((record) => isScalar((record as Record<string, unknown>)[name])));
-  const valueOf = (record: object, name: string) => ((record as Record<string, unknown>)[name] ?? null) as Scalar; // a scalar as checked above, or a chosen column
-  return { header, rows: records.map((record) => header.map((name) => valueOf(record, name))) };
+  const getValue = (record: object, name: string) => ((record as Record<string, unknown>)[name] ?? null) as Scalar; // a scalar as checked above, or a chosen column
+  return { header, rows: records.map((record) => header.map((name) => getValue(record, name))) };
 }
 
 /** Maximum number of digits for a person. */

@@ -71,13 +71,13 @@ export const factorRisk = createViewCommand({
     return client.call('getFactorRisk', { params: { index_id }, query });
   },
   records: ({ contributions, factor_share: ofFactors, total_variance: total }) => [
-    ...Object.entries(contributions).map(([factor, share]) => row(factor, share * ofFactors, total)),
-    row('specific', 1 - ofFactors, total),
+    ...Object.entries(contributions).map(([factor, share]) => createRow(factor, share * ofFactors, total)),
+    createRow('specific', 1 - ofFactors, total),
   ],
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 
-const row = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });
+const createRow = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });
 
 export const termStructure = createViewCommand({
   summary: 'Print fair values of futures on an index by expiry.',
@@ -103,14 +103,14 @@ export const termStructure = createViewCommand({
         risk_free_rate: flags.number('rate'),
         dividend_yield: flags.number('yield'),
         borrow_rate: flags.number('borrow'),
-        ...dividendsOf(flags.text('dividends')),
+        ...parseDividends(flags.text('dividends')),
       },
     }),
   records: ({ points }) => points,
   columns: ['expiry', 'days', 'year_fraction', 'fair_value', 'basis', 'annualised_carry', 'dividend_points'],
 });
 
-const dividendsOf = (text: string | undefined) =>
+const parseDividends = (text: string | undefined) =>
   text === undefined || text === 'announced'
     ? { dividend_source: text === undefined ? undefined : ('announced' as const) }
     : { dividends: text.split(',') };

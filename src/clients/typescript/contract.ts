@@ -5932,6 +5932,10 @@ export interface LevelChange {
 export interface LevelSketch {
   /** Levels of some sessions of the last three years of the served store, beginning with the base value. Rules that use the previous composition, such as buffers, start with no constituents. */
   readonly level: SeriesPayload;
+  /** Annualised volatility of the level over the 60 sessions up to each session, as a fraction; null before 60 returns. */
+  readonly volatility: SeriesPayload;
+  /** Fraction in the underlying index after each close; null for an index without a target exposure. */
+  readonly exposure: SeriesPayload | null;
 }
 
 export interface LevelSketchRequest {
@@ -7021,12 +7025,12 @@ export interface MinCvarObjective {
   readonly type: 'min_cvar';
 }
 
-/** Minimum variance of the active weights (weight less index weight). The solution has the smallest tracking error to the index. */
+/** The lowest forecast tracking error: the weights nearest to the index within the constraints. */
 export interface MinTrackingErrorObjective {
   readonly type: 'min_tracking_error';
 }
 
-/** Minimum variance of the portfolio. */
+/** The lowest forecast volatility of the portfolio. */
 export interface MinVarianceObjective {
   readonly type: 'min_variance';
 }
@@ -8365,7 +8369,7 @@ export interface PublishFacts {
 }
 
 export interface PublishRequest {
-  /** Id of a stored run (see `listRuns`). Default: the newest run. */
+  /** Id of a stored run. Default: the newest run. */
   readonly run_id?: string | undefined;
   /** Last date to publish. Default: the last date of the run. The request is refused if the run lacks a session on or before this date. */
   readonly through?: string | undefined;
@@ -9681,13 +9685,13 @@ export interface ReviewSpecInput {
 /** The index with a target volatility. The rest is invested in cash. */
 export interface RiskControlOverlay {
   readonly type: 'risk_control';
-  /** Annual volatility, as a fraction. */
+  /** Annual volatility of the overlay. */
   readonly target: number;
   /** Half-lives of the weights of squared returns, in sessions. The largest volatility is used. */
   readonly half_lives: readonly number[] | null;
   /** Number of sessions of the mean of squared returns. Replaces the half-lives. */
   readonly sessions: number | null;
-  /** Maximum exposure to the index, as a fraction of value. */
+  /** Largest fraction in the index: 1.5 is 150 %. */
   readonly max_leverage: number;
   /** Number of sessions between the last return in the volatility and the exposure. */
   readonly lag: number;
@@ -9712,13 +9716,13 @@ export interface RiskControlOverlay {
 /** The index with a target volatility. The rest is invested in cash. */
 export interface RiskControlOverlayInput {
   readonly type: 'risk_control';
-  /** Annual volatility, as a fraction. */
+  /** Annual volatility of the overlay. */
   readonly target: number;
   /** Half-lives of the weights of squared returns, in sessions. The largest volatility is used. */
   readonly half_lives?: readonly number[] | null | undefined;
   /** Number of sessions of the mean of squared returns. Replaces the half-lives. */
   readonly sessions?: number | null | undefined;
-  /** Maximum exposure to the index, as a fraction of value. */
+  /** Largest fraction in the index: 1.5 is 150 %. */
   readonly max_leverage?: number | undefined;
   /** Number of sessions between the last return in the volatility and the exposure. */
   readonly lag?: number | undefined;

@@ -3,8 +3,17 @@ import { cancelJob, retryJob } from '../state/actions.js';
 import { jobOf } from '../state/live.js';
 import { may } from '../state/principal.js';
 import { duration, moment, secondsBetween } from '../words/dates.js';
-import { jobAddress, jobIdent, jobSubject, kindWord, remainingSeconds, STATUS_KINDS } from '../words/jobs.js';
-import { percent } from '../words/numbers.js';
+import {
+  jobAddress,
+  jobIdent,
+  jobSubject,
+  jobTerms,
+  kindWord,
+  remainingSeconds,
+  shortIdent,
+  STATUS_KINDS,
+} from '../words/jobs.js';
+import { NONE, percent } from '../words/numbers.js';
 import { Badge } from './badge.js';
 import { Button } from './button.js';
 import { Progress } from './progress.js';
@@ -59,8 +68,12 @@ function columnsOf(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Col
   return COLUMNS.filter(({ id }) => !hidden.has(id));
 }
 
-/** Returns the error or the message without the `Done.` of a job that succeeded, which its state already says. */
-const descriptionOf = ({ error, message }: JobStatus): string => error?.message ?? message.replace(/^Done\.\s*/, '');
+/**
+ * Returns the error or the message without the `Done.` of a job that succeeded, which its state already says. Default:
+ * the terms of the request.
+ */
+const descriptionOf = ({ kind, error, message, request }: JobStatus): string =>
+  error?.message ?? (message.replace(/^Done\.\s*/, '') || jobTerms({ kind, request }));
 
 const textOf = (job: JobStatus): string => `${job.job_id} ${jobSubject(job)} ${job.status} ${job.message}`;
 
@@ -82,12 +95,15 @@ export function JobAct({ job }: { readonly job: JobStatus }) {
   );
 }
 
+const durationOf = ({ started_at: from, finished_at: to }: JobStatus): string =>
+  from === null ? NONE : duration(secondsBetween(from, to));
+
 const COLUMNS: readonly Column<JobStatus>[] = [
-  { id: 'kind', title: 'Kind', width: 136, value: ({ kind }) => kindWord(kind) },
+  { id: 'kind', title: 'Kind', width: 136, priority: 2, value: ({ kind }) => kindWord(kind) },
   {
     id: 'ident',
     title: 'Subject',
-    width: 120,
+    width: 140,
     grow: 3,
     value: jobIdent,
     show: (job) => (
@@ -95,7 +111,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
         <strong>{jobSubject(job) || jobIdent(job)}</strong>{' '}
         {jobSubject(job) !== '' && (
           <span class="quiet" title={jobIdent(job)}>
-            {jobIdent(job)}
+            {shortIdent(job)}
           </span>
         )}
       </>
@@ -123,6 +139,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     grow: 4,
     priority: 4,
     value: descriptionOf,
+    showBelow: ({ error }) => error?.message,
     show: (job) => <span title={descriptionOf(job)}>{descriptionOf(job)}</span>,
   },
   {
@@ -131,16 +148,18 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     width: 172,
     priority: 2,
     value: (job) => job.created_at,
+    showBelow: (job) => moment(job.created_at),
     show: (job) => moment(job.created_at),
   },
   {
     id: 'took',
     title: 'Duration',
     width: 84,
-    priority: 5,
+    priority: 3,
     align: 'right',
     value: (job) => (job.started_at === null ? null : secondsBetween(job.started_at, job.finished_at)),
-    show: (job) => (job.started_at === null ? '–' : duration(secondsBetween(job.started_at, job.finished_at))),
+    show: durationOf,
+    showBelow: durationOf,
   },
   {
     id: 'left',

@@ -26,6 +26,20 @@ export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
 
 export const jobIdent = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string => jobId.slice(jobId.indexOf(':') + 1);
 
+/** Returns the part of a job id that differs between jobs of the same second, or an id that was chosen by a client. */
+export const shortIdent = (job: Pick<JobStatus, 'job_id'>): string => jobIdent(job).replace(/^\d{8}T\d{6}-/, '');
+
+/** Returns the terms of a backtest, for example `benchmark BROAD, costs 10 bps`; otherwise an empty text. */
+export function jobTerms({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
+  const asked = request as Json;
+  if (kind !== 'backtest' || !isObject(asked)) return '';
+  const { benchmark, transaction_cost_bps: costs } = asked;
+  return [
+    isObject(benchmark) ? `benchmark ${String(benchmark['id'])}` : 'no benchmark',
+    typeof costs === 'number' && costs > 0 ? `costs ${costs} bps` : 'no costs',
+  ].join(', ');
+}
+
 /** Returns the subject of a job, if its id does not name it. */
 export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
   if (kind === 'risk' || kind === 'validate') return '';

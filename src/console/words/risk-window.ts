@@ -16,5 +16,5 @@ export function riskWindow(model: Json | undefined, schemas: Described | undefin
   const sessions = isObject(model) ? model['sessions'] : undefined;
   if (typeof sessions === 'number') return `Risk of the last ${count(sessions)} returns.`;
   const [, usual] = schemas?.['RiskEstimator']?.properties?.['sessions']?.description?.split('Default: ') ?? [];
-  return usual === undefined ? null : `Risk is estimated as in a derived index. Number of returns: ${usual}`;
+  return usual === undefined ? null : `Risk is a forecast from past returns: ${usual}`;
 }

@@ -10,7 +10,7 @@ const CHOICE_NAMES = Object.keys(ACTION_CHOICES) as [ActionChoice, ...ActionChoi
 const choiceMeanings = Object.entries(ACTION_CHOICES)
   .map(([choice, meaning]) => `\`${choice}\`: ${meaning}`)
   .join('; ');
-const figure = (description: string) => z.number().nullable().meta({ description });
+const defineFigure = (description: string) => z.number().nullable().meta({ description });
 
 const ReceivedShares = defineObject(() => ({
   identifier: z.string(),
@@ -42,7 +42,7 @@ export const ActionsView = defineObject(() => ({
             .string()
             .nullable()
             .meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
-          cash: figure(
+          cash: defineFigure(
             'Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.',
           ),
           announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
@@ -82,24 +82,24 @@ export const ActionsView = defineObject(() => ({
               description:
                 'Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown.',
             }),
-          price_before: figure(
+          price_before: defineFigure(
             'Previous close of the security in its currency; for a coming action, the close on as_of.',
           ),
           weight_before: z
             .number()
             .meta({ description: 'Values at the previous close; for a coming action, on as_of.' }),
-          weight_after: figure(
+          weight_after: defineFigure(
             'Values at the close of the ex-date; pro forma at prices that change only because of the action.',
           ),
           shares_before: z.number().meta({ description: 'Index shares: weight times level, divided by price.' }),
-          shares_after: figure('Index shares after the action; null if they depend on a decision.'),
-          divisor_before: figure(
+          shares_after: defineFigure('Index shares after the action; null if they depend on a decision.'),
+          divisor_before: defineFigure(
             'Divisor of the index at the previous close; for a coming action, on as_of. Null for a strategy.',
           ),
-          divisor_after: figure(
+          divisor_after: defineFigure(
             'Divisor after the action and all other events of its session, at the close of the ex-date. For a coming action, pro forma at the close of as_of; later price changes affect the actual divisor. Null if it is not yet known.',
           ),
-          proceeds: figure(
+          proceeds: defineFigure(
             'Cash per share held before, in the currency of the security, if the action removes the security. The index uses this cash to buy the other constituents. For a merger into shares and cash, the cash part. For a past action, the value that the run applied. Otherwise null.',
           ),
           received: ReceivedShares.nullable().meta({

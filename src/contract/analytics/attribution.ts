@@ -89,7 +89,7 @@ export const FactorAttributionView = defineObject(() => ({
 })).meta({ id: 'FactorAttributionView' });
 export type FactorAttributionView = WithoutRunState<z.infer<typeof FactorAttributionView>>;
 
-const effect = (description: string) =>
+const defineEffect = (description: string) =>
   z
     .number()
     .nullable()
@@ -98,13 +98,13 @@ const effect = (description: string) =>
 export const GroupAttributionRow = defineObject(() => ({
   group: z.string(),
   average_weight: z.number(),
-  benchmark_average_weight: effect('Mean weight of the group in the benchmark.'),
+  benchmark_average_weight: defineEffect('Mean weight of the group in the benchmark.'),
   contribution: z
     .number()
     .meta({ description: 'Contribution of the group to the total return; the groups sum to it.' }),
-  allocation: effect('Effect of a group weight that differs from the benchmark.'),
-  selection: effect('Effect of a group return that differs from the benchmark.'),
-  interaction: effect('Joint effect of both.'),
+  allocation: defineEffect('Effect of a group weight that differs from the benchmark.'),
+  selection: defineEffect('Effect of a group return that differs from the benchmark.'),
+  interaction: defineEffect('Joint effect of both.'),
 })).meta({ id: 'GroupAttributionRow' });
 export const GroupAttributionView = defineObject(() => ({
   ...runState,

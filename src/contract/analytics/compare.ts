@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { MEASURED_VARIANTS } from '#domain/market/market-data.js';
 import { Finding, SeriesPayload } from '../common.js';
 import { RunKey, runState } from '../run-state.js';
-import { fraction } from './fields.js';
+import { defineFraction } from './fields.js';
 
 export const CompareEntry = defineObject(() => ({
   ...runState,
@@ -14,10 +14,10 @@ export const CompareEntry = defineObject(() => ({
     .meta({ description: 'Return variant of the levels; `raw` for unadjusted levels.' }),
   currency: z.string().meta({ description: 'Currency of the levels.' }),
   level: SeriesPayload,
-  total_return: fraction('Last level divided by the first, less 1.'),
-  volatility: fraction('Annualised standard deviation of returns.'),
+  total_return: defineFraction('Last level divided by the first, less 1.'),
+  volatility: defineFraction('Annualised standard deviation of returns.'),
   sharpe_ratio: z.number().meta({ description: 'Mean return x sessions per year / volatility; 0 without volatility.' }),
-  max_drawdown: fraction('Lowest drawdown, at most 0.'),
+  max_drawdown: defineFraction('Lowest drawdown, at most 0.'),
 })).meta({ id: 'CompareEntry' });
 export type CompareEntry = z.infer<typeof CompareEntry>;
 export const CompareView = defineObject(() => ({

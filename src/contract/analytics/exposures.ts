@@ -2,25 +2,25 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { runState, type WithoutRunState } from '../run-state.js';
 
-const perDate = (description: string) =>
+const defineDailyNumbers = (description: string) =>
   z.array(z.number()).meta({ description: `${description} One value per date.` });
 
 export const EXPOSURE_INTERVALS = ['native', 'weekly', 'monthly'] as const;
 
-const perDateOrNull = (description: string) =>
+const defineNullableDailyNumbers = (description: string) =>
   z
     .array(z.number().nullable())
     .meta({ description: `${description} One value per date; null if no holding has a value.` });
 
 const fieldSeries = {
-  mean: perDateOrNull('Mean of the datapoint, weighted by the holdings.'),
-  coverage: perDate('Fraction of the absolute weights that belongs to securities with a value.'),
+  mean: defineNullableDailyNumbers('Mean of the datapoint, weighted by the holdings.'),
+  coverage: defineDailyNumbers('Fraction of the absolute weights that belongs to securities with a value.'),
   percentiles: defineObject(() => ({
-    p10: perDateOrNull('10 %.'),
-    p25: perDateOrNull('25 %.'),
-    p50: perDateOrNull('The median.'),
-    p75: perDateOrNull('75 %.'),
-    p90: perDateOrNull('90 %.'),
+    p10: defineNullableDailyNumbers('10 %.'),
+    p25: defineNullableDailyNumbers('25 %.'),
+    p50: defineNullableDailyNumbers('The median.'),
+    p75: defineNullableDailyNumbers('75 %.'),
+    p90: defineNullableDailyNumbers('90 %.'),
   })).meta({
     id: 'WeightedPercentiles',
     description: 'Smallest value for which the securities with at most this value have this fraction of the weights.',
@@ -49,8 +49,8 @@ export const ExposuresView = defineObject(() => ({
     .array(
       z.strictObject({
         group: z.string(),
-        weights: perDate('Sum of the held weights.'),
-        benchmark_weights: perDate('Sum of the weights of the benchmark.').nullable(),
+        weights: defineDailyNumbers('Sum of the held weights.'),
+        benchmark_weights: defineDailyNumbers('Sum of the weights of the benchmark.').nullable(),
       }),
     )
     .meta({
@@ -60,18 +60,20 @@ export const ExposuresView = defineObject(() => ({
   fields: z.array(FieldExposure).meta({ description: 'Entries, in the order of the request.' }),
   concentration: z
     .strictObject({
-      herfindahl: perDate('Sum of the squared weights.'),
-      effective: perDate('Effective number of securities: 1 / herfindahl; 0 without weights.'),
-      largest: perDate('Largest weight.'),
-      gross_effective: perDate(
+      herfindahl: defineDailyNumbers('Sum of the squared weights.'),
+      effective: defineDailyNumbers('Effective number of securities: 1 / herfindahl; 0 without weights.'),
+      largest: defineDailyNumbers('Largest weight.'),
+      gross_effective: defineDailyNumbers(
         'Squared sum of the absolute weights, divided by herfindahl: the number of equal positions with the same concentration.',
       ),
-      gross_largest: perDate('Largest absolute weight, long or short.'),
+      gross_largest: defineDailyNumbers('Largest absolute weight, long or short.'),
     })
     .meta({ id: 'ConcentrationSeries' }),
-  active_share: perDate('Half the sum of the absolute differences from the weights of the benchmark.')
+  active_share: defineDailyNumbers('Half the sum of the absolute differences from the weights of the benchmark.')
     .nullable()
     .meta({ description: 'Values of the benchmark; null if there is none.' }),
-  turnover: perDate('One-way turnover of the portfolio since the previous date. The first purchase is excluded.'),
+  turnover: defineDailyNumbers(
+    'One-way turnover of the portfolio since the previous date. The first purchase is excluded.',
+  ),
 })).meta({ id: 'ExposuresView' });
 export type ExposuresView = WithoutRunState<z.infer<typeof ExposuresView>>;

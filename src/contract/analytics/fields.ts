@@ -1,5 +1,5 @@
 import { z } from 'zod';
 
-export const fraction = (description: string) => z.number().meta({ description: `${description} A fraction.` });
-export const date = (description: string) => z.string().meta({ description, format: 'date' });
-export const weightMap = (description: string) => z.record(z.string(), z.number()).meta({ description });
+export const defineFraction = (description: string) => z.number().meta({ description: `${description} A fraction.` });
+export const defineDate = (description: string) => z.string().meta({ description, format: 'date' });
+export const defineWeightMap = (description: string) => z.record(z.string(), z.number()).meta({ description });

@@ -3,10 +3,10 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
 import { runState, type WithoutRunState } from '../run-state.js';
-import { date, fraction } from './fields.js';
+import { defineDate, defineFraction } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 
-const gross = <T extends z.ZodType>(schema: T, description: string) =>
+const defineGross = <T extends z.ZodType>(schema: T, description: string) =>
   schema.optional().meta({ description: `${description} Absent in overviews of runs of earlier versions.` });
 
 export const ConcentrationPayload = defineObject(() => ({
@@ -17,12 +17,12 @@ export const ConcentrationPayload = defineObject(() => ({
   top_weights: z
     .record(z.string(), z.number())
     .meta({ description: 'Combined weight of the largest 1, 5, 10 and 20 constituents.' }),
-  gross_constituents: gross(z.int(), 'Securities with a position, long or short.'),
-  gross_effective_assets: gross(
+  gross_constituents: defineGross(z.int(), 'Securities with a position, long or short.'),
+  gross_effective_assets: defineGross(
     z.number(),
     'Squared sum of the absolute weights, divided by the sum of the squared weights: the number of equal positions with the same concentration, regardless of cash and borrowing.',
   ),
-  gross_largest: gross(z.number(), 'Largest absolute weight, long or short.'),
+  gross_largest: defineGross(z.number(), 'Largest absolute weight, long or short.'),
 })).meta({ id: 'ConcentrationPayload' });
 
 export const ExposurePayload = defineObject(() => ({
@@ -33,8 +33,8 @@ export const ExposurePayload = defineObject(() => ({
 })).meta({ id: 'ExposurePayload' });
 
 const TrackingForecastPayload = defineObject(() => ({
-  tracking_error: fraction('Annualised root mean square of the forecasts that applied on each date.'),
-  realised_tracking_error: fraction('Annualised standard deviation of the active returns with a forecast.'),
+  tracking_error: defineFraction('Annualised root mean square of the forecasts that applied on each date.'),
+  realised_tracking_error: defineFraction('Annualised standard deviation of the active returns with a forecast.'),
   bias: z.number().nullable().meta({
     description:
       'Standard deviation of the active returns, each divided by its forecast. Above 1, risk was underestimated. Null if a forecast is 0.',
@@ -45,8 +45,8 @@ const TrackingForecastPayload = defineObject(() => ({
   rebalances: z
     .array(
       z.strictObject({
-        date: date('Session after which the forecast applies.'),
-        tracking_error: fraction('Annualised forecast of the risk model at the decision.'),
+        date: defineDate('Session after which the forecast applies.'),
+        tracking_error: defineFraction('Annualised forecast of the risk model at the decision.'),
         realised_tracking_error: z.number().nullable().meta({
           description:
             'Annualised tracking error until the next rebalance, a fraction; null with fewer than two returns.',
@@ -61,9 +61,9 @@ export type TrackingForecastPayload = z.infer<typeof TrackingForecastPayload>;
 export const ParentPayload = defineObject(() => ({
   index_id: z.string(),
   observations: z.int().meta({ description: 'Number of dates in both the run and the parent.' }),
-  total_return: fraction('Return of the parent over the common dates.'),
-  tracking_difference: fraction('Total return of the run less the total return of the parent.'),
-  tracking_error: fraction('Annualised standard deviation of the return differences to the parent.'),
+  total_return: defineFraction('Return of the parent over the common dates.'),
+  tracking_difference: defineFraction('Total return of the run less the total return of the parent.'),
+  tracking_error: defineFraction('Annualised standard deviation of the return differences to the parent.'),
   forecast: TrackingForecastPayload.optional().meta({
     description:
       'Comparison of realised and forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.',

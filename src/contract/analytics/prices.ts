@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
-import { date } from './fields.js';
+import { defineDate } from './fields.js';
 
 export const PriceGapPayload = defineObject(() => ({
   asset_id: z.string(),
-  date: date('Simulated session without a bar.'),
-  priced_from: date('Session of the carried-forward price.'),
+  date: defineDate('Simulated session without a bar.'),
+  priced_from: defineDate('Session of the carried-forward price.'),
 })).meta({ id: 'PriceGapPayload' });
 export type PriceGapPayload = z.infer<typeof PriceGapPayload>;
 
 export const RebalancePricingPayload = defineObject(() => ({
-  date: date('Rebalance date of the schedule.'),
-  priced_from: date('Session of the prices.'),
+  date: defineDate('Rebalance date of the schedule.'),
+  priced_from: defineDate('Session of the prices.'),
 })).meta({ id: 'RebalancePricingPayload' });
 export type RebalancePricingPayload = z.infer<typeof RebalancePricingPayload>;
 
 export const StaleFillPayload = defineObject(() => ({
   identifier: z.string(),
-  last_bar: date('Day of the price of the trade.'),
+  last_bar: defineDate('Day of the price of the trade.'),
   sessions_old: z.int().min(1).meta({ description: 'Number of sessions of the exchange since that day.' }),
 })).meta({
   id: 'StaleFillPayload',

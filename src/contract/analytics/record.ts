@@ -3,19 +3,19 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
 import { runState, type WithoutRunState } from '../run-state.js';
-import { date, weightMap } from './fields.js';
+import { defineDate, defineWeightMap } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 import { StaleFillPayload, gapsAndPricing } from './prices.js';
 import { provenance } from './provenance.js';
 
 export const RebalanceSnapshot = defineObject(() => ({
-  date: date('Date on which the weights took effect.'),
+  date: defineDate('Date on which the weights took effect.'),
   schedule_dates: z.array(z.string()).meta({
     description:
       'Dates of the schedule that this rebalance executes: its own date, and dates of closed days that moved to its session.',
   }),
-  weights: weightMap('Applied weights, with a sum of 1.'),
-  uncapped_weights: weightMap('Weights before capping. They equal the weights if no cap was applied.'),
+  weights: defineWeightMap('Applied weights, with a sum of 1.'),
+  uncapped_weights: defineWeightMap('Weights before capping. They equal the weights if no cap was applied.'),
   cap: z.number().nullable().meta({ description: 'Effective maximum weight of a security, if there is one.' }),
   capped: z.array(z.string()).meta({ description: 'Number of securities held at the cap.' }),
   redistributed: z.number().meta({ description: 'Weight that was redistributed from capped securities.' }),

@@ -17,13 +17,13 @@ export type ViewRoute = Route & { readonly view: RunViewTerms };
 type Output<S> = S extends z.ZodType ? z.output<S> : object;
 
 /** Parameters that identify the run or are replaced by a looked-up value. */
-type LookedUpParameter = 'index_id' | 'run_id' | 'benchmark';
+type ResolvedParameter = 'index_id' | 'run_id' | 'benchmark';
 
 type QuestionOf<R> = R extends ViewRoute
   ? {
       readonly view: R['view']['name'];
       readonly need: R['view']['needs'][number];
-      readonly asked: Omit<Output<R['params']> & Output<R['query']>, LookedUpParameter>;
+      readonly asked: Omit<Output<R['params']> & Output<R['query']>, ResolvedParameter>;
     }
   : never;
 

@@ -3,13 +3,13 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { Finding } from '../common.js';
 import { runState, type WithoutRunState } from '../run-state.js';
 
-const number = (description: string) => z.number().meta({ description });
+const defineNumber = (description: string) => z.number().meta({ description });
 
 const NameResult = defineObject(() => ({
   identifier: z.string(),
   weight: z.number(),
   return: z.number(),
-  contribution: number('weight * return.'),
+  contribution: defineNumber('weight * return.'),
   standard_error: z
     .number()
     .nullable()
@@ -30,7 +30,7 @@ const ScenarioResult = defineObject(() => ({
   }),
   by_name: z.array(NameResult).meta({ description: 'Entries by contribution, the lowest first.' }),
   by_group: z.array(GroupResult).meta({ description: 'Entries by contribution, the lowest first.' }),
-  covered_weight: number(
+  covered_weight: defineNumber(
     'Gross weight of the securities with returns in the window, divided by the gross weight of all securities.',
   ),
   proxied: z.array(z.strictObject({ identifier: z.string(), proxy: z.string() })).meta({

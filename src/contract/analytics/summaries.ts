@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload, skippedFields } from '../common.js';
 import { runState, type WithoutRunState } from '../run-state.js';
-import { fraction } from './fields.js';
+import { defineFraction } from './fields.js';
 
 const dayReturn = z
   .number()
@@ -11,14 +11,14 @@ const dayReturn = z
   .meta({ description: 'Return of the last session, a fraction; null with a single date.' });
 const moves = {
   day_return: dayReturn,
-  year_to_date: fraction(
+  year_to_date: defineFraction(
     'Return since the last date of the previous calendar year, or since the first date of the run.',
   ),
-  volatility: fraction(
+  volatility: defineFraction(
     'Annualised standard deviation of the returns of the last year (252 returns, or 365 if the calendar trades every day), or of all returns if there are fewer.',
   ),
-  total_return: fraction('Last level divided by the first, less 1.'),
-  max_drawdown: fraction('Lowest drawdown, at most 0.'),
+  total_return: defineFraction('Last level divided by the first, less 1.'),
+  max_drawdown: defineFraction('Lowest drawdown, at most 0.'),
   trace: SeriesPayload.meta({ description: 'Levels of the last year: every fourth date, and the last date.' }),
 };
 

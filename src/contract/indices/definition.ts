@@ -48,16 +48,14 @@ export const DeletedIndex = defineObject(() => ({
 })).meta({ id: 'DeletedIndex' });
 
 export const IndexDeletion = defineObject(() => ({
-  deleted: z
-    .array(DeletedIndex)
-    .meta({
-      description:
-        'Index of the request, followed by the indices that depend on it, depth first in the order of their ids.',
-    }),
+  deleted: z.array(DeletedIndex).meta({
+    description:
+      'Index of the request, followed by the indices that depend on it, depth first in the order of their ids.',
+  }),
 })).meta({ id: 'IndexDeletion' });
 export type IndexDeletion = z.infer<typeof IndexDeletion>;
 
-const fields = (description: string) => z.array(ParameterSpec).meta({ description });
+const defineFields = (description: string) => z.array(ParameterSpec).meta({ description });
 
 export const RuleTypes = defineObject(() => ({
   selection: z.array(TypeSpec),
@@ -65,14 +63,14 @@ export const RuleTypes = defineObject(() => ({
   functions: z.array(FunctionSpec).meta({ description: 'Functions of expressions.' }),
   fields: z
     .strictObject({
-      index: fields('Fields of the document itself.'),
-      universe: fields('Of `universe`.'),
-      rebalance: fields('Of `rebalance`.'),
-      reviews: fields('Fields of the list `reviews` of the document.'),
-      treatment: fields('Of `pipeline.treatment`.'),
-      weighting: fields('Fields of `pipeline.weighting` in addition to the parameters of its class.'),
-      derivation: fields('Fields of `derivation` in addition to its objective and constraint rows.'),
-      events: fields('Fields of `events`, the changes between reviews.'),
+      index: defineFields('Fields of the document itself.'),
+      universe: defineFields('Of `universe`.'),
+      rebalance: defineFields('Of `rebalance`.'),
+      reviews: defineFields('Fields of the list `reviews` of the document.'),
+      treatment: defineFields('Of `pipeline.treatment`.'),
+      weighting: defineFields('Fields of `pipeline.weighting` in addition to the parameters of its class.'),
+      derivation: defineFields('Fields of `derivation` in addition to its objective and constraint rows.'),
+      events: defineFields('Fields of `events`, the changes between reviews.'),
     })
     .meta({ id: 'DefinitionFields', description: 'Fields of a definition that do not belong to a class.' }),
 })).meta({ id: 'RuleTypes' });
@@ -100,21 +98,21 @@ export const OverlayTypes = defineObject(() => ({
 export type OverlayTypes = z.infer<typeof OverlayTypes>;
 
 /** Returns the row schema of a rule class for the documentation. The service validates rules with its own messages. */
-const ruleOf = ({ type, help, params }: (typeof SELECTION_CLASSES)[number]) =>
+const defineRule = ({ type, help, params }: (typeof SELECTION_CLASSES)[number]) =>
   RuleSpec.extend({
     type: z.literal(type),
     params: params.meta({ id: `${type}Params`, description: help }).prefault({}),
   }).meta({ id: `${type}Rule` });
 
-const weightingOf = ({ type, help, params }: (typeof WEIGHTING_CLASSES)[number]) =>
+const defineWeighting = ({ type, help, params }: (typeof WEIGHTING_CLASSES)[number]) =>
   WeightingSpec.extend({
     type: z.literal(type),
     params: params.meta({ id: `${type}Params`, description: help }).prefault({}),
   }).meta({ id: `${type}Weighting` });
 
 const PipelineBody = defineObject(() => {
-  const [firstRule, ...otherRules] = SELECTION_CLASSES.map(ruleOf);
-  const [firstWeighting, ...otherWeightings] = WEIGHTING_CLASSES.map(weightingOf);
+  const [firstRule, ...otherRules] = SELECTION_CLASSES.map(defineRule);
+  const [firstWeighting, ...otherWeightings] = WEIGHTING_CLASSES.map(defineWeighting);
   return {
     ...PipelineSpec.shape,
     selection: z

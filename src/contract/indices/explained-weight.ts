@@ -21,20 +21,16 @@ const SolvedRow = defineObject(() => ({
     description:
       'Change of the value of the constraint per unit of the weight. Null if the constraint does not depend on the weight directly.',
   }),
-  force: z
-    .number()
-    .meta({
-      description: 'Contribution of the constraint to the derivative of the objective with respect to the weight.',
-    }),
+  force: z.number().meta({
+    description: 'Contribution of the constraint to the derivative of the objective with respect to the weight.',
+  }),
 })).meta({ id: 'SolvedRow', description: 'One side of a constraint that includes the security.' });
 
 export const NameSolve = defineObject(() => ({
-  rows: z
-    .array(SolvedRow)
-    .meta({
-      description:
-        'Every constraint of the security, binding or not, in the order of the request, with lower bounds first.',
-    }),
+  rows: z.array(SolvedRow).meta({
+    description:
+      'Every constraint of the security, binding or not, in the order of the request, with lower bounds first.',
+  }),
   lower: z.number().nullable().meta({
     description:
       'Minimum feasible weight of the security, including selection constraints; null if there is no minimum.',

@@ -35,6 +35,13 @@ export const LevelSketch = defineObject(() => ({
     description:
       'Levels of some sessions of the last three years of the served store, beginning with the base value. Rules that use the previous composition, such as buffers, start with no constituents.',
   }),
+  volatility: SeriesPayload.meta({
+    description:
+      'Annualised volatility of the level over the 60 sessions up to each session, as a fraction; null before 60 returns.',
+  }),
+  exposure: SeriesPayload.nullable().meta({
+    description: 'Fraction in the underlying index after each close; null for an index without a target exposure.',
+  }),
 })).meta({ id: 'LevelSketch' });
 export type LevelSketch = z.infer<typeof LevelSketch>;
 
@@ -133,11 +140,9 @@ export const PreviewResponse = defineObject(() => ({
   resolved_date: z.string().nullable().meta({
     description: 'Latest session with data on or before as_of; null before the first market date of the store.',
   }),
-  assets: z
-    .array(PreviewAsset)
-    .meta({
-      description: 'Securities: first the included securities by weight, then the excluded securities by step.',
-    }),
+  assets: z.array(PreviewAsset).meta({
+    description: 'Securities: first the included securities by weight, then the excluded securities by step.',
+  }),
   weights: z.record(z.string(), z.number()).meta({ description: 'Final weights by identifier.' }),
   total_weight: z.number(),
   cap: z.number().nullable().meta({ description: 'Applied cap; always null for a derived index.' }),

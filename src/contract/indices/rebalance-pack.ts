@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { Finding } from '../common.js';
 import { Replacement } from './replacement.js';
 
-const number = (description: string) => z.number().meta({ description });
+const defineNumber = (description: string) => z.number().meta({ description });
 
 const PackReconciliation = defineObject(() => ({
   announced: z
@@ -14,17 +14,17 @@ const PackReconciliation = defineObject(() => ({
       z
         .strictObject({
           name: z.string(),
-          value_announced: number('Value of cash and holdings at the closes of the announcement.'),
+          value_announced: defineNumber('Value of cash and holdings at the closes of the announcement.'),
           orders: z
             .array(
               z
                 .strictObject({
                   identifier: z.string(),
-                  shares_announced: number('Shares of the orders of the announcement; negative for a sale.'),
-                  shares: number('Shares of the orders of as_of.'),
-                  change: number('Shares of the orders of as_of less shares of the orders of the announcement.'),
-                  price_announced: number('Close of the announcement, on the share basis of as_of.'),
-                  price: number('Close of as_of.'),
+                  shares_announced: defineNumber('Shares of the orders of the announcement; negative for a sale.'),
+                  shares: defineNumber('Shares of the orders of as_of.'),
+                  change: defineNumber('Shares of the orders of as_of less shares of the orders of the announcement.'),
+                  price_announced: defineNumber('Close of the announcement, on the share basis of as_of.'),
+                  price: defineNumber('Close of as_of.'),
                 })
                 .meta({ id: 'ReconciledOrder' }),
             )
@@ -63,11 +63,13 @@ export const RebalancePack = defineObject(() => ({
     z
       .strictObject({
         name: z.string(),
-        value: number('Value of cash and holdings before the trades. All amounts are in the currency of the index.'),
-        cash_after: number('Cash after trades and costs.'),
-        turnover: number('Half the traded value divided by the value.'),
-        cost: number('Expected cost of the trades.'),
-        drift_after: number(
+        value: defineNumber(
+          'Value of cash and holdings before the trades. All amounts are in the currency of the index.',
+        ),
+        cash_after: defineNumber('Cash after trades and costs.'),
+        turnover: defineNumber('Half the traded value divided by the value.'),
+        cost: defineNumber('Expected cost of the trades.'),
+        drift_after: defineNumber(
           'Half the sum of the absolute differences between achieved and target weights, which result from lots.',
         ),
         trades: z
@@ -77,15 +79,15 @@ export const RebalancePack = defineObject(() => ({
                 identifier: z.string(),
                 side: z.enum(['buy', 'sell']),
                 shares: z.number(),
-                price: number('Latest close in the currency of the index.'),
+                price: defineNumber('Latest close in the currency of the index.'),
                 value: z.number(),
-                weight_before: number('Fraction of the value before the trades.'),
+                weight_before: defineNumber('Fraction of the value before the trades.'),
                 weight_target: z.number(),
-                weight_after: number('Fraction of the value after trades and costs.'),
+                weight_after: defineNumber('Fraction of the value after trades and costs.'),
                 adv_shares: z.number().nullable().meta({ description: 'Mean volume; null if unknown.' }),
                 adv_share: z.number().nullable().meta({ description: 'shares / adv_shares: 1 is a whole day.' }),
                 days_to_trade: z.number().nullable().meta({ description: 'shares / (participation * adv_shares).' }),
-                cost: number('value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.'),
+                cost: defineNumber('value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.'),
                 reason: z.enum(['add', 'delete', 'reweight']),
               })
               .meta({ id: 'PackTrade' }),

@@ -42,12 +42,9 @@ export type TemplateCollection = z.infer<typeof TemplateCollection>;
 
 export const TemplateDetail = defineObject(() => ({
   ...summary,
-  choices: z
-    .array(z.string())
-    .meta({
-      description:
-        'Choices of the template where the public document is not specific, and deviations from the document.',
-    }),
+  choices: z.array(z.string()).meta({
+    description: 'Choices of the template where the public document is not specific, and deviations from the document.',
+  }),
   documents: z
     .array(z.record(z.string(), z.unknown()))
     .meta({ description: 'Bodies in the form that PUT accepts, underlying indices first.' }),

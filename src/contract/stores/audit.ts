@@ -34,11 +34,9 @@ export const DataRepair = z
   .meta({ id: 'DataRepair', description: 'Change of the data that resolves a data warning. Days are inclusive.' });
 
 export const DataDoubt = defineObject(() => ({
-  id: z
-    .string()
-    .meta({
-      description: 'Id of the data warning in a request for repairs. It does not change while the data is unchanged.',
-    }),
+  id: z.string().meta({
+    description: 'Id of the data warning in a request for repairs. It does not change while the data is unchanged.',
+  }),
   kind: z.enum(DATA_WARNING_KINDS),
   identifier: z.string(),
   date: z.string(),

@@ -15,11 +15,9 @@ export const ImportRequest = defineObject(() => ({
 
 export const ImportResult = defineObject(() => ({
   store: DataStore,
-  rows: z
-    .record(z.string(), z.int())
-    .meta({
-      description: 'Rows per dataset: rows that were read, and actions that were derived from adjusted closes.',
-    }),
+  rows: z.record(z.string(), z.int()).meta({
+    description: 'Rows per dataset: rows that were read, and actions that were derived from adjusted closes.',
+  }),
   identifiers: z.int(),
   start: z.string().nullable(),
   end: z.string().nullable(),

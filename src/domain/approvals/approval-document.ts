@@ -64,11 +64,9 @@ export const Approval = defineObject(() => ({
   subject: z.string().meta({ description: 'Id of the index, schedule or data store concerned.' }),
   state: z.enum(APPROVAL_STATES).meta({ description: 'State of the approval.' }),
   summary: z.string().meta({ description: 'Description of the change in a sentence.' }),
-  facts: ApprovalFacts.nullable()
-    .default(null)
-    .meta({
-      description: 'Facts for the decision, by kind. Null for requests of earlier versions that do not store them.',
-    }),
+  facts: ApprovalFacts.nullable().default(null).meta({
+    description: 'Facts for the decision, by kind. Null for requests of earlier versions that do not store them.',
+  }),
   detail: z.record(z.string(), z.unknown()).meta({ description: 'Members of `facts`. They have no fixed form.' }),
   schedule_day: RequestingDay.nullable()
     .default(null)

@@ -1,4 +1,4 @@
-import { assertHeldAsOne } from '../books/overlay-portfolio.js';
+import { assertSingleHolding } from '../books/overlay-portfolio.js';
 import { assertSeriesBenchmark } from '../books/series-benchmark.js';
 import { checkRequestedRange } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
@@ -23,7 +23,7 @@ export function assertRunnable(
 ): void {
   const { indexId, documents, request, strategy } = plan;
   const document = documents[indexId]!;
-  if (isOverlayDocument(document)) assertHeldAsOne(plan);
+  if (isOverlayDocument(document)) assertSingleHolding(plan);
   const calendar = calendars.get(document.calendar);
   if (!calendar)
     throw refuseWithFindings('index document', [

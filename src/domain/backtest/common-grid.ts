@@ -1,5 +1,5 @@
 /** Number of low mantissa bits that are rounded away, so that sums of a few differences are exact. */
-const SPARE_BITS = 4;
+const ROUNDED_BITS = 4;
 const MANTISSA_BITS = 53;
 
 /**
@@ -9,6 +9,6 @@ const MANTISSA_BITS = 53;
 export function roundToCommonGrid(values: readonly number[]): number[] {
   const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   if (largest === 0) return [...values];
-  const step = 2 ** (Math.floor(Math.log2(largest)) + 1 - (MANTISSA_BITS - SPARE_BITS));
+  const step = 2 ** (Math.floor(Math.log2(largest)) + 1 - (MANTISSA_BITS - ROUNDED_BITS));
   return values.map((value) => Math.round(value / step) * step);
 }

@@ -12,16 +12,22 @@ import { createComposer } from '../books/create-composer.js';
 import { openMarketOn } from '../books/open-market-on.js';
 import { hasAnyBar } from '../books/due-rebalances.js';
 import { followBook } from '../books/follow-book.js';
-import { assertHeldAsOne, createOverlayPortfolio } from '../books/overlay-portfolio.js';
+import { assertSingleHolding, createOverlayPortfolio } from '../books/overlay-portfolio.js';
 import { listBookDays, simulateIndexBook, createIndexTerms, type IndexRun } from '../books/index-run.js';
 import type { Memory } from './run-file/block-placement.js';
 import { allocateColumns } from './run-file/allocate-columns.js';
 import { createShareChangeTerms } from '../books/share-changes.js';
 import { simulateBook } from '../books/simulate-book.js';
 import { checkRequestedRange, type CalendarCoverage } from '../books/window.js';
-import { assertScheduled, type KnownMarkets } from '../books/decision-seats.js';
+import { assertScheduled, type DatedMarkets } from '../books/decision-seats.js';
 import type { ComputedRun, ComputeInput } from './run.js';
-import { followIndex, hasOwnRebalances, isPlain, decideOwnTerms, createStrategyTargets } from './strategy-targets.js';
+import {
+  followIndex,
+  hasOwnRebalances,
+  isPlain,
+  decideStrategyTerms,
+  createStrategyTargets,
+} from './strategy-targets.js';
 
 /**
  * Computes the levels and metrics of a plan.
@@ -31,7 +37,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
   const { market, calendars, plan, engine = referenceEngine, report } = input;
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
-  if (isOverlayDocument(document)) assertHeldAsOne(plan);
+  if (isOverlayDocument(document)) assertSingleHolding(plan);
   const sm = openMarketOn({ market, calendars, code: document.calendar });
   const range = checkRequestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
   const to = findLastPriced(sm, findLastAtMost(sm.sessions, range.end));
@@ -40,7 +46,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
   const from = findFirstSessionOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
   const index = resolveIndexRun(input, { compositions, from, to, coverage: range.coverage });
-  const { own, warnings, solves } = decideOwnTerms(index, {
+  const { own, warnings, solves } = decideStrategyTerms(index, {
     plan,
     composer,
     engine,
@@ -98,7 +104,7 @@ function createComposerUntil(input: ComputeInput, until: Day): Composer {
 }
 
 /** Returns the market as known at each decision if the request asks for point-in-time data, otherwise undefined. */
-function findKnownCompositions({ plan: { request, documents }, known }: ComputeInput): KnownMarkets | undefined {
+function findKnownCompositions({ plan: { request, documents }, known }: ComputeInput): DatedMarkets | undefined {
   if (request.as_known === undefined) return undefined;
   assertScheduled(documents);
   if (known === undefined) throw new Error('the run lacks the data known at its decisions');

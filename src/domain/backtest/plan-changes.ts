@@ -49,7 +49,7 @@ const removeClosures = <T extends IndexDocument | undefined>(document: T): T =>
   document && { ...document, closures: undefined };
 
 /** Maximum number of changed days in a sentence. */
-const NAMED_DAYS_MAX = 5;
+const LISTED_DAYS_MAX = 5;
 
 /** Describes recorded changes of calendars that differ. */
 function listCalendarChanges({ documents: before }: BacktestPlan, { documents: now }: BacktestPlan): string[] {
@@ -57,8 +57,8 @@ function listCalendarChanges({ documents: before }: BacktestPlan, { documents: n
   return [...new Set([...Object.keys(was), ...Object.keys(is)])].toSorted().flatMap((code) => {
     const days = listChangedDays(was[code]?.changes ?? [], is[code]?.changes ?? []);
     if (days.length === 0) return [];
-    const more = days.length > NAMED_DAYS_MAX ? ` and ${days.length - NAMED_DAYS_MAX} more` : '';
-    return [`The calendar ${code} changed since this run: ${joinTexts(days.slice(0, NAMED_DAYS_MAX))}${more}.`];
+    const more = days.length > LISTED_DAYS_MAX ? ` and ${days.length - LISTED_DAYS_MAX} more` : '';
+    return [`The calendar ${code} changed since this run: ${joinTexts(days.slice(0, LISTED_DAYS_MAX))}${more}.`];
   });
 }
 

@@ -1,4 +1,4 @@
-import { allocateKeptFloats, allocateKeptMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats, allocateRetainedMemory } from '#base/memory/kept-memory.js';
 import { createExchangeRates } from '../market/exchange-rates.js';
 import { findEffect, createEffectTable } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';
@@ -32,7 +32,7 @@ export function selectLatestPositions(
   const { from, length, columns, weights, value, counts } = portfolio;
   const total = counts.reduce((sum, count) => sum + count, 0);
   const count = Math.min(total, rowsMax);
-  const memory = allocateKeptMemory(40 * count);
+  const memory = allocateRetainedMemory(40 * count);
   const positions = {
     count,
     total,
@@ -78,7 +78,7 @@ export function listTradePrices({ portfolio, index, document, trades }: TradedRu
   const priceOf = createPriceReader(portfolio, readSecurityCurrency(portfolio, document));
   const { treatment, outside } = index.compositions;
   const terms = { sm, rates, treatment, outside, growth: createIndexTerms(index.compositions) };
-  const price = allocateKeptFloats(trades.count - first);
+  const price = allocateRetainedFloats(trades.count - first);
   let e = 0;
   for (let i = first; i < trades.count; i++) {
     const at = trades.at[i]!;

@@ -6,11 +6,11 @@ import type { Compositions } from '../books/compositions.js';
 import { simulateIndexBook, type IndexRun } from '../books/index-run.js';
 import { toStoredIndex, type StoredOverlay } from './extend/overlay-state.js';
 import { shortenBookEnd } from '../books/resumed-book.js';
-import type { Run, VariantLevel, RunRemains } from './run.js';
+import type { Run, VariantLevel, RunEndState } from './run.js';
 
 interface ComputedVariants {
   readonly variants: Run['variants'];
-  readonly ends: Pick<RunRemains, 'variants' | 'overlays' | 'decisionsBeneath'>;
+  readonly ends: Pick<RunEndState, 'variants' | 'overlays' | 'decisionsBeneath'>;
 }
 
 export function computeVariants({ compositions, book }: IndexRun, to: number): ComputedVariants {

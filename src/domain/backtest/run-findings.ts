@@ -105,7 +105,7 @@ function mergeGroup(group: readonly Finding[]): Finding {
 }
 
 /** Maximum number of securities without a price bar in the places of a finding, and in its message. */
-const PLACES_MAX = 20;
+const LISTED_SECURITIES_MAX = 20;
 const LISTED_MAX = 3;
 
 /**
@@ -130,7 +130,7 @@ export function reportPartialLastSession({ sm, from, length, columns, weights }:
       message: `${have} no price bar on the last session, ${formatDay(sm.sessions[last]!)}: ${list}. The level carries ${their} earlier price.`,
       path: '',
       count: names.length,
-      places: names.slice(0, PLACES_MAX),
+      places: names.slice(0, LISTED_SECURITIES_MAX),
     },
   ];
 }

@@ -11,7 +11,7 @@ import type { BenchmarkRun } from '../books/benchmark.js';
 import type { Book, LevelsOnlyEnd, Gap } from '../books/book.js';
 import type { Composer, Composition, Compositions, DeciderFactory } from '../books/compositions.js';
 import type { DecisionMemory } from '../books/decider.js';
-import type { KnownMarkets } from '../books/decision-seats.js';
+import type { DatedMarkets } from '../books/decision-seats.js';
 import type { IndexRun } from '../books/index-run.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { StaleCount, StaleFills } from '../books/stale-fills.js';
@@ -56,7 +56,7 @@ export interface Run {
   /** Index level without the cap, on the dates of the index book; null if the index has no cap. */
   readonly uncapped: Float64Array | null;
   /** State for an extension of the run, in addition to the end states of its books. */
-  readonly remains: RunRemains;
+  readonly remains: RunEndState;
 }
 
 /** Index in one return variant on the dates of the index book, [B] each. */
@@ -66,7 +66,7 @@ export interface VariantLevel {
 }
 
 /** End state of a run that is not part of its results. */
-export interface RunRemains {
+export interface RunEndState {
   /** End states of the books that were simulated only for their levels. */
   readonly variants: Readonly<Partial<Record<ReturnVariant, LevelsOnlyEnd>>>;
   /** Books of the overlay in the other return variants; only for an overlay. */
@@ -97,7 +97,7 @@ export interface RunInput {
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
   /** Market as known at each decision, for a request for point-in-time data. */
-  readonly known?: KnownMarkets | undefined;
+  readonly known?: DatedMarkets | undefined;
   /** Allocator of memory for the weights, with space around them for the columns of the run; see `createRunColumns`. */
   readonly memory?: Memory;
   /** True if the memory around the weights is sized for columns without large prices; see `createRunFiles`. */

@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Book, Targets } from '../books/book.js';
 import type { Composer, Composition } from '../books/compositions.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
-import { findOpening, decideOwnRebalances } from '../strategies/own-rebalances.js';
+import { findOpening, decideStrategyRebalances } from '../strategies/own-rebalances.js';
 import { findRequestedShares, type IndexRun } from '../books/index-run.js';
 import type { BacktestPlan, StrategyTerms } from '../documents/backtest-plan.js';
 import type { ComputedRun } from './run.js';
@@ -40,7 +40,7 @@ export function hasOwnRebalances(strategy: StrategyTerms | undefined): boolean {
   return strategy !== undefined && (strategy.rebalance !== null || strategy.constraints !== undefined);
 }
 
-interface OwnTermsInput {
+interface StrategyTermsInput {
   readonly plan: BacktestPlan;
   readonly composer: Composer;
   readonly engine: Engine;
@@ -49,7 +49,7 @@ interface OwnTermsInput {
   readonly tick: (fraction: number) => void;
 }
 
-interface OwnTerms extends Pick<ComputedRun, 'warnings' | 'solves'> {
+interface StrategyDecisions extends Pick<ComputedRun, 'warnings' | 'solves'> {
   readonly own: readonly Composition[] | null;
 }
 
@@ -57,12 +57,12 @@ interface OwnTerms extends Pick<ComputedRun, 'warnings' | 'solves'> {
  * Returns the separate rebalances of a strategy, from its cadence or from optimised weights; null if it follows the
  * index.
  */
-export function decideOwnTerms(
+export function decideStrategyTerms(
   index: IndexRun,
-  { plan: { strategy }, composer, engine, from, to, tick }: OwnTermsInput,
-): OwnTerms {
+  { plan: { strategy }, composer, engine, from, to, tick }: StrategyTermsInput,
+): StrategyDecisions {
   if (strategy === undefined) return { own: null, warnings: [], solves: null };
-  const dated = strategy.rebalance === null ? null : decideOwnRebalances(index, strategy.rebalance, { from, to });
+  const dated = strategy.rebalance === null ? null : decideStrategyRebalances(index, strategy.rebalance, { from, to });
   if (strategy.constraints === undefined) return { own: dated, warnings: [], solves: null };
   const { document, list } = index.compositions;
   const followed = dated ?? [

@@ -1,7 +1,7 @@
 import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
 import type { Composer, Composition, Compositions } from './compositions.js';
-import { addComposition, decideOne } from './decide-index.js';
+import { addComposition, decideRebalanceOn } from './decide-index.js';
 import { areAllAnnounced, toDueRebalance, findNextRebalances, type NextRebalance } from './next-rebalance.js';
 import { findPendingChange, addReplacements } from './pending-changes.js';
 
@@ -25,7 +25,7 @@ export function composeAsIfEffective(
   const list = [...before];
   const findings: Finding[] = [];
   for (const one of next) {
-    const decided = decideOne(composer, { indexId, rebalance: toDueRebalance(sm, session, one), known: list });
+    const decided = decideRebalanceOn(composer, { indexId, rebalance: toDueRebalance(sm, session, one), known: list });
     findings.push(...decided.findings);
     if (decided.composition === undefined) continue;
     const replaced = addReplacements(composer, { indexId, session, list }, decided.composition);

@@ -20,7 +20,7 @@ import { spreadSides, type Sides } from './proceeds.js';
 import { tradeToTargets, type TradeInput } from './trade-to-targets.js';
 import { tradeUnpriced } from './trade-unpriced.js';
 
-const NO_PENDING: PendingSecurities = { children: [], renamed: [] };
+const NO_PENDING_SECURITIES: PendingSecurities = { children: [], renamed: [] };
 
 /** Processes a close: removes securities that leave or convert, applies target weights, and fills waiting orders. */
 export function closeSession(state: BookState, session: number, targets: Targets | undefined): void {
@@ -257,7 +257,7 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
     cash: left,
   } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
   assertAffordable(input, session, retained);
-  copyPending(state, session === input.from && input.pending ? input.pending : NO_PENDING);
+  copyPending(state, session === input.from && input.pending ? input.pending : NO_PENDING_SECURITIES);
   for (const earlier of state.waiting) earlier.replacedAt = at;
   state.waiting = [];
   state.count = 0;

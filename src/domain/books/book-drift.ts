@@ -11,7 +11,7 @@ import { listEvents, computeExitFactor, convertPrice } from './book-events.js';
 import {
   beginHoldingPeriod,
   clearRow,
-  dropAllSecurities,
+  clearSecurities,
   holdSecurity,
   isHeldColumn,
   NO_COLUMNS,
@@ -37,7 +37,7 @@ export function driftToClose(state: BookState, session: number): void {
   const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
   clearRow(state, session);
-  const written = listWrittenOff(state, session);
+  const written = listWorthlessSecurities(state, session);
   const isStructural =
     sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0 || written.length > 0;
   state.today = isStructural ? listEvents(state, session) : undefined;
@@ -67,7 +67,7 @@ export function driftToClose(state: BookState, session: number): void {
   gross[at] = grown / before;
   value[at] = state.periodValue * grown;
   cash[at] = sum > 0 ? state.periodCash / sum : 1;
-  if (!(sum > 0)) dropAllSecurities(state, session);
+  if (!(sum > 0)) clearSecurities(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
   divisor[at] = adjusted * computeReinvestmentFactor(state, session);
@@ -154,7 +154,7 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
  * Returns the constituents that are written off at this close: those without a price for longer than the treatment
  * allows, and suspended constituents that a review removes.
  */
-function listWrittenOff(state: BookState, session: number): number[] {
+function listWorthlessSecurities(state: BookState, session: number): number[] {
   const { sm, treatment, targetsOn, columns, held, count } = state;
   if (treatment.suspension !== 'zero') return [];
   const targets = targetsOn.get(session);

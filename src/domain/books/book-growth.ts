@@ -1,4 +1,4 @@
-import { SESSIONS_AT_ONCE } from '#kernels/engines/value-panel.js';
+import { SESSIONS_PER_CALL } from '#kernels/engines/value-panel.js';
 import { sumHoldingValue } from '#kernels/sums/holding-values.js';
 import { readPanelRow } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
@@ -39,7 +39,7 @@ function findNextUnitChange(state: BookState, session: number): number {
   if (inIndex !== null || ofShorts !== effects) return session + 1;
   const { isOpening } = effects;
   const { isStructural } = sm.actions;
-  const last = Math.min(input.to, session + Math.min(SESSIONS_AT_ONCE, countSessionsAhead(state, session)) - 1);
+  const last = Math.min(input.to, session + Math.min(SESSIONS_PER_CALL, countSessionsAhead(state, session)) - 1);
   let until = session;
   while (until < last && !targetsOn.has(until) && isStructural[until + 1] === 0 && isOpening[until + 1] === 0) until++;
   return until + 1;

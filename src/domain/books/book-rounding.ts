@@ -35,7 +35,7 @@ export function createBookRounding(
  * @param exact divisor after the adjustments before the session's growth
  */
 export function computeOpeningDivisor(state: BookState, session: number, exact: number): number {
-  const kept = computeKeptDivisor(state, exact, { session, day: readDay(state, session) });
+  const kept = computeContinuousDivisor(state, exact, { session, day: readDay(state, session) });
   if (kept !== exact) state.carry *= exact / kept;
   return kept;
 }
@@ -53,7 +53,7 @@ export function roundDivisor(state: BookState, session: number): void {
   if (exactDivisor === null) return;
   const at = session - input.from;
   const exact = divisor[at]!;
-  const kept = computeKeptDivisor(state, exact, { session, day: readDay(state, session) + 1 });
+  const kept = computeContinuousDivisor(state, exact, { session, day: readDay(state, session) + 1 });
   divisor[at] = kept;
   exactDivisor[at] = exact / kept;
   state.roundedBy = exact / kept;
@@ -63,7 +63,7 @@ export function roundDivisor(state: BookState, session: number): void {
  * Returns the divisor, rounded if the index rounds it.
  * @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0
  */
-function computeKeptDivisor(
+function computeContinuousDivisor(
   { input, sm, exactDivisor }: BookState,
   exact: number,
   { session, day }: RoundingDate,
@@ -110,13 +110,13 @@ export function roundShares(state: BookState, session: number): void {
     sum += weight;
   }
   if (sum === 1) return;
-  assertHeld(state, session, sum);
+  assertHasHoldings(state, session, sum);
   for (let k = 0; k < state.count; k++) weights[row + state.held[k]!]! /= sum;
   cash[at]! /= sum;
   divisor[at]! *= sum;
 }
 
-function assertHeld({ input, sm, count }: BookState, session: number, sum: number): void {
+function assertHasHoldings({ input, sm, count }: BookState, session: number, sum: number): void {
   if (sum > 0 && count > 0) return;
   throw new Refusal(
     'NUMERIC_FAILURE',

@@ -15,7 +15,7 @@ import type {
   UnfilledOrder,
 } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
-import { clearCounts, selectHeldCounts, type CountState } from './security-counts.js';
+import { clearCounts, selectHoldingCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
   /** Treatment in force on the simulated session. */
@@ -141,7 +141,7 @@ export function copyPending(state: BookState, { children, renamed }: PendingSecu
 
 /** Returns the securities for whose prices a book is waiting. */
 export function listPending(state: BookState): PendingSecurities {
-  const counts = selectHeldCounts(state);
+  const counts = selectHoldingCounts(state);
   return {
     children: state.children.map(({ column, since, units }) => ({ column, since, units })),
     renamed: [...state.renamed],
@@ -310,7 +310,7 @@ export function dropSecurity(state: BookState, slot: number, row: number): void 
 }
 
 /** Sets the value of the book to zero. */
-export function dropAllSecurities(state: BookState, session: number): void {
+export function clearSecurities(state: BookState, session: number): void {
   const { weights, columns } = state;
   const row = findRowOffset(state, session);
   weights.fill(0, row, row + columns.length);

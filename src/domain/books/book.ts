@@ -6,7 +6,7 @@ import type { ReturnVariant } from '../market/market-data.js';
 import type { ExposureStep, PartName } from '../overlays/overlay-type.js';
 import type { Transfers } from './transfers.js';
 import type { OutsideMergers } from './merger-key.js';
-import type { HeldCounts, SecurityCounts, ShareChanges, ShareChangeTerms } from './security-counts.js';
+import type { HoldingCounts, SecurityCounts, ShareChanges, ShareChangeTerms } from './security-counts.js';
 
 /** Weights to which a book is rebalanced at the close of a session. */
 export interface Targets {
@@ -120,7 +120,7 @@ export interface PendingSecurities {
   /** Held securities whose ticker changed, each with the new column. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
   /** Share counts of the holdings, if the book follows share counts. */
-  readonly counts?: HeldCounts;
+  readonly counts?: HoldingCounts;
 }
 
 /** End state of a portfolio that follows a book: values at the last close and at the start of the holding period. */

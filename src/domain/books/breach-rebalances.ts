@@ -8,7 +8,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
-import { addComposition, decideOne } from './decide-index.js';
+import { addComposition, decideRebalanceOn } from './decide-index.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
 import { simulateBookUntil, updateStoredBook, type WatchInput } from './watched-book.js';
 import type { StoredBook } from './resumed-book.js';
@@ -30,7 +30,7 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
   const known: Composition[] = [];
   const findings: Finding[] = [];
   const decideAndRecord = (rebalance: DueRebalance): Composition | undefined => {
-    const decided = decideOne(composer, { indexId: input.indexId, rebalance, known });
+    const decided = decideRebalanceOn(composer, { indexId: input.indexId, rebalance, known });
     findings.push(...decided.findings);
     const { composition } = decided;
     if (composition) addComposition(known, composition);

@@ -5,7 +5,7 @@ import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { type DueRebalance, listDueRebalances } from './due-rebalances.js';
-import { addComposition, decideOne } from './decide-index.js';
+import { addComposition, decideRebalanceOn } from './decide-index.js';
 import { decideWithChanges, hasMemberChanges } from './member-changes.js';
 import { isWatched } from './find-rule-text.js';
 import { decideWithBreaches } from './breach-rebalances.js';
@@ -89,7 +89,7 @@ interface DueInput {
 
 /**
  * Decides due rebalances in order.
- * @throws Refusal as `decideOne`
+ * @throws Refusal as `decideRebalanceOn`
  */
 function decideAll(
   composer: Composer,
@@ -100,7 +100,7 @@ function decideAll(
   const findings: Finding[] = [];
   due.forEach((rebalance, position) => {
     tick?.(position / due.length);
-    const { composition, findings: told } = decideOne(composer, { indexId, rebalance, known });
+    const { composition, findings: told } = decideRebalanceOn(composer, { indexId, rebalance, known });
     findings.push(...told);
     if (composition === undefined) return;
     addComposition(list, composition);

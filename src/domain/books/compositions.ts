@@ -194,13 +194,13 @@ export interface Composer {
    * another version of the data was known on the session.
    * @throws Refusal NO_DATA_KNOWN
    */
-  seatOf(indexId: string, session: number): DecisionSeat;
+  seatOf(indexId: string, session: number): DecisionData;
   /** Returns the state that decisions so far pass on to later decisions; null if there is none. */
   left(indexId: string): DecisionMemory | null;
 }
 
 /** Composer on the version of the data for a decision, and the last session in that version. */
-export interface DecisionSeat {
+export interface DecisionData {
   readonly composer: Composer;
   readonly session: number;
 }
@@ -231,7 +231,7 @@ export const isReview = ({ cause }: Composition): boolean => cause === undefined
  * Returns a composition as known on a session. Before the effective session this is the decision, without effects of
  * later prices and exits.
  */
-export function restoreKnownOn(composition: Composition, session: number): Composition {
+export function restoreDataDate(composition: Composition, session: number): Composition {
   return composition.session > session ? { ...composition, ...restoreDecided(composition) } : composition;
 }
 

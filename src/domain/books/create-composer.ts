@@ -14,7 +14,7 @@ import type { Decider } from './decider.js';
 import { openMarketOn } from './open-market-on.js';
 import { computeCompositions, composeOn } from './compose.js';
 import { composeOverlay } from './overlay-compositions.js';
-import { createSeats, type KnownMarkets } from './decision-seats.js';
+import { createSeats, type DatedMarkets } from './decision-seats.js';
 import type { OutsideMergers } from './merger-key.js';
 import { findOutsideMergers } from './outside-mergers.js';
 import { createMembershipReader, listUniverseMembers, findUniverse } from './find-universe.js';
@@ -24,7 +24,7 @@ import {
   type Composer,
   type ResumedIndex,
   type DeciderFactory,
-  restoreKnownOn,
+  restoreDataDate,
   findInForce,
 } from './compositions.js';
 
@@ -44,7 +44,7 @@ export interface ComposerInput {
   /** Known compositions by index; they are not decided again. */
   readonly resumed?: ReadonlyMap<string, ResumedIndex>;
   /** Market as known at each decision. Default: `market`. */
-  readonly known?: KnownMarkets | undefined;
+  readonly known?: DatedMarkets | undefined;
   /** Reports progress between decisions; throws to cancel the work. */
   readonly tick?: (fraction: number) => void;
 }
@@ -126,7 +126,7 @@ export function createComposer({
       const { list } = composer.compositions(indexId);
       const isDecided = ({ decision }: Composition): boolean => decision <= session;
       const result = list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
-      return result && restoreKnownOn(result, session);
+      return result && restoreDataDate(result, session);
     },
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,

@@ -10,7 +10,7 @@ import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
 import { findDecider } from './decided-by.js';
 import { warnOfExceededLimit } from './exceeded-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { refuseEmptyIndex, reportHeld, takeEffect, type AdoptingIndex } from './take-effect.js';
+import { refuseEmptyIndex, reportHoldings, applyDecision, type AdoptingIndex } from './take-effect.js';
 import { beginPhase, continuePhase } from './transition.js';
 
 interface DecideInput {
@@ -31,7 +31,7 @@ interface DecidedRebalance {
  * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX or the detailed refusal of the decider if the first rebalance produces no
  *   composition
  */
-export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedRebalance {
+export function decideRebalanceOn(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedRebalance {
   const { review: _review, ...due } = rebalance;
   const { phase, date } = due;
   const review = findDecider(composer.document(indexId), rebalance);
@@ -84,9 +84,9 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
   const seat = composer.seatOf(indexId, rebalance.decision);
   const decision = decideReview(composer, input);
   if (decision.kind === 'decided') {
-    assertHeld(seat.composer.market(indexId), decision.columns, sm);
+    assertHasHoldings(seat.composer.market(indexId), decision.columns, sm);
     const index = createTakingIndex(composer, input);
-    const whole = takeEffect(...createReviewTerms(index, review, rebalance), decision);
+    const whole = applyDecision(...createReviewTerms(index, review, rebalance), decision);
     if (whole) {
       const before = findInForce(known, rebalance.session - 1);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
@@ -96,7 +96,7 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
     }
   }
   if (known.length === 0) throw refuseEmptyIndex(indexId, sm, { rebalance, decision });
-  return { findings: addRebalanceDate([reportHeld(rebalance, decision)], rebalance.date) };
+  return { findings: addRebalanceDate([reportHoldings(rebalance, decision)], rebalance.date) };
 }
 
 /** A review of share counts uses them as index shares on the reference date. */
@@ -157,7 +157,7 @@ export function addComposition(list: Composition[], composition: Composition): v
  * Checks that the run's data contain every selected security.
  * @throws Refusal NO_DATA_KNOWN
  */
-function assertHeld(seen: SessionMarket, columns: Int32Array, { securityCount }: SessionMarket): void {
+function assertHasHoldings(seen: SessionMarket, columns: Int32Array, { securityCount }: SessionMarket): void {
   if (columns.length === 0 || columns.at(-1)! < securityCount) return;
   const gone = columns.find((column) => column >= securityCount)!; // columns ascend
   const identifier = seen.identifiers[gone]!;

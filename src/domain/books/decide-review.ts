@@ -1,7 +1,7 @@
 import { isEqual } from '../numbers/number-types.js';
 import type { Review } from '../documents/reviews.js';
 import { countStaleSessions } from '../documents/stale-sessions.js';
-import { hasLeft } from '../market/left-securities.js';
+import { hasLeftMarket } from '../market/left-securities.js';
 import { advancePortfolio, readShareCounts } from './transition.js';
 import { restoreDecided, findInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { DecidedComposition, Decision, OutgoingComposition } from './decider.js';
@@ -67,11 +67,11 @@ function findCurrentConstituents(
     if (decided?.uncapped === undefined)
       return review.scope === 'weights' ? { ...current, columns: restoreDecided(current).columns } : current;
     const [sm, staleMax] = [composer.market(indexId), countStaleSessions(composer.treatment(indexId))];
-    const isThere = (_: number, k: number): boolean => !hasLeft(sm, decision, decided.columns[k]!, staleMax);
+    const isInMarket = (_: number, k: number): boolean => !hasLeftMarket(sm, decision, decided.columns[k]!, staleMax);
     return {
-      columns: decided.columns.filter(isThere),
-      weights: decided.weights.filter(isThere),
-      uncapped: decided.uncapped.filter(isThere),
+      columns: decided.columns.filter(isInMarket),
+      weights: decided.weights.filter(isInMarket),
+      uncapped: decided.uncapped.filter(isInMarket),
     };
   }
   if (session === decision) return { columns, weights, uncapped };

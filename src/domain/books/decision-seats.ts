@@ -9,14 +9,14 @@ import type { IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { Refusal } from '../refusals/refusal.js';
-import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
+import type { Composer, DeciderFactory, DecisionData } from './compositions.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import { hasAnyBar } from './due-rebalances.js';
 import { openMarketOn } from './open-market-on.js';
 import { createMembershipReader, listUniverseMembers, findUniverse } from './find-universe.js';
 
 /** Market data as known at the end of each day. */
-export interface KnownMarkets {
+export interface DatedMarkets {
   /**
    * Returns the data known at the end of a day. The securities are a prefix of the latest version's securities and the
    * first date is equal, so columns and sessions agree.
@@ -47,22 +47,22 @@ export function assertScheduled(documents: Readonly<Record<string, IndexDocument
 }
 
 /** Data versions on which decisions are made: the data known at each decision. */
-export interface DecisionSeats {
-  of(indexId: string, session: number): DecisionSeat;
+export interface DecisionVersions {
+  of(indexId: string, session: number): DecisionData;
   /** Returns the decider state after the latest decision of an index. */
   memory(indexId: string): DecisionMemory | null;
 }
 
-export interface SeatsInput {
+export interface DecisionVersionsInput {
   /** Composer on the data from which levels are computed; the source of earlier decisions. */
   readonly composer: Composer;
-  readonly known: KnownMarkets;
+  readonly known: DatedMarkets;
   readonly calendars: Calendars;
   readonly createDecider: DeciderFactory;
 }
 
 /** Composer on the data version for the decisions of one index. */
-interface Seat {
+interface VersionComposer {
   readonly composer: Composer;
   /** Day of the decision. */
   decided: Day;
@@ -73,19 +73,19 @@ interface Seat {
 /** One version of the data, with a seat for each index. */
 interface DataVersion {
   readonly market: MarketData;
-  seatOf(indexId: string): Seat;
+  seatOf(indexId: string): VersionComposer;
 }
 
 /**
  * Creates the data versions for decisions. The state of each decider passes from one version of the data to the next.
  */
-export function createSeats({ composer, known, calendars, createDecider }: SeatsInput): DecisionSeats {
+export function createSeats({ composer, known, calendars, createDecider }: DecisionVersionsInput): DecisionVersions {
   /** Deciders of the latest decisions, by index. */
   const latest = new Map<string, Decider>();
   let seen: DataVersion | undefined;
 
   function createDataVersion(market: MarketData): DataVersion {
-    const results = new Map<string, Seat>();
+    const results = new Map<string, VersionComposer>();
     const membersOf = createMembershipReader(market);
     return {
       market,
@@ -98,7 +98,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
     };
   }
 
-  function createSeat(market: MarketData, membersOf: ReturnType<typeof createMembershipReader>): Seat {
+  function createSeat(market: MarketData, membersOf: ReturnType<typeof createMembershipReader>): VersionComposer {
     const deciders = new Map<string, Decider>();
     const own: Composer = {
       ...composer,
@@ -123,17 +123,17 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       memory: seats.memory,
       seatOf: (_, session) => ({ composer: own, session }),
     };
-    const seat: Seat = { composer: own, decided: -Infinity, known: -Infinity };
+    const seat: VersionComposer = { composer: own, decided: -Infinity, known: -Infinity };
     return seat;
   }
 
-  const seats: DecisionSeats = {
+  const seats: DecisionVersions = {
     of(indexId, decision) {
       const { sessions } = composer.market(indexId);
       const market = known.at(sessions[decision]!);
       if (seen?.market !== market) seen = createDataVersion(market);
       const seat = seen.seatOf(indexId);
-      const session = findLastKnown(seat.composer, { indexId, session: decision });
+      const session = findLastVersion(seat.composer, { indexId, session: decision });
       seat.decided = sessions[decision]!;
       seat.known = sessions[session]!;
       return { composer: seat.composer, session };
@@ -149,7 +149,7 @@ interface RequestedSession {
 }
 
 /** Returns the last session at or before the requested session with any known price bar. */
-function findLastKnown(composer: Composer, { indexId, session }: RequestedSession): number {
+function findLastVersion(composer: Composer, { indexId, session }: RequestedSession): number {
   const sm = composer.market(indexId);
   let last = Math.min(session, sm.sessions.length - 1);
   while (last > 0 && !hasAnyBar(sm, last)) last--;

@@ -1,5 +1,5 @@
 import { countStaleSessions } from '../documents/stale-sessions.js';
-import { hasLeft } from '../market/left-securities.js';
+import { hasLeftMarket } from '../market/left-securities.js';
 import { findInForce, type Composition } from './compositions.js';
 import type { ConstituentSwap } from './constituent-swap.js';
 import type { RankedSecurities } from './decider.js';
@@ -26,7 +26,7 @@ export const applyFastExit: MemberChange = (watch, at) => {
   const universe = composer.universe(indexId, decision);
   const staleMax = countStaleSessions(composer.treatment(indexId));
   // A constituent that left after its review is not ranked.
-  const constituents = members.filter((column) => !hasLeft(sm, decision, column, staleMax));
+  const constituents = members.filter((column) => !hasLeftMarket(sm, decision, column, staleMax));
   const order = pool.ranked(decision, exit.field, createRankedSecurities(constituents, universe));
   const ends = readClosingHoldings(watch, at);
   const isMember = (column: number): boolean => ends.held.held.includes(column);
@@ -88,7 +88,7 @@ function findRank(order: readonly number[], column: number): number {
   return position < 0 ? Infinity : position + 1;
 }
 
-interface SwapsInput {
+interface FastChangesInput {
   readonly ends: ClosingHoldings;
   readonly cause: 'fast_exit' | 'fast_entry';
   readonly decision: number;
@@ -101,7 +101,7 @@ interface SwapsInput {
 function composeSwaps(
   watch: MemberWatch,
   at: WatchPosition,
-  { ends, cause, decision, order, swaps }: SwapsInput,
+  { ends, cause, decision, order, swaps }: FastChangesInput,
 ): Composition | undefined {
   if (swaps.length === 0) return undefined;
   const { held, weights } = ends.held;

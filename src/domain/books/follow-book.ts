@@ -60,9 +60,9 @@ export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): 
     events,
     weights,
     columns: like.columns,
-    everHeld: shift === 0 ? like.everHeld : markHeld({ weights, events }, names),
-    gross: startAtOne(like.gross.slice(shift, shift + length)),
-    path: startAtOne(like.path.slice(shift, shift + length)),
+    everHeld: shift === 0 ? like.everHeld : markHoldings({ weights, events }, names),
+    gross: startWithValueOne(like.gross.slice(shift, shift + length)),
+    path: startWithValueOne(like.path.slice(shift, shift + length)),
     begins: like.begins.subarray(shift, shift + length),
     ...selectGrowth(like, { shift, length }),
     divisor: like.divisor.subarray(shift, shift + length),
@@ -82,7 +82,7 @@ function selectGrowth(
   { shift, length }: { readonly shift: number; readonly length: number },
 ): Pick<Book, 'drift' | 'transfers'> {
   return {
-    ...(drift ? { drift: startAtOne(drift.slice(shift, shift + length)) } : {}),
+    ...(drift ? { drift: startWithValueOne(drift.slice(shift, shift + length)) } : {}),
     ...(transfers ? { transfers: createTransfers(transfers, shift) } : {}),
   };
 }
@@ -100,7 +100,7 @@ function createOpeningEvent(names: number, valueBefore: number): BookEvent {
   };
 }
 
-function startAtOne(series: Float64Array): Float64Array {
+function startWithValueOne(series: Float64Array): Float64Array {
   series[0] = 1;
   return series;
 }
@@ -191,7 +191,7 @@ function createAwaitedTest(input: BookInput, columns: Int32Array): (session: num
 }
 
 /** Returns, by slot, 1 for a weight at some close or before an event, [H]. */
-function markHeld({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
+function markHoldings({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
   const held = new Uint8Array(names);
   for (const rows of [weights, ...events.map(({ before }) => before)]) {
     for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) held[i % names] = 1;

@@ -78,7 +78,7 @@ export function simulateIndexBook(input: IndexBookInput): Book {
   const { sm } = compositions;
   const simulateSource = (source: Compositions): Book => {
     const last = source.sm === sm ? to : findLastAtMost(source.sm.sessions, sm.sessions[to]!);
-    const held = variant ?? findHeldVariant(compositions, source);
+    const held = variant ?? findHeldLevel(compositions, source);
     const own = simulateIndexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
     return source.sm === sm ? own : alignBook(own, sm, { to });
   };
@@ -89,7 +89,7 @@ export function simulateIndexBook(input: IndexBookInput): Book {
  * Returns the return variant in which an overlay holds an underlying index; undefined if the index has that variant
  * already.
  */
-export function findHeldVariant(
+export function findHeldLevel(
   { treatment: { dividends } }: Pick<Compositions, 'treatment'>,
   source: Pick<Compositions, 'treatment'>,
 ): ReturnVariant | undefined {
@@ -167,7 +167,7 @@ export function listBookDays({ sm, from, length }: Book): Int32Array {
 }
 
 /** Returns the holdings of a book after a close, long and short: columns, ascending, and weights. */
-export function listHeld(
+export function listHoldings(
   { from, columns, weights }: Book,
   session: number,
 ): { readonly columns: Int32Array; readonly weights: Float64Array } {
@@ -189,7 +189,7 @@ export function listHeld(
  */
 export function findRequestedShares(book: Book, session: number): Omit<Targets, 'session'> {
   const at = session - book.from;
-  const held = { ...listHeld(book, session), cash: book.cash[at]! };
+  const held = { ...listHoldings(book, session), cash: book.cash[at]! };
   const waiting = book.unfilled.filter(
     (order) => order.side === 'buy' && order.at <= at && !(isPast(order.filledAt, at) || isPast(order.replacedAt, at)),
   );

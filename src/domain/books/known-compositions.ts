@@ -6,7 +6,7 @@ import type { Composer, Compositions } from './compositions.js';
 /**
  * Returns the compositions of an index up to the last day of its composer; undefined if its universe has no price yet.
  */
-export function composeKnown(composer: Composer, indexId: string): Compositions | undefined {
+export function composeAsKnown(composer: Composer, indexId: string): Compositions | undefined {
   try {
     return composer.compositions(indexId);
   } catch (failure) {

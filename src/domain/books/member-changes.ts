@@ -5,7 +5,7 @@ import { addRebalanceDate, type Finding } from '../refusals/findings.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import { findInForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
-import { decideOne } from './decide-index.js';
+import { decideRebalanceOn } from './decide-index.js';
 import { findDecider } from './decided-by.js';
 import { listDueAfter, type DueRebalance } from './due-rebalances.js';
 import { applyFastEntry, applyFastExit } from './fast-changes.js';
@@ -135,7 +135,7 @@ function decideRebalance(watch: MemberWatch, rebalance: DueRebalance, standing: 
     });
     if (composition !== undefined) insertComposition(known, composition);
   }
-  const decided = decideOne(watch.whole, { indexId, rebalance, known });
+  const decided = decideRebalanceOn(watch.whole, { indexId, rebalance, known });
   findings.push(...decided.findings);
   if (decided.composition) insertComposition(known, refillIndex(watch, decided.composition));
 }

@@ -9,7 +9,7 @@ import { findInForce, isReview, type Composer, type Composition } from './compos
 import type { ReviewPool } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { computePoolValue, type EnteringSecuritiesInput } from './replacements.js';
-import { requireOwnEnd, type StoredBook } from './resumed-book.js';
+import { requireBookEnd, type StoredBook } from './resumed-book.js';
 
 /** Index that is searched for changes of constituents between reviews. */
 export interface MemberWatch extends WatchInput {
@@ -85,8 +85,8 @@ export interface ClosingHoldings extends Pick<EnteringSecuritiesInput, 'held' | 
 /** Returns the holdings at a close with their market value. */
 export function readClosingHoldings(watch: MemberWatch, { standing, session }: WatchPosition): ClosingHoldings {
   const book = simulateWatchedBook(watch, standing, session);
-  const held = requireOwnEnd(book);
-  const uncapped = isCapped(watch) ? requireOwnEnd(simulateWatchedBook(watch, standing, session, true)) : held;
+  const held = requireBookEnd(book);
+  const uncapped = isCapped(watch) ? requireBookEnd(simulateWatchedBook(watch, standing, session, true)) : held;
   return { held, uncapped, marketValue: computeMarketValue(book, session) };
 }
 

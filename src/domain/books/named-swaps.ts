@@ -3,7 +3,7 @@ import { Refusal } from '../refusals/refusal.js';
 import type { Day } from '../time/days.js';
 import type { Composer, Composition, Compositions } from './compositions.js';
 import type { SwapRule } from './constituent-swap.js';
-import { composeKnown } from './known-compositions.js';
+import { composeAsKnown } from './known-compositions.js';
 import { hasMemberChanges } from './member-changes.js';
 import { findPendingChange, type PendingComposition } from './pending-changes.js';
 
@@ -58,7 +58,7 @@ export function listSwapsDecidedOn(composer: Composer, indexId: string, session:
 /** Returns the compositions of an index; undefined if it has none yet. */
 function findCompositions(composer: Composer, indexId: string): Compositions | undefined {
   try {
-    return composeKnown(composer, indexId);
+    return composeAsKnown(composer, indexId);
   } catch (failure) {
     if (failure instanceof Refusal && failure.code === 'EMPTY_INDEX') return undefined;
     throw failure;

@@ -1,5 +1,5 @@
 import { requireWithholdingRates } from '../index-mathematics/withholding.js';
-import { SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
+import { SESSIONS_PER_CALL, getValuePanel } from '#kernels/engines/value-panel.js';
 import { listAbsences } from '../market/absences.js';
 import { createExchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
 import { computeValueIndex } from '../index-mathematics/growth.js';
@@ -8,7 +8,7 @@ import { toShortTerms } from '../index-mathematics/growth-terms.js';
 import { findTreatment } from '../documents/treatment.js';
 import { roundsAny } from '../documents/dated-rounding.js';
 import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
-import { allocateKeptFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { listBookSecurities } from './book-securities.js';
 import { openCounts } from './security-counts.js';
@@ -49,7 +49,7 @@ export function openBook(input: BookInput): BookState {
     slotOf,
     rates: createExchangeRates(sm, growth.currency),
     index,
-    panel: valuePanelOf(index),
+    panel: getValuePanel(index),
     effects: createEffectTable(sm, growth),
     ofShorts: createEffectTable(sm, ofShorts),
     inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : createEffectTable(sm, indexTerms),
@@ -75,7 +75,7 @@ export function openBook(input: BookInput): BookState {
     transfers: createTransferRecorder(),
     ...allocateIncome(input),
     periods: 0,
-    ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_AT_ONCE) },
+    ahead: { from: 0, to: 0, period: -1, values: new Float64Array(SESSIONS_PER_CALL) },
     rowSession: from,
     ...createInitialState(),
     renamed: new Map(),
@@ -115,7 +115,7 @@ function allocateRounding({ rounding, growth, from, to }: BookInput): Pick<BookS
 /** Allocates the values of a book by session, and the weights. */
 function allocateSessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
-  const memory = allocateKeptFloats(7 * length);
+  const memory = allocateRetainedFloats(7 * length);
   const hasDividends = growth.reinvestment === 'index' && growth.variant !== 'price';
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
   weights.fill(0, 0, H); // each further row is cleared before it is written
@@ -143,7 +143,7 @@ function allocateIncome(input: BookInput): Pick<BookState, 'reinvested'> {
   const { growth, fills, initialValue, from, to } = input;
   if (growth.reinvestment !== 'index' || fills !== 'all') return { reinvested: null };
   const length = to - from + 1;
-  const memory = allocateKeptFloats(5 * length);
+  const memory = allocateRetainedFloats(5 * length);
   const sliceSeries = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   const levels = { price: sliceSeries(0), total: sliceSeries(1), net: sliceSeries(2) };
   for (const level of Object.values(levels)) level[0] = initialValue;

@@ -5,7 +5,7 @@ import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { alignComposition } from './book-on-sessions.js';
 import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
-import { listHeld, simulateIndexBook } from './index-run.js';
+import { listHoldings, simulateIndexBook } from './index-run.js';
 
 /**
  * Composes an overlay: its holdings on the first session and on each rebalance of an underlying index.
@@ -59,7 +59,7 @@ export function listHeldCompositions(
   return [...taken]
     .toSorted(([a], [b]) => a - b)
     .map(([session, one]) => {
-      const { columns, weights } = listHeld(book, session);
+      const { columns, weights } = listHoldings(book, session);
       const decision = Math.min(one.decision, session);
       return { ...one, session, decision, columns, weights, ...NO_CAP, uncapped: weights };
     });

@@ -199,7 +199,7 @@ export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
  * Checks that a portfolio holds an overlay as a single position, without costs and without optimisation.
  * @throws Refusal VALIDATION_FAILED
  */
-export function assertHeldAsOne({ request, strategy, indexId }: BacktestPlan): void {
+export function assertSingleHolding({ request, strategy, indexId }: BacktestPlan): void {
   const { transaction_cost_bps: transactionCostBps } = request;
   const hasConstraints = strategy?.constraints !== undefined;
   const findings = checkSingleHolding({ indexId, transactionCostBps, hasConstraints });

@@ -4,7 +4,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { Targets } from './book.js';
 import { createIndexTerms } from './index-run.js';
 import type { OutsideMergers } from './merger-key.js';
-import { requireOwnEnd } from './resumed-book.js';
+import { requireBookEnd } from './resumed-book.js';
 import type { SecurityCounts } from './security-counts.js';
 import { createShareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
@@ -57,6 +57,6 @@ export function computePendingShares(
     fills: 'all',
     isBrief: true,
   });
-  const { held, weights, value, divisor, counts } = requireOwnEnd(book);
+  const { held, weights, value, divisor, counts } = requireBookEnd(book);
   return { columns: held, weights, growth: value * divisor, ...(counts === undefined ? {} : { counts }) };
 }

@@ -2,8 +2,8 @@ import { listSources, type OverlayDocument } from '../documents/index-document.j
 import { parseValidDay, type Day } from '../time/days.js';
 import { findSessionWithData } from './due-rebalances.js';
 import type { Composer } from './compositions.js';
-import { listHeld } from './index-run.js';
-import { composeKnown, refuseBeforeFirstRebalance } from './known-compositions.js';
+import { listHoldings } from './index-run.js';
+import { composeAsKnown, refuseBeforeFirstRebalance } from './known-compositions.js';
 import type { ExposureStep } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -25,14 +25,14 @@ export interface OverlayPreview {
  * @throws Refusal NO_DATA_AT_DATE before the overlay begins, and refusals of the underlying indices
  */
 export function previewOverlay(composer: Composer, document: OverlayDocument, asOf: Day): OverlayPreview {
-  const compositions = composeKnown(composer, document.id);
+  const compositions = composeAsKnown(composer, document.id);
   const sm = composer.market(document.id);
   const session = findSessionWithData(sm, asOf);
   if (compositions === undefined || session < compositions.first)
     throw refuseBeforeFirstRebalance(`The overlay ${document.id}`, document, asOf);
   const book = compositions.overlay!.book!; // an overlay document is composed as an overlay
   const exposure = book.overlay?.explain?.(session - book.from);
-  return { document, sm, session, ...listHeld(book, session), ...(exposure ? { exposure } : {}) };
+  return { document, sm, session, ...listHoldings(book, session), ...(exposure ? { exposure } : {}) };
 }
 
 export interface FirstOverlayPreview {
@@ -60,7 +60,7 @@ export function previewFirstOverlay({ composerUntil, document }: FirstOverlayPre
   for (let span = FIRST_SPAN; ; span *= 4) {
     const until = Math.min(Math.max(...bases) + span, last);
     const composer = composerUntil(until);
-    const compositions = composeKnown(composer, document.id);
+    const compositions = composeAsKnown(composer, document.id);
     if (compositions !== undefined)
       return previewOverlay(composer, document, compositions.sm.sessions[compositions.first]!);
     if (until === last) throw refuseBeforeFirstRebalance(`The overlay ${document.id}`, document, last);

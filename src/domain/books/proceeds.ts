@@ -66,7 +66,7 @@ const CASH_MIN = 1e-9;
  * Returns the weights of remaining securities after they take over the weights of the leaving securities. The invested
  * fraction is unchanged.
  */
-export function takeOver(staying: Float64Array, leaving: Float64Array): Float64Array {
+export function takeOverSecurity(staying: Float64Array, leaving: Float64Array): Float64Array {
   const [rest, left] = [sumSides(staying), sumSides(leaving)];
   const cash = 1 - (rest.long - rest.short + left.long - left.short);
   const isAllLong = Math.abs(cash) <= CASH_MIN && rest.short === 0 && left.short === 0;

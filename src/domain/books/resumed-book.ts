@@ -26,13 +26,13 @@ export function createBookResume({ end, first, columns, orders }: StoredBook, fr
 /** Returns the end state of a book that is simulated only for its levels. */
 export function shortenBookEnd(book: Book): LevelsOnlyEnd {
   return {
-    end: requireOwnEnd(book),
+    end: requireBookEnd(book),
     orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })),
   };
 }
 
 /** Returns the end state of a book with separate holdings; throws for a book that follows another. */
-export function requireOwnEnd({ end }: Pick<Book, 'end'>): BookEnd {
+export function requireBookEnd({ end }: Pick<Book, 'end'>): BookEnd {
   if ('held' in end) return end;
   throw new Error('a book that follows another has no separate holdings');
 }

@@ -23,7 +23,7 @@ export interface SecurityCounts {
 }
 
 /** Share counts of the holdings of a book. */
-export interface HeldCounts extends SecurityCounts {
+export interface HoldingCounts extends SecurityCounts {
   readonly columns: Int32Array;
 }
 
@@ -120,7 +120,12 @@ export function clearCounts({ shareCounts: counts }: CountedState, slot: number)
 }
 
 /** Returns the counts of the holdings; undefined if the book follows no share counts. */
-export function selectHeldCounts({ shareCounts: counts, columns, held, count }: CountedState): HeldCounts | undefined {
+export function selectHoldingCounts({
+  shareCounts: counts,
+  columns,
+  held,
+  count,
+}: CountedState): HoldingCounts | undefined {
   if (counts === null) return undefined;
   const selectHeld = (values: Float64Array): Float64Array =>
     Float64Array.from({ length: count }, (_, k) => values[held[k]!]!);

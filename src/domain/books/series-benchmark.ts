@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { isRateHeld } from '../market/exchange-rates.js';
+import { isRateAvailable } from '../market/exchange-rates.js';
 import { createPair } from '../market/currency-codes.js';
 import type { MarketData } from '../market/market-data.js';
 import type { PriceSeries } from '../market/series.js';
@@ -26,7 +26,7 @@ export function assertSeriesBenchmark(
 ): void {
   const currency = findSeriesCurrency(series, market, document);
   const hasPair = (pair: string) => market.identifiers.includes(pair) || market.series?.has(pair) === true;
-  if (currency !== document.currency && !isRateHeld(hasPair, currency, document.currency))
+  if (currency !== document.currency && !isRateAvailable(hasPair, currency, document.currency))
     throw refuseMissingRate(series.identifier, createPair(currency, document.currency));
   const { dates } = market;
   const start = Math.max(range.start, dates[0] ?? range.start);

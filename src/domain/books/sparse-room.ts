@@ -19,7 +19,7 @@ export interface SparseWeightMemory {
  * Creates memory that sparse books reuse: clearing the few rows that a book writes is faster than zeroing all rows, and
  * produces no garbage.
  */
-export function createSparseRoom(): SparseWeightMemory {
+export function createSparseMemory(): SparseWeightMemory {
   let kept = new Float64Array(0);
   let taken: Float64Array | undefined;
   return {

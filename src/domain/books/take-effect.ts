@@ -1,7 +1,7 @@
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { hasLeft } from '../market/left-securities.js';
+import { hasLeftMarket } from '../market/left-securities.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
@@ -9,7 +9,7 @@ import { sumMovedWeight } from './moved-weight.js';
 import type { DecidedComposition, FailedDecision } from './decider.js';
 import { isEqual } from '../numbers/number-types.js';
 import { computePendingShares, type PendingSharesInput, type PendingShares } from './pending-shares.js';
-import { takeOver } from './proceeds.js';
+import { takeOverSecurity } from './proceeds.js';
 import { readCounts, createShareChangeTerms } from './share-changes.js';
 import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
@@ -18,7 +18,7 @@ import type { Composition } from './compositions.js';
  * Returns a decided composition at its effective close. The weights either were converted into index shares at the
  * pricing closes, or apply at the effective close. Returns undefined if every constituent has left.
  */
-export function takeEffect(
+export function applyDecision(
   index: AdoptingIndex,
   due: DueRebalance,
   decided: DecidedComposition,
@@ -150,7 +150,8 @@ function removeLeavers(
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
 ): DecidedComposition | undefined {
   const { columns, weights, uncapped, cap, capped, basket: _basket, ...rest } = decided;
-  const hasSecurityLeft = (column: number): boolean => hasLeft(sm, session, column, countStaleSessions(treatment));
+  const hasSecurityLeft = (column: number): boolean =>
+    hasLeftMarket(sm, session, column, countStaleSessions(treatment));
   const hasLeavers = decision !== session && columns.some(hasSecurityLeft);
   const staying = hasLeavers ? columns.filter((column) => !hasSecurityLeft(column)) : columns;
   if (staying.length === 0) return undefined;
@@ -158,7 +159,7 @@ function removeLeavers(
   const stays = new Set(staying);
   const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
   const rescaleValues = (values: Float64Array): Float64Array =>
-    takeOver(
+    takeOverSecurity(
       values.filter(isStaying),
       values.filter((value, k) => !isStaying(value, k)),
     );
@@ -195,7 +196,7 @@ export function refuseEmptyIndex(
   });
 }
 
-export function reportHeld(rebalance: DueRebalance, decision: DecidedComposition | FailedDecision): Finding {
+export function reportHoldings(rebalance: DueRebalance, decision: DecidedComposition | FailedDecision): Finding {
   return {
     severity: 'warning',
     code: 'REBALANCE_HELD',

@@ -1,4 +1,4 @@
-import { allocateKeptMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
 import type { Book, BookEvent } from './book.js';
 
 /** Reasons for a trade. */
@@ -33,8 +33,8 @@ export function listTrades(book: Book): Trades {
     (sum, { conversions, exits, fills }) => sum + names + 2 * conversions.length + exits.length + fills.length,
     0,
   );
-  const memory = allocateKeptMemory(18 * most); // Daily trades take about 20 MB; memory outside the heap keeps them out of garbage collection.
-  const trades: MutableTrades = {
+  const memory = allocateRetainedMemory(18 * most); // Daily trades take about 20 MB; memory outside the heap keeps them out of garbage collection.
+  const trades: GrowingTrades = {
     count: 0,
     notional: new Float64Array(memory, 0, most),
     at: new Int32Array(memory, 8 * most, most),
@@ -46,9 +46,9 @@ export function listTrades(book: Book): Trades {
   return trades;
 }
 
-type MutableTrades = { -readonly [K in keyof Trades]: Trades[K] };
+type GrowingTrades = { -readonly [K in keyof Trades]: Trades[K] };
 
-function addTrades(trades: MutableTrades, { value, weights, columns }: Book, event: BookEvent): void {
+function addTrades(trades: GrowingTrades, { value, weights, columns }: Book, event: BookEvent): void {
   const names = columns.length;
   const { at, before, valueBefore } = event;
   const row = at * names;
@@ -86,7 +86,7 @@ interface SecurityTrade {
   readonly notional: number;
 }
 
-function addTrade(trades: MutableTrades, { at, reason, isFree }: TradeKind, { slot, notional }: SecurityTrade): void {
+function addTrade(trades: GrowingTrades, { at, reason, isFree }: TradeKind, { slot, notional }: SecurityTrade): void {
   const position = trades.count++;
   trades.at[position] = at;
   trades.slot[position] = slot;

@@ -147,7 +147,7 @@ function mixPortfolios(like: Composition, due: DueRebalance, transition: Transit
     columns,
     weights,
     uncapped: raw,
-    ...(fraction === 1 && areCapsKept(transition.caps, { columns, weights })
+    ...(fraction === 1 && satisfiesCapsBetween(transition.caps, { columns, weights })
       ? selectCaps(transition.caps, columns)
       : { ...NO_CAP, redistributed: sumMovedWeight(raw, weights) }),
     ...(isBasket ? { basket: value } : {}),
@@ -157,7 +157,7 @@ function mixPortfolios(like: Composition, due: DueRebalance, transition: Transit
 }
 
 /** Returns true if the caps still hold. Securities that leave during a phase change the other weights. */
-function areCapsKept(
+function satisfiesCapsBetween(
   { cap, capped }: Transition['caps'],
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
 ): boolean {

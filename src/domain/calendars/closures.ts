@@ -42,7 +42,7 @@ export type VersionedClosures = z.infer<typeof VersionedClosures>;
 export const RecordedClosures = z.record(z.string().min(1).max(64), VersionedClosures);
 export type RecordedClosures = z.infer<typeof RecordedClosures>;
 
-interface WithClosures {
+interface ClosuresByCalendar {
   readonly closures?: RecordedClosures | undefined;
 }
 
@@ -50,7 +50,7 @@ interface WithClosures {
  * Returns the recorded changes of the calendars in several documents. If there are several versions for one calendar,
  * returns the newest.
  */
-export function listClosures(documents: Readonly<Record<string, WithClosures>>): RecordedClosures {
+export function listClosures(documents: Readonly<Record<string, ClosuresByCalendar>>): RecordedClosures {
   const found: RecordedClosures = {};
   for (const { closures = {} } of Object.values(documents))
     for (const [code, recorded] of Object.entries(closures))

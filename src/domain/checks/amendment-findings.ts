@@ -29,14 +29,14 @@ export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody
   ];
   if (findings.length > 0) return findings;
   let text: UncheckedBody = first;
-  const reported = new Set(check(first).map(keyOf));
+  const reported = new Set(check(first).map(getKey));
   return amendments.flatMap((amendment, k) => {
     const before = text;
     text = amendText(before, amendment) as UncheckedBody; // The result of patching an object is an object.
     const matches = [...check(text), ...findFixedMembers(first, text), ...reportBookChanges(first, text)].filter(
-      (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
+      (finding) => finding.severity === 'error' && !reported.has(getKey(finding)),
     );
-    for (const finding of matches) reported.add(keyOf(finding)); // Later versions contain the invalid change as well.
+    for (const finding of matches) reported.add(getKey(finding)); // Later versions contain the invalid change as well.
     return [
       ...matches.map((finding) => moveToChanges(finding, k)),
       ...reportIdleAmendment({ before, text, amendment }, k),
@@ -50,7 +50,7 @@ function reportIdleAmendment(
     before,
     text,
     amendment,
-  }: { readonly before: UncheckedBody; readonly text: UncheckedBody; readonly amendment: SentAmendment },
+  }: { readonly before: UncheckedBody; readonly text: UncheckedBody; readonly amendment: RequestedAmendment },
   k: number,
 ): Finding[] {
   const path = `amendments[${k}]`;
@@ -73,7 +73,7 @@ function moveToChanges({ path, message, ...finding }: Finding, k: number): Findi
   return { ...finding, path: sent, message: isNamed ? `${sent}${message.slice(path.length)}` : message };
 }
 
-const keyOf = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
+const getKey = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
 
 /**
  * Reports changes of members that determine how prices and actions change index shares, because a run needs one
@@ -90,17 +90,17 @@ function reportBookChanges(first: UncheckedBody, text: UncheckedBody): Finding[]
 
 const SHARES_FIXED = 'determines the treatment of index shares on all sessions';
 
-interface SentAmendment {
+interface RequestedAmendment {
   readonly effective_from: string;
   readonly announced?: unknown;
   readonly rebalance?: unknown;
   readonly changes: UncheckedBody;
 }
 
-const isAmendment = (value: unknown): value is SentAmendment =>
+const isAmendment = (value: unknown): value is RequestedAmendment =>
   isObject(value) && typeof value['effective_from'] === 'string' && isObject(value['changes']);
 
-function reportOrder(amendments: readonly SentAmendment[], { base_date: base }: UncheckedBody): Finding[] {
+function reportOrder(amendments: readonly RequestedAmendment[], { base_date: base }: UncheckedBody): Finding[] {
   return amendments.flatMap(({ effective_from: date }, k) => {
     const [before, what] =
       k === 0 ? [base, 'the base date'] : [amendments[k - 1]!.effective_from, 'the date of the previous amendment'];
@@ -113,14 +113,14 @@ function reportOrder(amendments: readonly SentAmendment[], { base_date: base }: 
 }
 
 /** Reports an amendment that is announced after its effective date. */
-function reportAnnouncement({ announced, effective_from: date }: SentAmendment, k: number): Finding[] {
+function reportAnnouncement({ announced, effective_from: date }: RequestedAmendment, k: number): Finding[] {
   if (typeof announced !== 'string' || announced <= date) return [];
   const path = `amendments[${k}].announced`;
   const message = `${path} is ${announced}; it must be on or before effective_from, ${date}.`;
   return [createError('INVALID_RANGE', path, message, { value: announced })];
 }
 
-function reportMembers({ changes }: SentAmendment, k: number): Finding[] {
+function reportMembers({ changes }: RequestedAmendment, k: number): Finding[] {
   const path = `amendments[${k}].changes`;
   const unknown = Object.keys(changes).filter((member) => !(AMENDABLE_MEMBERS as readonly string[]).includes(member));
   const { pipeline, universe } = changes;
@@ -158,7 +158,7 @@ function findFixedTreatment(treatment: unknown, path: string): Finding[] {
 
 /** Reports changes of members that must be equal in all versions. */
 function findFixedMembers(first: UncheckedBody, text: UncheckedBody): Finding[] {
-  return [...findFixedOverlay(first, text), ...requireFixedCounts(first, text), ...requireOneWatch(first, text)];
+  return [...findFixedOverlay(first, text), ...requireFixedCounts(first, text), ...requireSingleWatch(first, text)];
 }
 
 /** Reports changes of the type, the currencies or the underlying indices of an overlay. */
@@ -166,13 +166,13 @@ function findFixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] 
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   if (before === undefined || after === undefined) return []; // The checks of that version report a missing overlay.
   if (!isOverlayDocument(before) && !isOverlayDocument(after)) return [];
-  const readKept = (document: IndexDocument): string => {
+  const readUnchanged = (document: IndexDocument): string => {
     if (!isOverlayDocument(document)) return '';
     const type = findOverlayType(document.overlay);
     const { overlay } = document;
     return JSON.stringify([overlay.type, listSources(document), type.currency(overlay), type.weighed(overlay)]);
   };
-  if (readKept(before) === readKept(after)) return [];
+  if (readUnchanged(before) === readUnchanged(after)) return [];
   const message = 'An amendment cannot change the type, the currencies or the underlying indices of an overlay.';
   return [createError('IMMUTABLE_FIELD', 'overlay', message)];
 }
@@ -189,7 +189,7 @@ function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[
 }
 
 /** Requires the same trigger of changes between reviews, breaches or events, in all versions. */
-function requireOneWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
+function requireSingleWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   const hasBreachRule = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;
   const hasMemberChanges = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);

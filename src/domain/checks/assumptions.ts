@@ -3,7 +3,7 @@ import type { MarketData } from '../market/market-data.js';
 import { hasCash, listVariants } from '../market/price-basis.js';
 import { listUsedPairs } from '../market/exchange-rates.js';
 import { createPair } from '../market/currency-codes.js';
-import { listRequiredCurrencies, isHeld, listSecuritiesWithoutCurrency } from './required-rates.js';
+import { listRequiredCurrencies, isCurrencyHeld, listSecuritiesWithoutCurrency } from './required-rates.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -104,7 +104,7 @@ function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Fin
       : []),
   ];
   const crossed = needed.flatMap(([from, to]): [pair: string, through: string][] => {
-    const pairs = listUsedPairs((pair) => isHeld(market, pair), from, to);
+    const pairs = listUsedPairs((pair) => isCurrencyHeld(market, pair), from, to);
     return pairs?.length === 2 ? [[createPair(from, to), pairs.join(' and ')]] : [];
   });
   return [...new Map(crossed)].map(([pair, through]) => ({

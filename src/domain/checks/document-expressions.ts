@@ -6,30 +6,30 @@ import { DERIVED_NAMES } from '../datapoints/field-request.js';
 import { createUnitReader } from '../datapoints/expressions/check.js';
 import { addText } from '../datapoints/expressions/print.js';
 import { isShaped, NumberExpression } from '../datapoints/expressions/expression.js';
-import { readExpression, type ReadText } from '../datapoints/expressions/read-text.js';
+import { readExpression, type ParsedText } from '../datapoints/expressions/read-text.js';
 import { findCircle, readsTooMuch } from '../datapoints/expressions/reads.js';
 import { checkShape } from '../schema/shape.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { parseExpressions } from '../documents/expression-texts.js';
 import { WeightingSpec } from '../documents/weighting-spec.js';
-import { parseDerivation, parseRow, type ReadRow } from '../documents/request-expressions.js';
+import { parseDerivation, parseRow, type RowParser } from '../documents/request-expressions.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
 
 /** Body with parsed expressions. */
-export interface BodyWithTrees {
+export interface ParsedBody {
   readonly body: UncheckedBody;
   readonly findings: readonly Finding[];
   /** Parsed texts by path. */
-  readonly texts: ReadonlyMap<string, ReadText>;
+  readonly texts: ReadonlyMap<string, ParsedText>;
 }
 
 /**
  * Returns the body of an index document with every expression as a tree, and the errors in expressions given as texts.
  */
-export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData | undefined): BodyWithTrees {
+export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData | undefined): ParsedBody {
   const findings: Finding[] = [];
-  const texts = new Map<string, ReadText>();
-  const read: ReadRow = (schema, value, place) => {
+  const texts = new Map<string, ParsedText>();
+  const read: RowParser = (schema, value, place) => {
     const result = parseExpressions(schema, value, { ...place, market });
     findings.push(...result.findings);
     for (const [path, text] of result.texts) texts.set(path, text);
@@ -67,7 +67,7 @@ function addNumber(weighting: UncheckedBody): UncheckedBody {
 }
 
 /** Parses the selection and weighting of a pipeline or a review. */
-function parseRows(holder: UncheckedBody, path: string, read: ReadRow): UncheckedBody {
+function parseRows(holder: UncheckedBody, path: string, read: RowParser): UncheckedBody {
   const { selection, weighting } = holder;
   const rows = Array.isArray(selection)
     ? selection.map((row: unknown, i) => parseRow(row, findSelectionClass, { path: `${path}.selection[${i}]`, read }))
@@ -86,7 +86,7 @@ function parseRows(holder: UncheckedBody, path: string, read: ReadRow): Unchecke
 
 function parseDefinitions(
   datapoints: UncheckedBody,
-  { findings, texts }: { readonly findings: Finding[]; readonly texts: Map<string, ReadText> },
+  { findings, texts }: { readonly findings: Finding[]; readonly texts: Map<string, ParsedText> },
 ): UncheckedBody {
   const entries = Object.entries(datapoints).map(([name, given]): [string, unknown] => {
     if (typeof given !== 'string') {
@@ -153,7 +153,7 @@ function reportName(name: string, path: string, market: MarketData | undefined):
 }
 
 /** Returns findings about the market or indices at their position in the text. */
-export function locateInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ReadText>): Finding[] {
+export function locateInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ParsedText>): Finding[] {
   return findings.map((finding) => {
     if (finding.position !== undefined || typeof finding.value !== 'string') return finding;
     const text = [...texts].find(([path]) => finding.path === path || finding.path.startsWith(`${path}.`));

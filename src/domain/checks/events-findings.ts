@@ -2,7 +2,7 @@ import { checkShape } from '../schema/shape.js';
 import { changesMembers, EventsSpec, FastEntrySpec, FastExitSpec } from '../documents/events-spec.js';
 import { isRuleDocument, type IndexDocument } from '../documents/index-document.js';
 import { findCountedShares } from '../documents/share-terms.js';
-import { isSharesHeld } from '../datapoints/resolution.js';
+import { hasSharesField } from '../datapoints/resolution.js';
 import type { MarketData } from '../market/market-data.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { bindPipeline } from '../rules/bound-pipeline.js';
@@ -49,7 +49,7 @@ export function checkIdleEvents(document: IndexDocument, market: MarketData | un
           ),
         ]
       : []),
-    ...(isEffective && isCounted && market !== undefined && !isSharesHeld(market)
+    ...(isEffective && isCounted && market !== undefined && !hasSharesField(market)
       ? [createIdleFinding('events.share_changes', 'the store has no SHARES_OUTSTANDING', 'effective')]
       : []),
     ...(!isEffective && events.threshold !== threshold

@@ -5,7 +5,7 @@ import type { MarketData } from '../market/market-data.js';
 import { findMissingRates } from './required-rates.js';
 import { checkConstraintFields, checkSpecFields } from '../optimisation/field-uses.js';
 import { bindPipeline, listReads } from '../rules/bound-pipeline.js';
-import { checkFields, type PlacedUse } from '../rules/field-findings.js';
+import { checkFields, type LocatedUse } from '../rules/field-findings.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -58,7 +58,7 @@ export function checkOnMarket(
 }
 
 /** Returns the datapoints that the rows of reviews read. */
-function listReviewReads({ reviews = [], ...document }: RuleDocument): PlacedUse[] {
+function listReviewReads({ reviews = [], ...document }: RuleDocument): LocatedUse[] {
   const { pipeline } = document;
   return reviews.flatMap(({ selection = [], weighting = pipeline.weighting }, i) => {
     const bound = bindPipeline({ ...document, pipeline: { ...pipeline, selection, weighting } });

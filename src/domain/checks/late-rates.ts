@@ -6,7 +6,7 @@ import { findFirstAtLeast } from '../numbers/search.js';
 import {
   isOverlayDocument,
   isRuleDocument,
-  findListedNames,
+  findListedIdentifiers,
   listSources,
   type IndexDocument,
   type OverlayDocument,
@@ -60,7 +60,7 @@ function findFirstPriced(
   { market, isSession }: ReachedDocuments & { readonly isSession: (day: Day) => boolean },
 ): Day | undefined {
   const kind = document.universe?.kind ?? 'all';
-  const listed = findListedNames(document.universe);
+  const listed = findListedIdentifiers(document.universe);
   if (listed === undefined && kind !== 'all') return undefined;
   const { dates, identifiers, fields, reference } = market;
   const names = new Set(listed ?? identifiers.filter((name) => reference.rows.has(name) || !PAIR.test(name)));

@@ -5,7 +5,7 @@ import { findModelUse } from '../documents/used-models.js';
 import type { Finding } from '../refusals/findings.js';
 import { listRebalanceDates } from '../schedule/schedule.js';
 
-interface KnownMarket {
+interface DatedMarket {
   readonly calendar: Calendar;
   /** First day with prices; null without a store. */
   readonly firstDay: Day | null;
@@ -16,7 +16,7 @@ interface KnownMarket {
 /**
  * Warns if the stored risk model of a definition contains returns after its first decision; a run refuses such a model.
  */
-export function checkLookAhead(document: IndexDocument, { calendar, firstDay, observedEndOf }: KnownMarket): Finding[] {
+export function checkLookAhead(document: IndexDocument, { calendar, firstDay, observedEndOf }: DatedMarket): Finding[] {
   const use = findModelUse(document);
   const end = use === undefined ? undefined : observedEndOf(use.modelId);
   if (use === undefined || end === undefined) return [];

@@ -1,6 +1,6 @@
 import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { findFirstRateDay, isRateHeld } from '../market/exchange-rates.js';
+import { findFirstRateDay, isRateAvailable } from '../market/exchange-rates.js';
 import { isCurrency, findMajorUnit, parsePair, createPair } from '../market/currency-codes.js';
 import { describeRateBeyond, findInvalidRate } from '../market/interest-rates.js';
 import type { MarketData } from '../market/market-data.js';
@@ -110,7 +110,7 @@ function reportMissingPairs(document: OverlayDocument, { market, indexOf, severi
   const { id, currency } = document;
   const hasPair = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
   return listConvertedCurrencies(document, indexOf).flatMap((from): Finding[] => {
-    if (isRateHeld(hasPair, from, currency)) return [];
+    if (isRateAvailable(hasPair, from, currency)) return [];
     const pair = createPair(from, currency);
     const message = `The store has no exchange rate ${pair}, which the overlay ${id} needs.`;
     return [{ severity, code: 'FX_MISSING', path: 'overlay.to', message, value: pair }];

@@ -1,5 +1,5 @@
-import { findListedNames, type IndexDocument } from '../documents/index-document.js';
-import { isRateHeld, listPairs } from '../market/exchange-rates.js';
+import { findListedIdentifiers, type IndexDocument } from '../documents/index-document.js';
+import { isRateAvailable, listPairs } from '../market/exchange-rates.js';
 import { createPair } from '../market/currency-codes.js';
 import type { MarketData } from '../market/market-data.js';
 import { isBlank, createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
@@ -10,14 +10,14 @@ import { isBlank, createReferenceSpells, type ReferenceSpell } from '../market/r
  */
 export function findMissingRates(market: MarketData, document: IndexDocument): string[] {
   const missing = listRequiredCurrencies(market, document).filter(
-    (from) => !isRateHeld((pair) => isHeld(market, pair), from, document.currency),
+    (from) => !isRateAvailable((pair) => isCurrencyHeld(market, pair), from, document.currency),
   );
   return [...new Set(missing.map((from) => createPair(from, document.currency)))].sort();
 }
 
 /** Returns the currencies of the securities that a universe lists; of all securities by default. */
 export function listRequiredCurrencies(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
-  const own = findListedNames(universe);
+  const own = findListedIdentifiers(universe);
   const list = own && new Set(own);
   return [...groupByCurrency(market)].flatMap(([code, names]) =>
     list === undefined || names.some((name) => list.has(name)) ? [code] : [],
@@ -25,8 +25,8 @@ export function listRequiredCurrencies(market: MarketData, { universe }: Pick<In
 }
 
 /** Returns true if a market has a security or series of this name. */
-export function isHeld(market: MarketData, name: string): boolean {
-  return listHeldNames(market).has(name);
+export function isCurrencyHeld(market: MarketData, name: string): boolean {
+  return listHeldCurrencies(market).has(name);
 }
 
 /** Returns the currencies in which securities of a market are quoted, including the currency of the store. */
@@ -39,7 +39,7 @@ const securitiesByCurrency = new WeakMap<MarketData, ReadonlyMap<string, readonl
 const heldNamesByMarket = new WeakMap<MarketData, ReadonlySet<string>>();
 
 /** Returns the securities and series of a market. @cost O(N) on the first call */
-function listHeldNames(market: MarketData): ReadonlySet<string> {
+function listHeldCurrencies(market: MarketData): ReadonlySet<string> {
   const known = heldNamesByMarket.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
   heldNamesByMarket.set(market, known);
   return known;
@@ -71,7 +71,7 @@ function groupByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
  */
 export function listSecuritiesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];
-  const own = findListedNames(universe);
+  const own = findListedIdentifiers(universe);
   const list = own && new Set(own);
   const pairs = listPairs(market, [...groupByCurrency(market).keys(), currency]);
   return listWithoutCurrency(market).filter((name) => !pairs.has(name) && (list === undefined || list.has(name)));

@@ -1,18 +1,18 @@
 import { findLastAtMost } from '../numbers/search.js';
 import type { Finding } from '../refusals/findings.js';
-import type { PlacedCadence } from '../schedule/date-order.js';
+import type { CadenceOnCalendar } from '../schedule/date-order.js';
 import { countPhaseCloses } from '../schedule/phase.js';
 import { listEffectiveDates } from '../schedule/schedule.js';
 import { formatDay } from '../time/days.js';
 
 /** Review on the calendar of its index. */
-export interface PlacedReview extends PlacedCadence {
+export interface ReviewOnCalendar extends CadenceOnCalendar {
   readonly id: string;
   readonly scope: string;
 }
 
 /** Review with the positions of its effective sessions after the base rebalance, ascending. */
-interface DatedReview extends PlacedReview {
+interface DatedReview extends ReviewOnCalendar {
   readonly positions: Int32Array;
 }
 
@@ -20,7 +20,7 @@ interface DatedReview extends PlacedReview {
  * Reports reviews that never run, that override each other on a date, or that take effect during the phase-in of
  * another review.
  */
-export function checkReviewCollisions(reviews: readonly PlacedReview[]): Finding[] {
+export function checkReviewCollisions(reviews: readonly ReviewOnCalendar[]): Finding[] {
   const dated = reviews.map((review): DatedReview => ({
     ...review,
     positions: Int32Array.from(listEffectiveDates(review).slice(1), ({ position }) => position),

@@ -3,14 +3,14 @@ import { isMarketValue, PRICE_WEIGHT } from '../documents/share-terms.js';
 import { ReviewSpec } from '../documents/review-spec.js';
 import { hasErrors, type Finding } from '../refusals/findings.js';
 import { DateRule, PhaseSpec } from '../schedule/date-rule-spec.js';
-import { checkDateOrder, checkPhase, type PlacedCadence } from '../schedule/date-order.js';
+import { checkDateOrder, checkPhase, type CadenceOnCalendar } from '../schedule/date-order.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { checkShape } from '../schema/shape.js';
 import { parseDay, parseValidDay } from '../time/days.js';
 import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
-import { checkReviewCollisions, type PlacedReview } from './review-collisions.js';
+import { checkReviewCollisions, type ReviewOnCalendar } from './review-collisions.js';
 import { checkRuleRows } from './rule-rows.js';
 import { findUnknownMembers } from './unknown-members.js';
 
@@ -38,14 +38,14 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
     ]),
   ];
   if (hasErrors(findings)) return findings;
-  const placed = checked.flatMap(({ review, cadence: { placed: at } }): PlacedReview[] =>
+  const placed = checked.flatMap(({ review, cadence: { placed: at } }): ReviewOnCalendar[] =>
     at === undefined ? [] : [{ id: String(review['id']), scope: String(review['scope']), ...at }],
   );
   const first = own.placed === undefined ? [] : [{ id: DEFAULT_REVIEW, scope: 'membership', ...own.placed }];
   return [...findings, ...checkReviewCollisions([...first, ...placed])];
 }
 
-interface CadencePlace {
+interface CadenceLocation {
   readonly body: UncheckedBody;
   readonly context: IndexContext;
   readonly path: string;
@@ -54,11 +54,11 @@ interface CadencePlace {
 interface CheckedCadence {
   readonly findings: readonly Finding[];
   /** Cadence on its calendar; absent if the calendar or the base date is unknown. */
-  readonly placed?: PlacedCadence;
+  readonly placed?: CadenceOnCalendar;
 }
 
 /** Returns findings about a cadence: its members, and the order of its dates on the calendar. */
-function checkCadence(rebalance: unknown, { body, context, path }: CadencePlace): CheckedCadence {
+function checkCadence(rebalance: unknown, { body, context, path }: CadenceLocation): CheckedCadence {
   if (!isObject(rebalance)) return { findings: [] };
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
   const unknown = NEW_MEMBERS.flatMap(([member, { shape }]) =>

@@ -59,7 +59,7 @@ function reportRow(
   ];
 }
 
-interface FallbackPlace {
+interface FallbackLocation {
   readonly path: string;
   readonly rowId: string | null;
   readonly schema: z.ZodObject;
@@ -69,7 +69,7 @@ interface FallbackPlace {
  * Returns findings about parameters that override those of a rule, checked together with the other parameters of the
  * rule.
  */
-function reportFallbacks(row: UncheckedBody, { path, rowId, schema }: FallbackPlace): Finding[] {
+function reportFallbacks(row: UncheckedBody, { path, rowId, schema }: FallbackLocation): Finding[] {
   const { params = {}, fallback } = row;
   if (!Array.isArray(fallback)) return [];
   return fallback.flatMap((step: unknown, i): Finding[] => {

@@ -22,10 +22,10 @@ export interface DataNeed {
 }
 
 /** Parts of a market that documents refer to. */
-type NamedData = Pick<MarketData, 'fields' | 'reference' | 'universes' | 'series'>;
+type DescribedData = Pick<MarketData, 'fields' | 'reference' | 'universes' | 'series'>;
 
 /** Market with only closes. */
-const CLOSES_ONLY: NamedData = {
+const DATA_WITH_CLOSES: DescribedData = {
   fields: new Map([['CLOSE', new Float64Array()]]),
   reference: { columns: [], rows: new Map() },
   universes: [],
@@ -33,10 +33,10 @@ const CLOSES_ONLY: NamedData = {
 
 /** Returns the data that the documents of a template read in addition to closes, without duplicates. */
 export const listDataNeeds = (documents: readonly IndexDocument[]): DataNeed[] =>
-  listMissingNeeds(documents, CLOSES_ONLY);
+  listMissingNeeds(documents, DATA_WITH_CLOSES);
 
 /** Returns the data that the documents of a template read and a market lacks, without duplicates. */
-export function listMissingNeeds(documents: readonly IndexDocument[], market: NamedData): DataNeed[] {
+export function listMissingNeeds(documents: readonly IndexDocument[], market: DescribedData): DataNeed[] {
   const needs = documents.flatMap((document) => [
     ...listColumns(document, market).map((name): DataNeed => ({ kind: 'column', name })),
     ...listSeries(document).flatMap((name): DataNeed[] => (market.series?.has(name) ? [] : [{ kind: 'series', name }])),
@@ -47,7 +47,7 @@ export function listMissingNeeds(documents: readonly IndexDocument[], market: Na
   return [...new Map(needs.map((need) => [`${need.kind} ${need.name}`, need])).values()];
 }
 
-function listColumns(document: IndexDocument, market: NamedData): string[] {
+function listColumns(document: IndexDocument, market: DescribedData): string[] {
   const definitions = readDefinitions(document);
   if (isRuleDocument(document)) return listMissingColumns(listReads(bindPipeline(document)), market, definitions);
   if (!isDerivedDocument(document)) return [];

@@ -48,7 +48,7 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
   const findings = [
     ...tooLarge,
     ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
-    ...checkOwnFindings(body, context),
+    ...checkDocumentFindings(body, context),
     ...(isObject(body['pipeline']) ? checkPipeline(body['pipeline']) : []),
     ...(isObject(body['derivation'])
       ? checkDerivation(body['derivation'], body, context)
@@ -106,7 +106,7 @@ function reportIdleDatapoints(body: UncheckedBody): Finding[] {
 const STRICT_MEMBERS = ['overlay', 'rounding', 'amendments'];
 
 /** Parsed documents by their frozen bodies. */
-const documentsOf = new WeakMap<object, IndexDocument>();
+const validatedDocuments = new WeakMap<object, IndexDocument>();
 
 /**
  * Reads a stored body as a document, with the defaults of the version that stored it; undefined if it does not match
@@ -115,12 +115,12 @@ const documentsOf = new WeakMap<object, IndexDocument>();
  */
 export function readIndex(body: unknown): IndexDocument | undefined {
   const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
-  const known = isConstant ? documentsOf.get(body) : undefined;
+  const known = isConstant ? validatedDocuments.get(body) : undefined;
   if (known !== undefined) return known;
   const parsed = IndexDocument.safeParse(applyOlderSettings(body));
   if (!parsed.success) return undefined;
   const document = stateIndexDefaults(addDefaultUniverse(parsed.data), 'earlier');
-  if (isConstant) documentsOf.set(body, document);
+  if (isConstant) validatedDocuments.set(body, document);
   return document;
 }
 
@@ -153,7 +153,7 @@ export function listAssumptions(
 }
 
 /** Checks the id, the calendar and the kind of an index. */
-function checkOwnFindings(body: UncheckedBody, { calendars }: IndexContext): Finding[] {
+function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext): Finding[] {
   const findings: Finding[] = [];
   const { id, calendar } = body;
   if ((RESERVED_INDEX_IDS as readonly unknown[]).includes(id)) {

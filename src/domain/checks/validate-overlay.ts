@@ -76,7 +76,7 @@ export function checkOverlayTerms(document: IndexDocument, { indexOf }: Pick<Ind
     ...reportCurrency(document, sources),
     ...reportBegin(document, sources),
     ...listRemarks(document, sources[0]),
-    ...reportOwnRebalance(document),
+    ...reportSeparateRebalance(document),
     ...(overlay.type === 'blend' ? [...checkBlend(overlay), ...reportReturnVariants(overlay, sources, indexOf)] : []),
   ];
 }
@@ -90,11 +90,11 @@ function listRemarks(
   return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
 }
 
-const readDefaultRebalance = callOnce(() => JSON.stringify(RebalanceSpec.parse({})));
+const getDefaultRebalance = callOnce(() => JSON.stringify(RebalanceSpec.parse({})));
 
 /** Reports a schedule of an overlay, which has no effect because the underlying indices determine it. */
-function reportOwnRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
-  if (JSON.stringify(rebalance) === readDefaultRebalance()) return [];
+function reportSeparateRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
+  if (JSON.stringify(rebalance) === getDefaultRebalance()) return [];
   const instead =
     overlay.type === 'blend'
       ? 'overlay.rebalance sets the dates on which the weights of a blend are restored'

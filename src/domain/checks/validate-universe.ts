@@ -20,21 +20,21 @@ export function checkUniverse(body: UncheckedBody, { indexOf }: IndexContext): F
   }
   if (isTooDeep(universe))
     return [createError('OUT_OF_RANGE', 'universe', 'The sets of the universe are nested too deeply.')];
-  return listOneUniverse(universe, { path: 'universe', ownId: body['id'], indexOf });
+  return listUniverseFields(universe, { path: 'universe', ownId: body['id'], indexOf });
 }
 
-interface UniversePlace {
+interface UniverseLocation {
   readonly path: string;
   readonly ownId: unknown;
   readonly indexOf: IndexContext['indexOf'];
 }
 
-function listOneUniverse(universe: unknown, place: UniversePlace): Finding[] {
+function listUniverseFields(universe: unknown, place: UniverseLocation): Finding[] {
   if (!isObject(universe)) return [];
   const { path, ownId, indexOf } = place;
   const { kind, id, identifiers } = universe;
   const foreign = Object.entries(KINDS_OF_MEMBER).filter(
-    ([member, kinds]) => isGiven(universe[member]) && !kinds.includes(kind as string),
+    ([member, kinds]) => isPresent(universe[member]) && !kinds.includes(kind as string),
   );
   if (kind === undefined && foreign.length > 0) return [removeKind(path, ...foreign[0]!)];
   if (isKind(kind) && foreign.length > 0)
@@ -57,7 +57,7 @@ function listOneUniverse(universe: unknown, place: UniversePlace): Finding[] {
 }
 
 /** Checks the members and parts of a set of universes. */
-function reportSet(universe: UncheckedBody, kind: string, place: UniversePlace): Finding[] {
+function reportSet(universe: UncheckedBody, kind: string, place: UniverseLocation): Finding[] {
   const { path } = place;
   const parts = universe['of'];
   if (!Array.isArray(parts))
@@ -65,7 +65,7 @@ function reportSet(universe: UncheckedBody, kind: string, place: UniversePlace):
   const unknown = [universe, ...parts].flatMap((part, i) =>
     findUnknownMembers(part, Object.keys(UniverseSpec.shape), i === 0 ? path : `${path}.of[${i - 1}]`),
   );
-  return [...unknown, ...parts.flatMap((part, i) => listOneUniverse(part, { ...place, path: `${path}.of[${i}]` }))];
+  return [...unknown, ...parts.flatMap((part, i) => listUniverseFields(part, { ...place, path: `${path}.of[${i}]` }))];
 }
 
 /** Kinds of universes that have a member. `watchlist` may accompany other members, because runs add its securities. */
@@ -78,7 +78,7 @@ const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
 
 const isKind = (kind: unknown): kind is UniverseSpec['kind'] => UniverseSpec.shape.kind.safeParse(kind).success;
 
-const isGiven = (value: unknown) =>
+const isPresent = (value: unknown) =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 
 const removeKind = (path: string, member: string, kinds: readonly string[]): Finding =>

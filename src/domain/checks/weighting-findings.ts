@@ -16,13 +16,13 @@ export function checkWeighting(weighting: UncheckedBody, at: string): Finding[] 
 }
 
 function reportFloor({ floor, cap, cap_by: by }: UncheckedBody, at: string): Finding[] {
-  if (typeof floor !== 'number' || typeof cap !== 'number' || floor <= cap || isGiven(by)) return [];
+  if (typeof floor !== 'number' || typeof cap !== 'number' || floor <= cap || isPresent(by)) return [];
   return [
     createError('EMPTY_RANGE', `${at}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, { value: floor }),
   ];
 }
 
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** Reports limits that would change the weights set by laddered caps. */
 function reportLadder({ ladder_caps: ladder, cap, floor, group_caps: groups }: UncheckedBody, at: string): Finding[] {
@@ -30,8 +30,8 @@ function reportLadder({ ladder_caps: ladder, cap, floor, group_caps: groups }: U
   const path = `${at}.ladder_caps`;
   const { single, group } = LadderCaps.shape;
   const others = [
-    ...(isGiven(cap) ? ['cap'] : []),
-    ...(isGiven(floor) ? ['floor'] : []),
+    ...(isPresent(cap) ? ['cap'] : []),
+    ...(isPresent(floor) ? ['floor'] : []),
     ...(Array.isArray(groups) && groups.length > 0 ? ['group_caps'] : []),
   ];
   return [
@@ -49,7 +49,7 @@ function reportLadder({ ladder_caps: ladder, cap, floor, group_caps: groups }: U
 }
 
 function reportCapBy({ cap_by: by, cap, ladder_caps: ladder }: UncheckedBody, at: string): Finding[] {
-  if (!isGiven(by) || isGiven(cap) || isGiven(ladder)) return [];
+  if (!isPresent(by) || isPresent(cap) || isPresent(ladder)) return [];
   const message = `${at}.cap_by is ${String(by)} and has no effect, because neither cap nor ladder_caps is present.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', path: `${at}.cap_by`, message }];
 }

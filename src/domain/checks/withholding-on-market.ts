@@ -1,4 +1,4 @@
-import { findListedNames, type RuleDocument } from '../documents/index-document.js';
+import { findListedIdentifiers, type RuleDocument } from '../documents/index-document.js';
 import { listValuesWithoutRate, describeWithoutRate } from '../index-mathematics/withholding.js';
 import type { MarketData } from '../market/market-data.js';
 import type { Finding, Severity } from '../refusals/findings.js';
@@ -23,7 +23,7 @@ export function checkWithholding(document: RuleDocument, market: MarketData, sev
         value: tax.field,
       },
     ];
-  const list = findListedNames(document.universe);
+  const list = findListedIdentifiers(document.universe);
   const own = list && new Set(list);
   const isTaxed = (identifier: string): boolean => own === undefined || own.has(identifier);
   const columns = [...market.identifiers.keys()].filter((column) => isTaxed(market.identifiers[column]!));

@@ -10,7 +10,7 @@ import { measureNthLargestIssuer, measureSumAbove } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
 import {
   effectiveNumber,
-  countHeldMembers,
+  countHoldings,
   leastHolding,
   limitMove,
   computeRatio,
@@ -87,10 +87,10 @@ function listLimits(row: ProgramRow, params: Readonly<Record<string, unknown>>):
       return [{ side: row.side, limit: params[row.limit.parameter!] as number, measure: effectiveNumber }]; // the row exists because this parameter is set
     case 'count':
       return [
-        { side: 'lower', limit: row.minimum, measure: countHeldMembers(row.members) },
+        { side: 'lower', limit: row.minimum, measure: countHoldings(row.members) },
         ...(row.maximum === COUNT_MAX
           ? []
-          : [{ side: 'upper' as const, limit: row.maximum, measure: countHeldMembers(row.members) }]),
+          : [{ side: 'upper' as const, limit: row.maximum, measure: countHoldings(row.members) }]),
       ];
     case 'threshold':
       return [{ side: 'lower', limit: row.threshold, measure: leastHolding }];

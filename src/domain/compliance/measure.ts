@@ -1,4 +1,4 @@
-import { dot } from '../numbers/dot.js';
+import { computeDotProduct } from '../numbers/dot.js';
 
 /** Weights at a close, as the input of limits. */
 export interface Holdings {
@@ -61,8 +61,8 @@ export interface Bound {
  */
 export function computeRatio(numerator: Float64Array, denominator: Float64Array | null): BoundedMeasure {
   const computeSums = ({ weights }: Holdings) => ({
-    above: dot(numerator, weights),
-    below: denominator === null ? 1 : dot(denominator, weights),
+    above: computeDotProduct(numerator, weights),
+    below: denominator === null ? 1 : computeDotProduct(denominator, weights),
   });
   return {
     valueOf(holdings) {
@@ -85,11 +85,11 @@ export function computeRatio(numerator: Float64Array, denominator: Float64Array 
 /** Effective number of securities: 1 over the sum of squared weights. */
 export const effectiveNumber: BoundedMeasure = {
   valueOf({ weights }) {
-    const squares = dot(weights, weights);
+    const squares = computeDotProduct(weights, weights);
     return squares === 0 ? 0 : 1 / squares;
   },
   movesOf({ weights }, { limit }) {
-    const c = limit * dot(weights, weights) - 1;
+    const c = limit * computeDotProduct(weights, weights) - 1;
     // Solves limit * (Q + 2 w^2 x + w^2 x^2) = (1 + w x)^2, where Q is the sum of squared weights.
     const moveOf = (name: number): number => {
       const weight = weights[name]!;
@@ -140,7 +140,7 @@ function findTwoLeast(weights: Float64Array): readonly [Holding, Holding] {
 }
 
 /** Measures the number of held securities among `members`. Price moves do not change it. */
-export function countHeldMembers(members: Int32Array): BoundedMeasure {
+export function countHoldings(members: Int32Array): BoundedMeasure {
   return {
     valueOf: ({ weights }) => members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0),
     movesOf: () => ({ moveOf: () => Infinity }),

@@ -9,7 +9,7 @@ export interface LimitRule {
   readonly rows: readonly LimitRow[];
 }
 
-const limitLargestIssuer = (limit: number): LimitRow => ({
+const createLargestIssuerLimit = (limit: number): LimitRow => ({
   row: 'largest issuer',
   side: 'upper',
   limit,
@@ -17,7 +17,7 @@ const limitLargestIssuer = (limit: number): LimitRow => ({
   measure: measureNthLargestIssuer(1),
 });
 
-const limitSumAbove = (trigger: number, limit: number): LimitRow => ({
+const createSumAboveLimit = (trigger: number, limit: number): LimitRow => ({
   row: `issuers above ${formatPercent(trigger)} together`,
   side: 'upper',
   limit,
@@ -33,14 +33,14 @@ export const LIMIT_RULES = {
     label: 'UCITS 5/10/40',
     help: 'No issuer is above 10 %. All issuers above 5 % together are at most 40 %.',
     source: 'Directive 2009/65/EC, article 52(1) and (2)',
-    rows: [limitLargestIssuer(0.1), limitSumAbove(0.05, 0.4)],
+    rows: [createLargestIssuerLimit(0.1), createSumAboveLimit(0.05, 0.4)],
   },
   UCITS_20_35: {
     label: 'UCITS 20/35',
     help: 'For funds that replicate an index: no issuer is above 20 %, except one issuer with up to 35 %.',
     source: 'Directive 2009/65/EC, article 53',
     rows: [
-      limitLargestIssuer(0.35),
+      createLargestIssuerLimit(0.35),
       {
         row: 'second largest issuer',
         side: 'upper',
@@ -54,7 +54,7 @@ export const LIMIT_RULES = {
     label: 'RIC 25/5/50',
     help: 'No issuer is above 25 %. All issuers above 5 % together are at most 50 %.',
     source: 'Internal Revenue Code, section 851(b)(3)',
-    rows: [limitLargestIssuer(0.25), limitSumAbove(0.05, 0.5)],
+    rows: [createLargestIssuerLimit(0.25), createSumAboveLimit(0.05, 0.5)],
   },
   SEC_75_5_10: {
     label: 'Diversified 75-5-10',

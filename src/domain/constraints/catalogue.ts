@@ -61,10 +61,10 @@ export const CONSTRAINT_CLASSES: readonly ConstraintClass[] = [
   concentrationRic,
 ];
 
-const BY_TYPE = new Map(CONSTRAINT_CLASSES.map((entry) => [entry.type, entry]));
+const CONSTRAINTS_BY_TYPE = new Map(CONSTRAINT_CLASSES.map((entry) => [entry.type, entry]));
 
 export function findConstraintClass(type: string): ConstraintClass | undefined {
-  return BY_TYPE.get(type);
+  return CONSTRAINTS_BY_TYPE.get(type);
 }
 
 /** Returns the constraint catalogue for clients. */

@@ -28,7 +28,7 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
               code: 'UNKNOWN_IDENTIFIER',
               path: `${path}[${position}].params.groups[${k}]`,
               row_id: id === '' ? null : id,
-              message: `No security in the data has the ${field} ${group}. The constraint has no effect there. ${formatKnownSentence(group, known)}`,
+              message: `No security in the data has the ${field} ${group}. The constraint has no effect there. ${formatGroupsSentence(group, known)}`,
               value: group,
             },
           ],
@@ -43,7 +43,7 @@ function listGroups(market: MarketData, field: string): ReadonlySet<string> {
   return known;
 }
 
-function formatKnownSentence(group: string, known: ReadonlySet<string>): string {
+function formatGroupsSentence(group: string, known: ReadonlySet<string>): string {
   const near = findNearestName(group, known);
   if (near !== undefined) return `Did you mean ${near}?`;
   const list = [...known].toSorted().slice(0, LISTED_MAX).join(', ');

@@ -15,11 +15,9 @@ export const ActionTerms = defineObject(() => ({
   identifier: z.string(),
   type: z.enum(ACTION_TYPES).meta({ description: 'Type of the action.' }),
   ex_date: z.string(),
-  value: z
-    .number()
-    .meta({
-      description: 'Value as in the store: an amount per share, a multiplier or a ratio, depending on the type.',
-    }),
+  value: z.number().meta({
+    description: 'Value as in the store: an amount per share, a multiplier or a ratio, depending on the type.',
+  }),
   pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
   related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
   subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),

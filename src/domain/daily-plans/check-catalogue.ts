@@ -48,7 +48,7 @@ export type Check = z.infer<typeof Check>;
 export const checkKindOf = (name: CheckName): CheckKind<Check> => CHECK_CATALOGUE[name] as unknown as CheckKind<Check>;
 
 /** Checks that a plan must list explicitly: they require a parameter, or a desk that confirms actions. */
-const NAMED_ONLY: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_actions']);
+const EXPLICIT_CHECKS: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_actions']);
 
 /**
  * Returns the checks of a step that lists none: all except those to be listed explicitly, and those that need a run
@@ -56,7 +56,7 @@ const NAMED_ONLY: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_
  * @param hasPolicy true if an error policy decides about differences in published closes; the check then only warns
  */
 export const listStandardChecks = (hasRun: boolean, hasPolicy = false): readonly Check[] =>
-  CHECK_NAMES.filter((name) => !NAMED_ONLY.has(name) && (hasRun || !checkKindOf(name).needsRun)).map((check) => {
+  CHECK_NAMES.filter((name) => !EXPLICIT_CHECKS.has(name) && (hasRun || !checkKindOf(name).needsRun)).map((check) => {
     const severity = hasPolicy && check === 'published' ? { severity: 'warn' } : {};
     return checkKindOf(check).schema.parse({ check, ...severity }) as Check;
   });

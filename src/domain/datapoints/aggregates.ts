@@ -22,18 +22,18 @@ export type Statistic = (windows: Windows, out: Float64Array) => void;
 
 /** Statistics of aggregates that read all values of a window. */
 export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, Statistic>> = {
-  mean: applyToEach((cells, from, to, enough) => {
+  mean: mapValues((cells, from, to, enough) => {
     const result = countValues(cells, from, to);
     return result < enough ? NaN : sumValues(cells, from, to) / result;
   }),
-  median: applyToEach(writeMedian),
-  sum: applyToEach((cells, from, to, enough) =>
+  median: mapValues(writeMedian),
+  sum: mapValues((cells, from, to, enough) =>
     countValues(cells, from, to) < enough ? NaN : sumValues(cells, from, to),
   ),
-  min: applyToEach((cells, from, to, enough) =>
+  min: mapValues((cells, from, to, enough) =>
     countValues(cells, from, to) < enough ? NaN : findLeast(cells, from, to),
   ),
-  max: applyToEach((cells, from, to, enough) =>
+  max: mapValues((cells, from, to, enough) =>
     countValues(cells, from, to) < enough ? NaN : findGreatest(cells, from, to),
   ),
   std: computeDeviation,
@@ -42,7 +42,7 @@ export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, S
 /** Function that computes the statistic of one window, the cells from `from` to `to` (exclusive). */
 type WindowStatistic = (cells: Float64Array, from: number, to: number, enough: number) => number;
 
-function applyToEach(ofOne: WindowStatistic): Statistic {
+function mapValues(ofOne: WindowStatistic): Statistic {
   return ({ cells, starts, length, enough }, out) => {
     for (let k = 0; k < starts.length; k++) out[k] = ofOne(cells, starts[k]!, starts[k]! + length, enough);
   };
@@ -152,26 +152,26 @@ function computeDeviationOf(squares: number, sum: number, count: number): number
 }
 
 /** Scratch for the values of one window while their median is selected. */
-let scratch = new Float64Array(256);
+let sortBuffer = new Float64Array(256);
 
 /** Returns the median; for an even count, the mean of the two middle values. */
 function writeMedian(cells: Float64Array, from: number, to: number, enough: number): number {
-  if (scratch.length < to - from) scratch = new Float64Array(2 * (to - from));
+  if (sortBuffer.length < to - from) sortBuffer = new Float64Array(2 * (to - from));
   let count = 0;
   for (let i = from; i < to; i++) {
     const value = cells[i]!;
-    if (value === value) scratch[count++] = value;
+    if (value === value) sortBuffer[count++] = value;
   }
-  return count < enough ? NaN : computeMedian(scratch, count);
+  return count < enough ? NaN : computeMedian(sortBuffer, count);
 }
 
 /** Maximum number of values for which the median is selected without buckets. */
-const FEW_VALUES = 24;
+const SMALL_SAMPLE_MAX = 24;
 
 /** Number of buckets by size. For a year of values the middle bucket has about four values. */
 const BUCKETS = 64;
 
-const inBucket = new Int32Array(BUCKETS);
+const bucketCounts = new Int32Array(BUCKETS);
 
 /**
  * Returns the median of the first values of a buffer, which is reordered. Only the values in the bucket of the median
@@ -180,7 +180,7 @@ const inBucket = new Int32Array(BUCKETS);
  */
 export function computeMedian(values: Float64Array, count: number): number {
   const upper = count >> 1;
-  if (count <= FEW_VALUES) return selectMiddle(values, { from: 0, to: count - 1, upper, count });
+  if (count <= SMALL_SAMPLE_MAX) return selectMiddle(values, { from: 0, to: count - 1, upper, count });
   let least = values[0]!;
   let most = least;
   for (let i = 1; i < count; i++) {
@@ -191,17 +191,17 @@ export function computeMedian(values: Float64Array, count: number): number {
   const scale = (BUCKETS - 1) / (most - least);
   // Equal values have no middle bucket, and infinite values have no bucket width.
   if (!(scale > 0 && scale < Infinity)) return selectMiddle(values, { from: 0, to: count - 1, upper, count });
-  inBucket.fill(0);
-  for (let i = 0; i < count; i++) inBucket[((values[i]! - least) * scale) | 0]!++;
+  bucketCounts.fill(0);
+  for (let i = 0; i < count; i++) bucketCounts[((values[i]! - least) * scale) | 0]!++;
   // For an even count the bucket of the lower middle value is searched first: values up to the upper middle value are
   // in it or just above.
   let bucket = 0;
   let below = 0;
   const lower = count % 2 === 0 ? upper - 1 : upper;
-  while (below + inBucket[bucket]! <= lower) below += inBucket[bucket++]!;
+  while (below + bucketCounts[bucket]! <= lower) below += bucketCounts[bucket++]!;
   let last = bucket;
-  let reached = below + inBucket[bucket]!;
-  while (reached <= upper) reached += inBucket[++last]!;
+  let reached = below + bucketCounts[bucket]!;
+  while (reached <= upper) reached += bucketCounts[++last]!;
   let retained = 0;
   for (let i = 0; i < count; i++) {
     const value = values[i]!;

@@ -3,7 +3,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { PluginCall } from './expressions/tree.js';
 
-interface Call {
+interface PluginArguments {
   /** Number of securities. */
   readonly count: number;
   /** Day of the decision. */
@@ -20,7 +20,7 @@ interface Call {
 export function callPlugin(
   { id, program }: PluginCall,
   inputs: readonly Float64Array[],
-  { count, day }: Call,
+  { count, day }: PluginArguments,
 ): Float64Array {
   if (program === null)
     throw new Error(`the plug-in ${id} has no program: documents must be completed before computation`);

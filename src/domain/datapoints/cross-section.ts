@@ -5,7 +5,7 @@ import { createReferenceSpells, type ReferenceSpell } from '../market/reference-
 import type { SessionMarket } from '../market/session-market.js';
 import { STATISTICS, type Statistic } from './aggregates.js';
 import { computeBetas, createMarketReturns } from './beta.js';
-import { type DatapointRead, readExpression } from './datapoint-read.js';
+import { type DatapointDates, readExpression } from './datapoint-read.js';
 import {
   GROWTH_DATAPOINTS,
   isMoney,
@@ -34,11 +34,11 @@ import { listExpressionReads } from './expressions/reads.js';
 import { createExpressionSeries } from './expression-series.js';
 import {
   createExpressionSection,
-  createNamedDatapoints,
-  NO_CONTEXT,
+  createDatapointsByName,
+  EMPTY_CONTEXT,
   type DecisionContext,
   type LeafReader,
-  type NamedDatapoints,
+  type DatapointsByName,
 } from './expression-section.js';
 
 /** Datapoints of the market as known at the close of one session. */
@@ -77,7 +77,7 @@ export interface CrossSection {
   /** Returns growth factors of the total return variant for some securities, [S - first x N]. */
   growth(columns: Int32Array): Float64Array;
   /** Returns the sessions from which the datapoint of a security was read. */
-  read(field: DatapointExpression, column: number): DatapointRead;
+  read(field: DatapointExpression, column: number): DatapointDates;
   /** Returns a cross-section with additional data known at a decision. */
   given(context: DecisionContext): CrossSection;
 }
@@ -144,7 +144,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       terms.followed && createRollingStatistics(table, terms.followed, estimatePeriodsPerYear(sm.calendar.sessions)),
     dividends: () => (dividends ??= createDividendHistory(sm.market)),
   };
-  const named = createNamedDatapoints(terms.datapoints);
+  const named = createDatapointsByName(terms.datapoints);
   const converted = new WeakMap<DatapointExpression, boolean>();
   const isConverted = (expression: DatapointExpression): boolean => {
     const known =
@@ -162,7 +162,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   return {
     at(session, universe) {
       firstSession ??= session;
-      return crossSection({ shared, named, seriesOf, isConverted }, session, universe);
+      return createCrossSection({ shared, named, seriesOf, isConverted }, session, universe);
     },
     latest(name) {
       if (terms.datapoints.has(name)) return null;
@@ -184,13 +184,13 @@ const isInIndexCurrency = (name: string): boolean => isMoney(name) || GROWTH_DAT
 
 interface SectionTerms {
   readonly shared: SharedState;
-  readonly named: NamedDatapoints;
+  readonly named: DatapointsByName;
   readonly seriesOf: LeafReader['seriesOf'];
   /** Returns true if an expression reads values that use exchange rates. */
   isConverted(expression: DatapointExpression): boolean;
 }
 
-function crossSection(
+function createCrossSection(
   { shared, named, seriesOf, isConverted }: SectionTerms,
   session: number,
   universe: Int32Array,
@@ -236,7 +236,7 @@ function crossSection(
     },
   };
 
-  const createGivenSection = (context: DecisionContext): CrossSection => {
+  const createSectionOfValues = (context: DecisionContext): CrossSection => {
     const section = createExpressionSection(leaves, named, context);
     const requireRates = (field: DatapointExpression, columns: Int32Array): void => {
       if (isField(field) && !terms.datapoints.has(field.name)) return; // Fields of leaves are checked when they are read.
@@ -293,10 +293,10 @@ function crossSection(
         return terms.growth();
       },
       read: (field, column) => readExpression(shared, { field, column, session }),
-      given: createGivenSection,
+      given: createSectionOfValues,
     };
   };
-  return createGivenSection(NO_CONTEXT);
+  return createSectionOfValues(EMPTY_CONTEXT);
 }
 
 /** Session whose values are read, with the universe of a decision. */

@@ -10,7 +10,7 @@ import { listExpressionReads } from './expressions/reads.js';
 import { isField, toFieldRequest, type DatapointExpression } from './expressions/tree.js';
 
 /** Dates of the bars, rows or events on which a value is based. */
-export interface DatapointRead {
+export interface DatapointDates {
   /** First date read; equals `to` for a single value; null if no value was found. */
   readonly from: string | null;
   readonly to: string | null;
@@ -24,7 +24,7 @@ export interface DatapointRead {
 export function readExpression(
   shared: SharedState,
   asked: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
-): DatapointRead {
+): DatapointDates {
   const { field, column, session } = asked;
   const { datapoints } = shared.terms;
   if (isField(field) && !datapoints.has(field.name))
@@ -32,25 +32,25 @@ export function readExpression(
   const reads = listExpressionReads(field, datapoints).map((read) =>
     readDatapoint(shared, { field: read.field, column, session }),
   );
-  const of = (days: readonly (string | null)[]): string[] => days.filter((day) => day !== null).toSorted();
+  const sortDays = (days: readonly (string | null)[]): string[] => days.filter((day) => day !== null).toSorted();
   return {
-    from: of(reads.map(({ from }) => from))[0] ?? null,
-    to: of(reads.map(({ to }) => to)).at(-1) ?? null,
+    from: sortDays(reads.map(({ from }) => from))[0] ?? null,
+    to: sortDays(reads.map(({ to }) => to)).at(-1) ?? null,
     observations: reads.reduce((sum, { observations }) => sum + observations, 0),
-    knownFrom: of(reads.map(({ knownFrom }) => knownFrom)).at(-1) ?? null,
+    knownFrom: sortDays(reads.map(({ knownFrom }) => knownFrom)).at(-1) ?? null,
   };
 }
 
 function readDatapoint(
   shared: SharedState,
   { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number },
-): DatapointRead {
+): DatapointDates {
   const { sm, terms } = shared;
   const end = session - field.lag;
   const source = createSource(shared, field);
   const earliest = findEarliestSession(sm, { field, source, column });
   const knownFrom = earliest > session ? formatSessionDay(sm, earliest) : null;
-  const nothing: DatapointRead = { from: null, to: null, observations: 0, knownFrom };
+  const nothing: DatapointDates = { from: null, to: null, observations: 0, knownFrom };
   if (end < 0) return nothing;
   const formatSession = (position: number) => formatDay(sm.sessions[position]!);
   const result = resolveName(sm.market, field);

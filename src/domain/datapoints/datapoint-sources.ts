@@ -83,7 +83,7 @@ export const GROWTH_DATAPOINTS: ReadonlySet<string> = new Set([
   'BETA',
 ]);
 
-const annualise =
+const createAnnualisation =
   (periods: number): Statistic =>
   (windows, out) => {
     computeDeviation(windows, out);
@@ -102,7 +102,7 @@ export function createSource({ sm, table }: SharedState, field: FieldRequest): D
   if (name === 'BETA') return { kind: 'beta' };
   // A return is its growth factor minus one, so both have the same deviation.
   if (name === 'VOLATILITY') {
-    const statistic = annualise(estimatePeriodsPerYear(sm.calendar.sessions));
+    const statistic = createAnnualisation(estimatePeriodsPerYear(sm.calendar.sessions));
     return { kind: 'windowed', statistic, isWhole: false };
   }
   if (name === 'MOMENTUM') return { kind: 'windowed', statistic: computeProduct, isWhole: true };

@@ -3,7 +3,12 @@ import type { ReferenceValue } from '../market/market-data.js';
 import { createEvaluator, type ValueSource } from './expressions/compute.js';
 import { createFunctionCall } from './expressions/canonical.js';
 import { findFunction } from './expressions/functions/catalogue.js';
-import type { CrossSectional, DecisionFacts, Evaluator, OverTime } from './expressions/functions/function-entry.js';
+import type {
+  SectionFunction,
+  DecisionFacts,
+  Evaluator,
+  OverTimeFunction,
+} from './expressions/functions/function-entry.js';
 import {
   toNode,
   isField,
@@ -38,7 +43,7 @@ export interface IndexWeights {
   readonly weights: ArrayLike<number>;
 }
 
-export const NO_CONTEXT: DecisionContext = { incumbents: null, indexWeights: () => null };
+export const EMPTY_CONTEXT: DecisionContext = { incumbents: null, indexWeights: () => null };
 
 /** Datapoints of one session that are read directly from the market. */
 export interface LeafReader {
@@ -80,7 +85,7 @@ export interface ExpressionSection {
 }
 
 /** Expressions of the datapoints that a document defines. */
-export interface NamedDatapoints {
+export interface DatapointsByName {
   readonly definitions: ReadonlyMap<string, ExpressionNode>;
   /** Returns the expression of a datapoint; null for a datapoint read directly from the market. */
   expanded(field: FieldRequest): ExpressionNode | null;
@@ -88,7 +93,7 @@ export interface NamedDatapoints {
   isArithmetic(node: ExpressionNode): boolean;
 }
 
-export function createNamedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>): NamedDatapoints {
+export function createDatapointsByName(definitions: ReadonlyMap<string, ExpressionNode>): DatapointsByName {
   const known = new Map<string, ExpressionNode>();
   const arithmetic = new WeakMap<ExpressionNode, boolean>();
   const isOfColumns = (node: ExpressionNode): boolean => {
@@ -101,7 +106,7 @@ export function createNamedDatapoints(definitions: ReadonlyMap<string, Expressio
     // Excludes statistics over separate windows, and returns, which a window reads only between two bars.
     return !GROWTH_DATAPOINTS.has(field.name) && field.aggregate === 'last' && field.transform === 'none';
   };
-  const named: NamedDatapoints = {
+  const named: DatapointsByName = {
     definitions,
     isArithmetic(node) {
       const result = arithmetic.get(node) ?? (node.node === 'arithmetic' && isOfColumns(node));
@@ -134,7 +139,7 @@ function applyRequest(definition: ExpressionNode, { lag, window, aggregate, tran
 /** Evaluates expressions over the datapoints of the market. */
 export function createExpressionSection(
   leaves: LeafReader,
-  named: NamedDatapoints,
+  named: DatapointsByName,
   context: DecisionContext,
 ): ExpressionSection {
   const { expanded } = named;
@@ -189,20 +194,20 @@ export function createExpressionSection(
     }
   }
 
-  function computeAcrossSecurities(node: FunctionNode, entry: CrossSectional, columns: Int32Array): Float64Array {
+  function computeAcrossSecurities(node: FunctionNode, entry: SectionFunction, columns: Int32Array): Float64Array {
     const set = node.over === 'universe' ? leaves.universe : columns;
     const values = numbers(node.operands[0]!, set);
     const result =
       node.by === undefined
         ? entry.across(values, node)
-        : applyInGroups(values, groupsOf(node.by, set), (own) => entry.across(own, node));
+        : applyInGroups(values, getGrouping(node.by, set), (own) => entry.across(own, node));
     return set === columns ? result : selectValues(set, result, columns);
   }
 
-  const groupsOf = (by: string, set: Int32Array): Grouping =>
+  const getGrouping = (by: string, set: Int32Array): Grouping =>
     groups(createLatestRequest(by), set) ?? groupByValue(values(createLatestRequest(by), set));
 
-  function computeOverTime(node: FunctionNode, entry: OverTime, { columns, shift }: CallScope): Float64Array {
+  function computeOverTime(node: FunctionNode, entry: OverTimeFunction, { columns, shift }: CallScope): Float64Array {
     const [operand] = node.operands;
     const lag = (node.lag ?? 0) + shift;
     if (node.window === undefined) return createEvaluator(createSource(columns, lag)).numbers(operand!);
@@ -283,7 +288,7 @@ function computePlugin(
 /** Returns the text field to which an expression refers; undefined for numbers. */
 function findTextField(
   leaves: LeafReader,
-  named: NamedDatapoints,
+  named: DatapointsByName,
   expression: DatapointExpression,
 ): FieldRequest | undefined {
   if (!isField(expression)) return undefined;

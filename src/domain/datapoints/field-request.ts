@@ -3,7 +3,7 @@ import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 
 /** Maximum trailing window and lag of a datapoint: ten years of sessions. */
-export const SESSIONS_BACK_MAX = 2520;
+export const LAG_SESSIONS_MAX = 2520;
 
 /** Default window of VOLATILITY, MOMENTUM and BETA: a year of sessions. */
 export const DEFAULT_WINDOW = 252;
@@ -47,21 +47,16 @@ const WINDOWED_NAMES: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 
 
 const fields = {
   name: z.string().min(1).max(64).meta({ description: 'Name of a column or derived datapoint, in exact spelling.' }),
-  dataset: z
-    .enum(DATASETS)
-    .nullable()
-    .default(null)
-    .meta({
-      description:
-        'Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint.',
-    }),
+  dataset: z.enum(DATASETS).nullable().default(null).meta({
+    description: 'Table of the datapoint. Null uses the first of market, reference and derived that has the datapoint.',
+  }),
   lag: z
     .int()
     .min(0)
-    .max(SESSIONS_BACK_MAX)
+    .max(LAG_SESSIONS_MAX)
     .default(0)
     .meta({ description: 'Number of sessions before the decision date.' }),
-  window: z.int().min(1).max(SESSIONS_BACK_MAX).nullable().default(null).meta({
+  window: z.int().min(1).max(LAG_SESSIONS_MAX).nullable().default(null).meta({
     description:
       'Number of trailing sessions. Sessions without a price bar are skipped. Required if the aggregate is not last.',
   }),

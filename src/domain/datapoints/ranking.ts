@@ -1,7 +1,7 @@
 import { sortByBits } from '../numbers/sorted-by-bits.js';
 
 /** Number of values sorted by insertion before merging. */
-const RUN = 12;
+const RUN_LENGTH_MIN = 12;
 
 /** Minimum number of values that are sorted by their bits; fewer values are sorted faster by merging. */
 const BITS_MIN = 1500;
@@ -34,7 +34,7 @@ export function rankPositions(values: Float64Array, positions: Int32Array, ascen
   sortRuns(keys, order, present);
   let nextOrder = new Int32Array(n);
   let nextKeys = new Float64Array(n);
-  for (let width = RUN; width < present; width *= 2) {
+  for (let width = RUN_LENGTH_MIN; width < present; width *= 2) {
     merge({ keys, order, nextKeys, nextOrder, count: present, width });
     nextOrder.set(order.subarray(missingFrom), missingFrom);
     [keys, nextKeys] = [nextKeys, keys];
@@ -44,8 +44,8 @@ export function rankPositions(values: Float64Array, positions: Int32Array, ascen
 }
 
 function sortRuns(keys: Float64Array, order: Int32Array, count: number): void {
-  for (let start = 0; start < count; start += RUN) {
-    const stop = Math.min(count, start + RUN);
+  for (let start = 0; start < count; start += RUN_LENGTH_MIN) {
+    const stop = Math.min(count, start + RUN_LENGTH_MIN);
     for (let i = start + 1; i < stop; i++) {
       const key = keys[i]!;
       const position = order[i]!;
@@ -86,14 +86,14 @@ function merge({ keys, order, nextKeys, nextOrder, count, width }: Merge): void 
 }
 
 /** Returns every position of an array, ascending. */
-export function listAllPositions({ length }: ArrayLike<unknown>): Int32Array {
+export function listPositions({ length }: ArrayLike<unknown>): Int32Array {
   const positions = new Int32Array(length);
   for (let i = 0; i < length; i++) positions[i] = i;
   return positions;
 }
 
 /** Returns the positions with a value, in unchanged order. */
-export function selectWithValue(values: Float64Array, positions: Int32Array): Int32Array {
+export function selectPositionsWithValue(values: Float64Array, positions: Int32Array): Int32Array {
   let count = 0;
   const present = new Int32Array(positions.length);
   for (let i = 0; i < positions.length; i++)

@@ -16,7 +16,7 @@ export function resolveName(market: Columns, { name, dataset }: Pick<FieldReques
   if (isRequested('market') && market.fields.has(name)) return { dataset: 'market' };
   if (isRequested('reference') && market.reference.columns.includes(name)) return { dataset: 'reference' };
   if (!isRequested('derived') || !isDerived(name)) return { missing: name };
-  const missing = COLUMNS_NEEDED[name].find((column) => !isHeld(market, column));
+  const missing = REQUIRED_COLUMNS[name].find((column) => !isHeldField(market, column));
   return missing === undefined ? { dataset: 'derived' } : { missing };
 }
 
@@ -25,7 +25,7 @@ export function isDerived(name: string): name is DerivedName {
 }
 
 /** Columns required by a derived datapoint. FREE_FLOAT is optional and defaults to 1. */
-const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
+const REQUIRED_COLUMNS: Readonly<Record<DerivedName, readonly string[]>> = {
   MARKET_CAP: ['SHARES_OUTSTANDING'],
   FREE_FLOAT_MARKET_CAP: ['MARKET_CAP'],
   VALUE_TRADED: ['VOLUME'],
@@ -40,16 +40,16 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
 
 /** Returns the first column required by a derived datapoint; for any other name, the name itself. */
 export const resolveColumn = (name: string): string =>
-  isDerived(name) && COLUMNS_NEEDED[name].length > 0 ? resolveColumn(COLUMNS_NEEDED[name][0]!) : name;
+  isDerived(name) && REQUIRED_COLUMNS[name].length > 0 ? resolveColumn(REQUIRED_COLUMNS[name][0]!) : name;
 
 /** Returns true if a market has the share counts that market values with changes between reviews require. */
-export function isSharesHeld(market: Columns): boolean {
-  return isHeld(market, 'SHARES_OUTSTANDING');
+export function hasSharesField(market: Columns): boolean {
+  return isHeldField(market, 'SHARES_OUTSTANDING');
 }
 
-function isHeld(market: Columns, column: string): boolean {
+function isHeldField(market: Columns, column: string): boolean {
   if (market.fields.has(column) || market.reference.columns.includes(column)) return true;
-  return column === 'MARKET_CAP' && isHeld(market, 'SHARES_OUTSTANDING');
+  return column === 'MARKET_CAP' && isHeldField(market, 'SHARES_OUTSTANDING');
 }
 
 /** Returns the names of all datapoints that a rule can read in a market, for messages about unknown names. */

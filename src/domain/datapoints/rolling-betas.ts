@@ -1,9 +1,9 @@
-import { addAll, createRollingFolds, type Folding } from './rolling-folds.js';
+import { addSessions, createRollingFolds, type Folding } from './rolling-folds.js';
 import type { Series } from './series.js';
 import type { Window } from './windows.js';
 
 /** Window whose securities are given as positions among the followed securities. */
-export interface PlacedWindow extends Window {
+export interface PositionedWindow extends Window {
   /** [n] */
   readonly places: Int32Array;
   /**
@@ -14,7 +14,7 @@ export interface PlacedWindow extends Window {
 }
 
 /** Function that computes the slopes of returns on market returns over a window, [n]. */
-export type RollingBetas = (window: PlacedWindow) => Float64Array;
+export type RollingBetas = (window: PositionedWindow) => Float64Array;
 
 /** Sum of squares below which the market counts as constant. */
 const CONSTANT_SQUARES = 1e-18;
@@ -47,14 +47,14 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
   const ofProducts = createRollingFolds(CACHE_STEP);
   const own: Folding = {
     empty: [0],
-    join: addAll,
+    join: addSessions,
     add(sums, session) {
       if (!Number.isNaN(market.on(session))) addTimes(sums, rows(session), 1);
     },
   };
   const products: Folding = {
     empty: [0],
-    join: addAll,
+    join: addSessions,
     add(sums, session) {
       const move = market.on(session);
       if (move === move) addTimes(sums, rows(session), move);

@@ -166,6 +166,6 @@ function clear(sums: Float64Array, empty: readonly number[]): void {
 }
 
 /** Joins results by addition. */
-export function addAll(out: Float64Array, sums: Float64Array, others: Float64Array): void {
+export function addSessions(out: Float64Array, sums: Float64Array, others: Float64Array): void {
   for (let i = 0; i < out.length; i++) out[i] = sums[i]! + others[i]!;
 }

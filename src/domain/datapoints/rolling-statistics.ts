@@ -1,6 +1,6 @@
 import { LIMITS } from '../refusals/limits.js';
 import { createRollingBetas, type RollingBetas } from './rolling-betas.js';
-import { addAll, createRollingFolds, type Folding } from './rolling-folds.js';
+import { addSessions, createRollingFolds, type Folding } from './rolling-folds.js';
 import type { Series, SeriesTable } from './series.js';
 import type { Window } from './windows.js';
 
@@ -150,7 +150,7 @@ function foldSquares(valuesOn: ValueReader): Folding {
         sums[at + 2]! += value * value;
       }
     },
-    join: addAll,
+    join: addSessions,
   };
 }
 

@@ -1,8 +1,8 @@
 import { raiseToPower } from '#kernels/power.js';
 import type { NativeFunction } from '#base/sandbox/sandbox.js';
 import { computeSlope } from './beta.js';
-import { CROSS_SECTIONAL } from './expressions/functions/cross-sectional.js';
-import { OVER_TIME } from './expressions/functions/over-time.js';
+import { CROSS_SECTIONAL_FUNCTIONS } from './expressions/functions/cross-sectional.js';
+import { OVER_TIME_FUNCTIONS } from './expressions/functions/over-time.js';
 
 /**
  * Functions that plug-ins call as members of `rows`, on lists of numbers in rows of `length` values: the windows of
@@ -69,7 +69,7 @@ function createStatistics(): RowFunction[] {
     last: 'Last value.',
     slope: 'Slope of the least-squares line by position; missing for fewer than two values.',
   };
-  return OVER_TIME.map(({ name, statistic }) => ({
+  return OVER_TIME_FUNCTIONS.map(({ name, statistic }) => ({
     name,
     help: helps[name]!,
     parameters: ['values', 'length?', 'least?'],
@@ -176,7 +176,7 @@ function createCrossSections(): RowFunction[] {
     ['share', 'Fraction of the sum of a row.', 1],
   ];
   return helps.map(([name, help, steps]) => {
-    const { across } = CROSS_SECTIONAL.find((entry) => entry.name === name)!;
+    const { across } = CROSS_SECTIONAL_FUNCTIONS.find((entry) => entry.name === name)!;
     const computeRow = (row: Float64Array, out: Float64Array): void =>
       out.set(across(row, { node: 'function', name, operands: [] }));
     return defineMapped(name, help, computeRow, steps);

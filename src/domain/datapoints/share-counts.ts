@@ -1,5 +1,5 @@
 import type { SessionMarket } from '../market/session-market.js';
-import { isSharesHeld } from './resolution.js';
+import { hasSharesField } from './resolution.js';
 import { createSeriesTable, type Series } from './series.js';
 
 export interface ShareCountTerms {
@@ -10,7 +10,7 @@ export interface ShareCountTerms {
 
 /** Returns the share counts on which the market values of a market are based; null without SHARES_OUTSTANDING. */
 export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions }: ShareCountTerms): Series | null {
-  if (!isSharesHeld(sm.market)) return null;
+  if (!hasSharesField(sm.market)) return null;
   const table = createSeriesTable(sm, {
     requireRates: () => {},
     exchange: null,

@@ -1,4 +1,4 @@
-import { listAllPositions } from './ranking.js';
+import { listPositions } from './ranking.js';
 import type { Series } from './series.js';
 
 /** Number of values of each security over a moving window, updated by the sessions that enter and leave the window. */
@@ -15,7 +15,7 @@ export interface Tally {
 /** Creates a tally. @param names number of columns of the market */
 export function createTally(series: Series, names: number): Tally {
   const counts = new Int32Array(names);
-  const columns = listAllPositions(counts);
+  const columns = listPositions(counts);
   const panel = series.panel?.gaps === null ? series.panel : undefined;
   const row = new Float64Array(panel === undefined ? names : 0);
   let first = 0;

@@ -12,7 +12,7 @@ const CELLS_MAX = 8_000_000;
  * Additional space of a trail, relative to the requested windows. With this space each value is moved only once or
  * twice in total.
  */
-const SPARE_SHARE = 0.5;
+const EXTRA_SPACE_FRACTION = 0.5;
 
 /**
  * Creates a reader that lays out the latest values of a series by security, so that the window of a security is
@@ -37,7 +37,7 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
    * Makes space for windows that start on a session. Clears the cache if they start before its first session or do not
    * fit.
    */
-  const makeRoom = (from: number, end: number): void => {
+  const reserveSpace = (from: number, end: number): void => {
     newest = Math.max(newest, end);
     const back = newest - from + 1;
     if (back > reach || from < origin) {
@@ -71,7 +71,7 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
         glance.windows(from, end, columns, visit);
         return;
       }
-      makeRoom(from, end);
+      reserveSpace(from, end);
       const first = layOut({ series, cells, stride, origin, until, end, columns, places: columns });
       series.panel?.gaps?.clear({ cells, stride, origin }, { from: first, to: end });
       visit({ cells, starts: columns.map((column) => column * stride + from - origin), first: 0 });
@@ -83,4 +83,4 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
  * Returns the number of cells per security for windows with a look-back: odd, so that securities never share a cache
  * set.
  */
-const computeStride = (reach: number): number => Math.ceil(reach * (1 + SPARE_SHARE)) | 1;
+const computeStride = (reach: number): number => Math.ceil(reach * (1 + EXTRA_SPACE_FRACTION)) | 1;

@@ -1,4 +1,4 @@
-import { listAllPositions, rankPositions, selectWithValue } from './ranking.js';
+import { listPositions, rankPositions, selectPositionsWithValue } from './ranking.js';
 import type { Transform } from './field-request.js';
 
 /**
@@ -23,7 +23,7 @@ export function transformValues(values: Float64Array, transform: Transform): Flo
 
 function computeRanks(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
-  const order = rankPositions(values, selectWithValue(values, listAllPositions(values)), false);
+  const order = rankPositions(values, selectPositionsWithValue(values, listPositions(values)), false);
   let rank = 0;
   for (let i = 0; i < order.length; i++) {
     const value = values[order[i]!]!;
@@ -35,7 +35,7 @@ function computeRanks(values: Float64Array): Float64Array {
 
 function computePercentiles(values: Float64Array): Float64Array {
   const result = computeRanks(values);
-  const present = selectWithValue(values, listAllPositions(values)).length;
+  const present = selectPositionsWithValue(values, listPositions(values)).length;
   for (let i = 0; i < result.length; i++)
     result[i] = present === 1 && result[i] === 1 ? 1 : (present - result[i]!) / (present - 1);
   return result;
@@ -54,7 +54,7 @@ export function computeZScores(values: Float64Array): Float64Array {
  */
 export function computeCumulativeShares(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
-  const order = rankPositions(values, selectWithValue(values, listAllPositions(values)), false);
+  const order = rankPositions(values, selectPositionsWithValue(values, listPositions(values)), false);
   const total = order.reduce((sum, i) => sum + values[i]!, 0);
   if (total === 0) return result;
   let sum = 0;

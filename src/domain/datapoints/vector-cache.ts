@@ -1,5 +1,5 @@
 import { pickValues } from './pick-values.js';
-import { listAllPositions, rankPositions, selectWithValue } from './ranking.js';
+import { listPositions, rankPositions, selectPositionsWithValue } from './ranking.js';
 
 export interface Ordering {
   readonly ascending: boolean;
@@ -34,10 +34,10 @@ export function createVectorCache(): VectorCache {
     ordered(values, { ascending, withMissing }) {
       const known = orders.get(values);
       const key = `${ascending} ${withMissing}`;
-      const positions = listAllPositions(values);
+      const positions = listPositions(values);
       const order =
         known?.get(key) ??
-        rankPositions(values, withMissing ? positions : selectWithValue(values, positions), ascending);
+        rankPositions(values, withMissing ? positions : selectPositionsWithValue(values, positions), ascending);
       known?.set(key, order);
       return order;
     },

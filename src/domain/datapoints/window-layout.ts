@@ -1,4 +1,4 @@
-import { listAllPositions } from './ranking.js';
+import { listPositions } from './ranking.js';
 import type { Series } from './series.js';
 
 /** Reader of the windows of a series. */
@@ -41,7 +41,7 @@ export interface WindowLayoutInput {
 const ROWS = 8;
 
 /** Memory for the sessions of series without a panel, shared by all readers of the thread. */
-let filled = new Float64Array(0);
+let filledCells = new Float64Array(0);
 
 /** Lays out the sessions that the slots of some columns lack. @returns the first session that was laid out */
 export function layOut({ series, cells, stride, origin, until, end, columns, places }: WindowLayoutInput): number {
@@ -53,9 +53,9 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
     newest = Math.max(newest, until[places[k]!]!);
   }
   const { panel } = series;
-  if (panel === undefined && filled.length < ROWS * n) filled = new Float64Array(ROWS * n);
-  const values = panel === undefined ? filled : panel.cells;
-  const at = panel === undefined ? listAllPositions(columns) : columns;
+  if (panel === undefined && filledCells.length < ROWS * n) filledCells = new Float64Array(ROWS * n);
+  const values = panel === undefined ? filledCells : panel.cells;
+  const at = panel === undefined ? listPositions(columns) : columns;
   const less = panel === undefined ? 0 : panel.less;
   const rows = new Int32Array(ROWS);
   for (let session = oldest + 1; session <= end; session += ROWS) {
@@ -64,7 +64,7 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
       rows[r] = panel === undefined ? r * n : panel.rowAt(session + r);
       if (panel === undefined) series.fill(session + r, columns, values.subarray(r * n, (r + 1) * n));
     }
-    if (count === ROWS && newest < session && areAllThere(rows)) {
+    if (count === ROWS && newest < session && hasAllValues(rows)) {
       copyRows({ values, less, rows, at, cells, first: session - origin, stride, places });
       continue;
     }
@@ -82,7 +82,7 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
   return oldest + 1;
 }
 
-function areAllThere(rows: Int32Array): boolean {
+function hasAllValues(rows: Int32Array): boolean {
   for (let r = 0; r < ROWS; r++) if (rows[r]! < 0) return false;
   return true;
 }

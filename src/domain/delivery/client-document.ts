@@ -28,13 +28,10 @@ export const ClientBody = defineObject(() => ({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable().default(null),
   enabled: z.boolean().default(true).meta({ description: 'True if files are delivered.' }),
-  entitlements: z
-    .array(Entitlement)
-    .max(ENTITLEMENTS_MAX)
-    .meta({
-      description:
-        'Files that the client can receive. A file must be covered by one entry. An empty list covers no files.',
-    }),
+  entitlements: z.array(Entitlement).max(ENTITLEMENTS_MAX).meta({
+    description:
+      'Files that the client can receive. A file must be covered by one entry. An empty list covers no files.',
+  }),
   targets: z.array(Target).max(TARGETS_MAX).default([]).meta({ description: 'Targets to which files are delivered.' }),
 })).meta({ id: 'ClientBody' });
 export type ClientBody = z.infer<typeof ClientBody>;

@@ -105,16 +105,16 @@ export function solveImpliedRate(terms: ForwardTerms, marketPrice: number): numb
   if (!(marketPrice > 0)) return null;
   const tau = days / DAYS_PER_YEAR;
   if (dividends.length === 0) return Math.log(marketPrice / spot) / tau + rates.dividend + rates.borrow;
-  const priceOf = (riskFree: number) => priceForward({ ...terms, rates: { ...rates, riskFree } });
+  const priceAtRate = (riskFree: number) => priceForward({ ...terms, rates: { ...rates, riskFree } });
   let rate = Math.log(marketPrice / spot) / tau + rates.borrow;
   for (let iteration = 0; iteration < NEWTON_ITERATIONS; iteration++) {
-    const { fairValue, rho } = priceOf(rate);
+    const { fairValue, rho } = priceAtRate(rate);
     const step = (fairValue - marketPrice) / (rho / BASIS_POINT);
     rate -= step;
     if (!Number.isFinite(rate)) return null;
     if (Math.abs(step) <= 1e-15 * Math.max(1, Math.abs(rate))) break;
   }
-  return Math.abs(priceOf(rate).fairValue - marketPrice) <= 1e-9 * marketPrice ? rate : null;
+  return Math.abs(priceAtRate(rate).fairValue - marketPrice) <= 1e-9 * marketPrice ? rate : null;
 }
 
 /**

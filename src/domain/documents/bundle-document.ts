@@ -80,9 +80,9 @@ export const BundleKeys = defineObject(() => ({ keys: z.array(PublicKey) }));
  * Contents of the market on which decisions were based, with the days (since 1970-01-01) at whose end each content was
  * known.
  */
-export const BundleKnown = defineObject(() => ({
+export const BundledVersions = defineObject(() => ({
   known_on: z.int(),
   /** Contents, latest first, each as the change from the content after it. */
   earlier: z.array(z.strictObject({ known_on: z.int(), file: z.string() })),
 }));
-export type BundleKnown = z.infer<typeof BundleKnown>;
+export type BundledVersions = z.infer<typeof BundledVersions>;

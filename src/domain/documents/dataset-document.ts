@@ -39,17 +39,17 @@ const FindingBody = z.looseObject({
 });
 
 /** Name of a file that the engine created in a folder. */
-const KeptName = z.string().regex(/^[\w-][\w.-]{0,254}$/);
-const KeptArtifact = defineObject(() => ({ name: z.string(), bytes: z.int(), sha256: z.string() }));
+const RetainedFileName = z.string().regex(/^[\w-][\w.-]{0,254}$/);
+const RetainedArtifact = defineObject(() => ({ name: z.string(), bytes: z.int(), sha256: z.string() }));
 
-const TakenAtStart = defineObject(() => ({
+const StartImport = defineObject(() => ({
   dates_added: z.int(),
   /** Number of new bars; 0 if the previous content is lost and history changed. */
   rows_added: z.int(),
   identifiers_added: z.int(),
   findings: z.array(FindingBody),
 }));
-export type TakenAtStart = z.infer<typeof TakenAtStart>;
+export type StartImport = z.infer<typeof StartImport>;
 
 export const DatasetDocument = defineObject(() => ({
   store_id: Id,
@@ -100,12 +100,12 @@ export const DatasetDocument = defineObject(() => ({
    * Files of the folder as artifacts, if several processes share them; each folder is then a copy. Absent for stores of
    * a single home.
    */
-  kept: z.array(z.strictObject({ name: KeptName, artifact: KeptArtifact })).optional(),
+  kept: z.array(z.strictObject({ name: RetainedFileName, artifact: RetainedArtifact })).optional(),
   /**
    * Changes of the source found at starts and not yet reported by a refresh or load. A start reads the current source.
    * Null without changes; absent in documents of earlier versions.
    */
-  taken_at_start: TakenAtStart.nullable().default(null),
+  taken_at_start: StartImport.nullable().default(null),
   /** Request from which the synthetic data were created. */
   synthetic: z.record(z.string(), z.unknown()).nullable(),
 }));

@@ -9,12 +9,12 @@ const NO_DEFINITIONS: Definitions = new Map();
 const expressionsByDatapoints = new WeakMap<object, Definitions>();
 const withPlugins = new WeakMap<object, { readonly own: Definitions; readonly all: Definitions }>();
 
-type NamedParts = Pick<IndexDocument, 'datapoints' | 'plugins'>;
+type DefinedParts = Pick<IndexDocument, 'datapoints' | 'plugins'>;
 
 /**
  * Returns the expressions and plug-ins that a document defines, by name. @cost none for a document that was used before
  */
-export function readDefinitions({ datapoints, plugins }: NamedParts): Definitions {
+export function readDefinitions({ datapoints, plugins }: DefinedParts): Definitions {
   const own = datapoints === undefined ? NO_DEFINITIONS : listExpressions(datapoints);
   if (plugins === undefined) return own;
   const entry = withPlugins.get(plugins);

@@ -9,30 +9,25 @@ const RESERVE_MAX = 1_000;
 /** Maximum rank, larger than any universe. */
 const RANK_MAX = 20_000;
 
-const rank = z.int().min(1).max(RANK_MAX);
-const field = z.string().min(1).max(64).default('FREE_FLOAT_MARKET_CAP');
+const rankSchema = z.int().min(1).max(RANK_MAX);
+const fieldSchema = z.string().min(1).max(64).default('FREE_FLOAT_MARKET_CAP');
 
 export const FastEntrySpec = defineObject(() => ({
-  rank: rank.meta({ label: 'Rank', help: 'A new security enters if it ranks at or above this rank.' }),
-  field: field.meta({
+  rank: rankSchema.meta({ label: 'Rank', help: 'A new security enters if it ranks at or above this rank.' }),
+  field: fieldSchema.meta({
     label: 'Ranked by',
     help: 'Datapoint by which constituents and candidates are ranked, largest first.',
   }),
-  after_sessions: z
-    .int()
-    .min(0)
-    .max(250)
-    .default(1)
-    .meta({
-      label: 'After',
-      help: 'A new security is ranked at the close of this number of sessions after its first price.',
-      unit: 'sessions',
-    }),
+  after_sessions: z.int().min(0).max(250).default(1).meta({
+    label: 'After',
+    help: 'A new security is ranked at the close of this number of sessions after its first price.',
+    unit: 'sessions',
+  }),
 })).meta({ id: 'FastEntrySpec' });
 
 export const FastExitSpec = defineObject(() => ({
-  rank: rank.meta({ label: 'Rank', help: 'A constituent leaves if it ranks below this rank.' }),
-  field: field.meta({
+  rank: rankSchema.meta({ label: 'Rank', help: 'A constituent leaves if it ranks below this rank.' }),
+  field: fieldSchema.meta({
     label: 'Ranked by',
     help: 'Datapoint by which constituents and candidates are ranked, largest first.',
   }),

@@ -7,18 +7,18 @@ import { addText } from '../datapoints/expressions/print.js';
 import { checkTree } from '../datapoints/expressions/check.js';
 import { isShaped } from '../datapoints/expressions/expression.js';
 import { isName } from '../datapoints/expressions/field-text.js';
-import { readExpression, type ExpectedKind, type ReadText } from '../datapoints/expressions/read-text.js';
+import { readExpression, type ExpectedKind, type ParsedText } from '../datapoints/expressions/read-text.js';
 
 /** Value from a request, with its expressions as trees. */
-export interface WithTrees<T> {
+export interface WithParsedTexts<T> {
   readonly value: T;
   readonly findings: readonly Finding[];
   /** Parsed texts by path; later findings are located in these texts. */
-  readonly texts: ReadonlyMap<string, ReadText>;
+  readonly texts: ReadonlyMap<string, ParsedText>;
 }
 
 /** Location of a value in the request. */
-export interface TextPlace {
+export interface TextLocation {
   readonly path: string;
   readonly rowId?: string | null;
   /** Market whose column names take precedence: a text that is exactly a column name refers to the column. */
@@ -29,9 +29,9 @@ export interface TextPlace {
  * Returns the parameters of a class with their expressions parsed to trees. The schema marks expressions by the formats
  * `expression` and `condition`. A text that is a name, and values of other shapes, are unchanged.
  */
-export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextPlace): WithTrees<T> {
+export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextLocation): WithParsedTexts<T> {
   const findings: Finding[] = [];
-  const texts = new Map<string, ReadText>();
+  const texts = new Map<string, ParsedText>();
   const visit = (at: z.ZodType, given: unknown, path: string): unknown => {
     const expected = describeExpected(at);
     if (expected !== undefined) return parseTree(given, { ...place, path }, { expected, findings, texts });
@@ -67,12 +67,12 @@ function unwrap(schema: z.ZodType): z.ZodType {
 interface TextReading {
   readonly expected: ExpectedKind;
   readonly findings: Finding[];
-  readonly texts: Map<string, ReadText>;
+  readonly texts: Map<string, ParsedText>;
 }
 
 function parseTree(
   given: unknown,
-  { path, rowId = null, market }: TextPlace,
+  { path, rowId = null, market }: TextLocation,
   { expected, findings, texts }: TextReading,
 ): unknown {
   if (typeof given === 'object' && given !== null) {
@@ -91,7 +91,7 @@ function parseTree(
 }
 
 /** Reports conflicting units in a tree that was sent as nodes. */
-function reportUnits(given: object, { path, rowId = null }: TextPlace, expected: ExpectedKind): Finding[] {
+function reportUnits(given: object, { path, rowId = null }: TextLocation, expected: ExpectedKind): Finding[] {
   if (!isShaped(given)) return [];
   return checkTree(given, expected)
     .problems.filter(({ code }) => code === 'UNIT_MISMATCH')

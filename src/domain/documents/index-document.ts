@@ -117,7 +117,7 @@ export function listWatchlists(universe: UniverseSpec | undefined): string[] {
 }
 
 /** Returns the securities that a universe or its watchlist lists; undefined if it lists none. */
-export function findListedNames(universe: UniverseSpec | undefined): readonly string[] | undefined {
+export function findListedIdentifiers(universe: UniverseSpec | undefined): readonly string[] | undefined {
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
 
@@ -174,13 +174,10 @@ export const TreatmentSpec = defineObject(() => ({
     label: 'Value of a suspended constituent',
     help: 'A constituent without a price that is removed without an action leaves at its last price, or its value is written off (zero). Default: last_price.',
   }),
-  stale_targets: z
-    .enum(['carry', 'defer'])
-    .default('carry')
-    .meta({
-      label: 'Trades without a price',
-      help: 'A trade without a price uses the last price (carry), or waits for the next price bar (defer).',
-    }),
+  stale_targets: z.enum(['carry', 'defer']).default('carry').meta({
+    label: 'Trades without a price',
+    help: 'A trade without a price uses the last price (carry), or waits for the next price bar (defer).',
+  }),
   on_breach: z.enum(['none', 'rebalance']).optional().meta({
     label: 'On a breach',
     help: 'The index is rebalanced if a limit is exceeded between reviews (rebalance), or nothing happens (none).',

@@ -5,21 +5,25 @@ import { Id, IsoDate } from '../schema/shape.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 
 /** Schema of an index document in a request; separate checks report its problems. */
-const Document = z.record(z.string(), z.unknown());
-const asOf = IsoDate.nullable().default(null);
+const DocumentBody = z.record(z.string(), z.unknown());
+const asOfSchema = IsoDate.nullable().default(null);
 
-export const DocumentQuestion = defineObject(() => ({ document: Document, as_of: asOf, as_known_on: AsKnownOn }));
+export const DocumentQuestion = defineObject(() => ({
+  document: DocumentBody,
+  as_of: asOfSchema,
+  as_known_on: AsKnownOn,
+}));
 export type DocumentQuestion = z.infer<typeof DocumentQuestion>;
 
 /** Question about a document that is not stored, without a date. */
-export const PlainQuestion = defineObject(() => ({ document: Document }));
+export const PlainQuestion = defineObject(() => ({ document: DocumentBody }));
 
 export const WhatIfQuestion = defineObject(() => ({
   index_id: Id.nullable().default(null),
-  document: Document.nullable().default(null),
-  patch: Document.nullable().default(null),
-  changed: Document.nullable().default(null),
-  as_of: asOf,
+  document: DocumentBody.nullable().default(null),
+  patch: DocumentBody.nullable().default(null),
+  changed: DocumentBody.nullable().default(null),
+  as_of: asOfSchema,
   as_known_on: AsKnownOn,
 })).superRefine(
   requireOneOfEach([

@@ -7,21 +7,21 @@ import {
 } from './index-document.js';
 
 /** Reference of a document to an index, with its path. */
-export interface NamedIndex {
+export interface IndexReference {
   readonly path: string;
   readonly id: string;
 }
 
-const indicesByDocument = new WeakMap<IndexDocument, readonly NamedIndex[]>();
+const indicesByDocument = new WeakMap<IndexDocument, readonly IndexReference[]>();
 
 /** Returns the indices to which a document refers, its source first. @cost one pass over the document, once */
-export function listNamedIndices(document: IndexDocument): readonly NamedIndex[] {
+export function listNamedIndices(document: IndexDocument): readonly IndexReference[] {
   const result = indicesByDocument.get(document) ?? findIndices(document);
   indicesByDocument.set(document, result);
   return result;
 }
 
-function findIndices(document: IndexDocument): NamedIndex[] {
+function findIndices(document: IndexDocument): IndexReference[] {
   const { datapoints, pipeline, derivation, universe, reviews } = document;
   if (isOverlayDocument(document)) {
     const path = document.overlay.type === 'blend' ? 'overlay.parts' : 'source_index_id';
@@ -40,7 +40,7 @@ function findIndices(document: IndexDocument): NamedIndex[] {
 }
 
 /** Returns the indices in a universe, including indices within sets. */
-function listUniverseIndices(universe: UniverseSpec | undefined, path: string): NamedIndex[] {
+function listUniverseIndices(universe: UniverseSpec | undefined, path: string): IndexReference[] {
   if (universe === undefined) return [];
   const own = universe.kind === 'index' && universe.id != null ? [{ path: `${path}.id`, id: universe.id }] : [];
   return [...own, ...(universe.of ?? []).flatMap((part, i) => listUniverseIndices(part, `${path}.of[${i}]`))];
@@ -50,7 +50,7 @@ function listUniverseIndices(universe: UniverseSpec | undefined, path: string): 
 const INDEX_FUNCTIONS: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
 
 /** Returns the indices to which expressions and parameters `index_id` in a value refer. */
-export function listCalledIndices(value: unknown, path: string): NamedIndex[] {
+export function listCalledIndices(value: unknown, path: string): IndexReference[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item: unknown, i) => listCalledIndices(item, `${path}[${i}]`));
   const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // the shape is not checked yet

@@ -35,18 +35,14 @@ export const OptimisationRequest = defineObject(() => ({
   index_id: Id.meta({ description: 'Index whose weights are the target.' }),
   constraint_set_id: Id,
   ...optimisationFields,
-  as_of: IsoDate.nullable()
-    .default(null)
-    .meta({
-      description:
-        'Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance.',
-    }),
+  as_of: IsoDate.nullable().default(null).meta({
+    description:
+      'Rebalance whose weights are the target: the latest on or before this day; null for the latest rebalance.',
+  }),
   start: IsoDate.nullable().default(null).meta({ description: 'First day of the window of the risk model.' }),
-  end: IsoDate.nullable()
-    .default(null)
-    .meta({
-      description: 'Last day of the window of the risk model. It is never after the decision date of the rebalance.',
-    }),
+  end: IsoDate.nullable().default(null).meta({
+    description: 'Last day of the window of the risk model. It is never after the decision date of the rebalance.',
+  }),
   risk_free_rate: z
     .number()
     .min(-1)
@@ -104,7 +100,7 @@ const StudyRequest = defineObject(() => ({
   runs: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.MAX_STUDY_RUNS),
 }));
 
-export interface ReadStudy {
+export interface ParsedStudy {
   /** Id of the study; null: generated. */
   readonly studyId: string | null;
   readonly requests: readonly OptimisationRequest[];
@@ -114,7 +110,7 @@ export interface ReadStudy {
 const FAULTY_RUNS_MAX = 100;
 
 /** Reads the requests in the body of a study. @throws Refusal VALIDATION_FAILED, with the path of each finding */
-export function readStudyRequest(body: Body): ReadStudy {
+export function readStudyRequest(body: Body): ParsedStudy {
   const { value, findings } = checkShape(StudyRequest, body);
   assertNoErrors('request', findings);
   if (value === undefined) throw new Error('a request without errors has a value');

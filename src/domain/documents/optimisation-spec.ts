@@ -13,13 +13,13 @@ import { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
 
 /** Class of a catalogue: its type together with its parameters. */
-const Typed = z.looseObject({ type: z.string().min(1).max(64) });
+const TypedBody = z.looseObject({ type: z.string().min(1).max(64) });
 
 /** Objective as its type only, or as its type with parameters. */
-export const ObjectiveSpec = z.union([z.string().min(1).max(64), Typed]);
+export const ObjectiveSpec = z.union([z.string().min(1).max(64), TypedBody]);
 export type ObjectiveSpec = z.infer<typeof ObjectiveSpec>;
 
-export const ReturnsSpec = Typed;
+export const ReturnsSpec = TypedBody;
 export type ReturnsSpec = z.infer<typeof ReturnsSpec>;
 
 export const CostsSpec = defineObject(() => ({
@@ -29,14 +29,9 @@ export const CostsSpec = defineObject(() => ({
     .max(10_000)
     .default(0)
     .meta({ description: 'Cost of a trade, in basis points of the traded weight.' }),
-  impact_coefficient: z
-    .number()
-    .min(0)
-    .max(1000)
-    .default(0)
-    .meta({
-      description: 'Market impact: this coefficient times the traded weight of a security to the power of 3/2.',
-    }),
+  impact_coefficient: z.number().min(0).max(1000).default(0).meta({
+    description: 'Market impact: this coefficient times the traded weight of a security to the power of 3/2.',
+  }),
 })).meta({
   id: 'TradeCosts',
   description:

@@ -5,13 +5,9 @@ import { defineObject } from '../schema/define-object.js';
 const FALLBACKS_MAX = 8;
 
 export const RuleFallback = defineObject(() => ({
-  when_fewer_than: z
-    .int()
-    .min(1)
-    .max(20_000)
-    .meta({
-      description: 'The parameters are used if the previous parameters keep fewer securities than this number.',
-    }),
+  when_fewer_than: z.int().min(1).max(20_000).meta({
+    description: 'The parameters are used if the previous parameters keep fewer securities than this number.',
+  }),
   params: z
     .record(z.string(), z.unknown())
     .meta({ description: 'Parameters that replace parameters of the rule. All other parameters do not change.' }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import type { SandboxProgram } from '#base/sandbox/sandbox.js';
-import { SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { LAG_SESSIONS_MAX } from '../datapoints/field-request.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { PLUGIN_FUNCTION, type ExpressionNode } from '../datapoints/expressions/tree.js';
@@ -18,13 +18,13 @@ export const PluginMember = z.string().regex(/^[a-z][A-Za-z0-9_]{0,63}$/, {
 
 export const PluginValue = z.union([z.number(), z.string().max(200), z.boolean()]);
 
-const sessions = z.int().min(1).max(SESSIONS_BACK_MAX);
+const sessionsSchema = z.int().min(1).max(LAG_SESSIONS_MAX);
 
 /** Input of a plug-in in a computed document. */
 const BoundInput = defineObject(() => ({
   name: z.string(),
   expression: NumberExpression.meta({ description: 'Expression that computes the values.' }),
-  sessions: sessions.meta({
+  sessions: sessionsSchema.meta({
     description: 'Number of trailing sessions. Each session has one value for each security.',
   }),
 }));
@@ -72,7 +72,7 @@ export const PluginInput = defineObject(() => ({
     .min(1)
     .max(LIMITS.MAX_EXPRESSION_LENGTH)
     .meta({ description: 'Numeric expression, such as `max(CLOSE, window=252)`.' }),
-  sessions: sessions.meta({
+  sessions: sessionsSchema.meta({
     description: 'Number of trailing sessions up to the decision date. Each session has one value of the expression.',
   }),
 }));

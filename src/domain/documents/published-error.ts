@@ -49,12 +49,9 @@ export const PublishedError = defineObject(() => ({
   first: z.string().meta({ description: 'First date with a difference.' }),
   last: z.string().meta({ description: 'Last date that differs.' }),
   dates: z.int().min(1).meta({ description: 'Number of dates with a difference.' }),
-  material_from: z
-    .string()
-    .nullable()
-    .meta({
-      description: 'First date with a material difference. Null if there is none, and for a decision without a policy.',
-    }),
+  material_from: z.string().nullable().meta({
+    description: 'First date with a material difference. Null if there is none, and for a decision without a policy.',
+  }),
   restated: z.int().min(0).meta({ description: 'Closes that were published again.' }),
   largest: LevelChange.nullable().meta({
     description: 'Largest change of a level; null if only divisor or composition differ.',

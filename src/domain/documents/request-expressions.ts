@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { findReturnsClass } from '../expected-returns/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
-import { parseExpressions, type TextPlace } from './expression-texts.js';
+import { parseExpressions, type TextLocation } from './expression-texts.js';
 
 type RawBody = Readonly<Record<string, unknown>>;
 
@@ -10,10 +10,10 @@ const isObject = (value: unknown): value is RawBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Function that parses the expressions in the parameters of a class. */
-export type ReadRow = (schema: z.ZodType, value: unknown, place: TextPlace) => unknown;
+export type RowParser = (schema: z.ZodType, value: unknown, place: TextLocation) => unknown;
 
 /** Parses the expressions in a derivation. @param prefix prefix of the paths of its members, ending with a dot */
-export function parseDerivation(derivation: RawBody, prefix: string, read: ReadRow): RawBody {
+export function parseDerivation(derivation: RawBody, prefix: string, read: RowParser): RawBody {
   const { constraints, expected_returns: returns, relax } = derivation;
   return {
     ...derivation,
@@ -40,12 +40,17 @@ export function parseRequest(sent: RawBody): {
 }
 
 /** Returns constraint rows with their expressions as trees. @param path path of the list of rows */
-export function parseRows(rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
+export function parseRows(rows: readonly unknown[], path: string, read: RowParser): unknown[] {
   return rows.map((row, i) => parseRow(row, findConstraintClass, { path: `${path}[${i}]`, read }));
 }
 
 /** Returns the relaxation steps of rows with their expressions as trees. */
-function parseRelaxation(relax: readonly unknown[], rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
+function parseRelaxation(
+  relax: readonly unknown[],
+  rows: readonly unknown[],
+  path: string,
+  read: RowParser,
+): unknown[] {
   return relax.map((entry, i) => {
     if (!isObject(entry) || !Array.isArray(entry['steps'])) return entry;
     const row = rows.find((own) => isObject(own) && own['id'] === entry['row']);
@@ -59,21 +64,21 @@ function parseRelaxation(relax: readonly unknown[], rows: readonly unknown[], pa
   });
 }
 
-function parseReturns(returns: RawBody, path: string, read: ReadRow): unknown {
+function parseReturns(returns: RawBody, path: string, read: RowParser): unknown {
   const { type, ...params } = returns;
   const entry = findReturnsClass(typeof type === 'string' ? type : '');
   return entry === undefined ? returns : { type, ...(read(entry.params, params, { path }) as RawBody) };
 }
 
-interface RowPlace {
+interface RowLocation {
   readonly path: string;
-  readonly read: ReadRow;
+  readonly read: RowParser;
 }
 
 export function parseRow(
   row: unknown,
   classOf: (type: string) => { readonly params: z.ZodObject } | undefined,
-  { path, read }: RowPlace,
+  { path, read }: RowLocation,
 ): unknown {
   if (!isObject(row) || !isObject(row['params']) || typeof row['type'] !== 'string') return row;
   const entry = classOf(row['type']);

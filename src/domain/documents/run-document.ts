@@ -5,8 +5,8 @@ import { CurrencyCode } from '../schema/shape.js';
 import { MatrixFiles } from '../risk/matrix-files.js';
 import { Adjustment } from './dataset-document.js';
 
-const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
-const Artifact = z.strictObject(file);
+const fileFields = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
+const Artifact = z.strictObject(fileFields);
 
 /**
  * Document of a run of an index or a strategy, stored under the id of that document. Its results are stored separately
@@ -49,7 +49,9 @@ export const RunDocument = defineObject(() => ({
   asked: z.unknown().optional(),
   artifacts: z.strictObject({
     /** Result as JSON with its snapshots, for runs up to version 0.3.0. */
-    result: z.strictObject({ ...file, inset: z.strictObject({ ...file, at: z.int().min(0) }).optional() }).optional(),
+    result: z
+      .strictObject({ ...fileFields, inset: z.strictObject({ ...fileFields, at: z.int().min(0) }).optional() })
+      .optional(),
     /** Record of the run as JSON, for runs whose columns do not contain it. */
     record: Artifact.optional(),
     /** Overview of the run as JSON, for runs whose columns do not contain it. */

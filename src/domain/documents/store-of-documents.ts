@@ -5,14 +5,14 @@ import type { IndexDocument } from './index-document.js';
 type Documents = Readonly<Record<string, IndexDocument>>;
 
 /** Id of a data store with the document or request that names it. */
-interface NamedStore {
+interface StoreReference {
   readonly storeId: string;
   readonly by: string;
 }
 
 /** Returns the stores that documents name, without duplicates. */
-function listNamedStores(documents: Documents): NamedStore[] {
-  const named = new Map<string, NamedStore>();
+function listStoreReferences(documents: Documents): StoreReference[] {
+  const named = new Map<string, StoreReference>();
   for (const { id, store_id: storeId } of Object.values(documents))
     if (storeId != null && !named.has(storeId)) named.set(storeId, { storeId, by: `the index ${id}` });
   return [...named.values()];
@@ -20,10 +20,10 @@ function listNamedStores(documents: Documents): NamedStore[] {
 
 /** Returns a finding if documents of one computation belong to several stores. */
 export function checkStores(documents: Documents): Finding[] {
-  return reportClash(listNamedStores(documents));
+  return reportClash(listStoreReferences(documents));
 }
 
-function reportClash([first, other]: readonly NamedStore[]): Finding[] {
+function reportClash([first, other]: readonly StoreReference[]): Finding[] {
   if (first === undefined || other === undefined) return [];
   const message = `An index is computed on one data store, but ${first.by} refers to ${first.storeId} and ${other.by} refers to ${other.storeId}.`;
   return [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id', message, value: other.storeId }];
@@ -35,7 +35,7 @@ function reportClash([first, other]: readonly NamedStore[]): Finding[] {
  * @throws Refusal VALIDATION_FAILED if they name several stores
  */
 export function findStore(documents: Documents, asked: string | null | undefined = null): string | null {
-  const named = listNamedStores(documents);
+  const named = listStoreReferences(documents);
   if (asked != null && named.every(({ storeId }) => storeId !== asked))
     named.push({ storeId: asked, by: 'the request' });
   const clash = reportClash(named);

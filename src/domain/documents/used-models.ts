@@ -28,7 +28,7 @@ export function toPlannedModel({ asset_ids, observed_end, covariance, imported }
 }
 
 /** Returns the first day on which decisions may use a model. */
-export function findFirstKnownDay({ observed_end: end, dates }: Pick<PlannedModel, 'observed_end' | 'dates'>): string {
+export function findFirstModelDay({ observed_end: end, dates }: Pick<PlannedModel, 'observed_end' | 'dates'>): string {
   return dates?.[0]?.date ?? end;
 }
 
@@ -55,8 +55,8 @@ export function findModelUse({
 }
 
 /** Returns the ids of the stored risk models that definitions use, ascending, each with its index and path. */
-export function listUsedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, UsedBy> {
-  const used = new Map<string, UsedBy>();
+export function listUsedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, ModelUser> {
+  const used = new Map<string, ModelUser>();
   for (const document of [...documents].flatMap((whole) => listTexts(whole).map((text) => text.document))) {
     const use = findModelUse(document);
     if (use !== undefined && !used.has(use.modelId)) used.set(use.modelId, { indexId: document.id, path: use.path });
@@ -64,6 +64,6 @@ export function listUsedModels(documents: Iterable<IndexDocument>): ReadonlyMap<
   return new Map([...used].toSorted(([a], [b]) => compareText(a, b)));
 }
 
-export interface UsedBy extends Pick<ModelUse, 'path'> {
+export interface ModelUser extends Pick<ModelUse, 'path'> {
   readonly indexId: string;
 }

@@ -14,11 +14,11 @@ export const GroupCap = defineObject(() => ({
 })).meta({ id: 'GroupCap' });
 export type GroupCap = z.infer<typeof GroupCap>;
 
-const fraction = z.number().gt(0).max(1);
+const fractionSchema = z.number().gt(0).max(1);
 
 const SingleLadder = defineObject(() => ({
-  above: fraction.meta({ description: 'The caps apply if any weight is above this value.', unit: 'fraction' }),
-  to: fraction.meta({ description: 'Maximum weight if the caps apply.', unit: 'fraction' }),
+  above: fractionSchema.meta({ description: 'The caps apply if any weight is above this value.', unit: 'fraction' }),
+  to: fractionSchema.meta({ description: 'Maximum weight if the caps apply.', unit: 'fraction' }),
 }))
   .refine(({ above, to }) => to <= above, {
     path: ['to'],
@@ -28,15 +28,15 @@ const SingleLadder = defineObject(() => ({
   .meta({ id: 'SingleLadder' });
 
 const GroupLadder = defineObject(() => ({
-  each_above: fraction.meta({
+  each_above: fractionSchema.meta({
     description: 'Weights above this value are added up. All other weights are capped at it.',
     unit: 'fraction',
   }),
-  together_above: fraction.meta({
+  together_above: fractionSchema.meta({
     description: 'The caps apply if the total of these weights exceeds this value.',
     unit: 'fraction',
   }),
-  to: fraction.meta({ description: 'Total of these weights if the caps apply.', unit: 'fraction' }),
+  to: fractionSchema.meta({ description: 'Total of these weights if the caps apply.', unit: 'fraction' }),
 }))
   .refine(({ together_above: above, to }) => to <= above, {
     path: ['to'],
@@ -60,10 +60,10 @@ export type LadderCaps = z.infer<typeof LadderCaps>;
 /** Maximum number of reviews over which a change is phased in: five years of monthly reviews. */
 const STEPS_MAX = 60;
 
-const expression = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]);
+const expressionSchema = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]);
 
 export const PhaseIn = defineObject(() => ({
-  field: expression.meta({
+  field: expressionSchema.meta({
     label: 'Field',
     help: 'Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.',
     ref: 'Datapoint',
@@ -81,7 +81,7 @@ export const WeightingSpec = defineObject(() => ({
   type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
   params: z.record(z.string(), z.unknown()).default({}),
   cap: z
-    .union([fraction, z.string().min(1).max(64), Datapoint, NumberExpression])
+    .union([fractionSchema, z.string().min(1).max(64), Datapoint, NumberExpression])
     .nullable()
     .default(null)
     .meta({

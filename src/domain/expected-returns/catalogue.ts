@@ -8,10 +8,10 @@ import type { ReturnsClass } from './returns-class.js';
 /** All models of expected returns, in the order in which forms list them. */
 export const RETURNS_CLASSES: readonly ReturnsClass[] = [fieldReturns, historicalReturns, capmReturns, blackLitterman];
 
-const BY_TYPE = new Map(RETURNS_CLASSES.map((entry) => [entry.type, entry]));
+const RETURNS_BY_TYPE = new Map(RETURNS_CLASSES.map((entry) => [entry.type, entry]));
 
 export function findReturnsClass(type: string): ReturnsClass | undefined {
-  return BY_TYPE.get(type);
+  return RETURNS_BY_TYPE.get(type);
 }
 
 /** Returns the catalogue of expected-return models for clients. */

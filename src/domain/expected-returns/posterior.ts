@@ -1,4 +1,4 @@
-import { dot } from '../numbers/dot.js';
+import { computeDotProduct } from '../numbers/dot.js';
 import { multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { Refusal } from '../refusals/refusal.js';
 import { computeEquilibriumReturns } from './equilibrium.js';
@@ -40,9 +40,9 @@ export function computePosteriorReturns(
   const system = new Float64Array(count * count);
   const surprise = new Float64Array(count);
   held.forEach(({ weights, value, confidence }, k) => {
-    for (let j = 0; j < count; j++) system[k * count + j] = dot(weights, spread[j]!);
+    for (let j = 0; j < count; j++) system[k * count + j] = computeDotProduct(weights, spread[j]!);
     system[k * count + k]! *= 1 / confidence;
-    surprise[k] = value - dot(weights, prior);
+    surprise[k] = value - computeDotProduct(weights, prior);
   });
   const push = solveSemidefinite(system, surprise);
   const posterior = prior.slice();
@@ -124,7 +124,7 @@ const VIEW_TOLERANCE = 1e-8;
  */
 function assertViewsMet(views: readonly View[], posterior: Float64Array): void {
   for (const { position, weights, value, confidence } of views) {
-    const met = dot(weights, posterior);
+    const met = computeDotProduct(weights, posterior);
     if (confidence < 1 || Math.abs(met - value) <= VIEW_TOLERANCE * (1 + Math.abs(value))) continue;
     const message = `View ${position + 1} states ${value} with certainty, but the other certain views imply ${met}. The views contradict each other.`;
     throw new Refusal('VALIDATION_FAILED', message, {

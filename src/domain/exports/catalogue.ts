@@ -1,13 +1,13 @@
 import { INDEX_FILE_TABLES } from './index-file-tables.js';
 import { DEFAULT_RISK_WINDOW } from '../analytics/rolling-risk.js';
 import {
-  count,
-  date,
-  fraction,
-  money,
-  number,
-  points,
-  text,
+  countColumn,
+  dateColumn,
+  createFractionColumn,
+  createMoneyColumn,
+  numberColumn,
+  createPointsColumn,
+  textColumn,
   type ExportColumn,
   type ExportTable,
 } from './export-table.js';
@@ -18,33 +18,37 @@ export const EXPORTS = {
     help: 'Levels, returns and costs of the portfolio, with the index and its return variants.',
     row: 'a date of the run',
     columns: {
-      date: date('Session.'),
-      level: points('Level of the portfolio, rebased to 100.'),
-      index_level: points('Level of the index that the portfolio follows, rebased to 100.'),
-      price: points('Price return level of the index, from its base value; null if prices include dividends.'),
-      total: points('Total return level of the index.'),
-      net: points('Net total return level of the index; null if prices include dividends.'),
-      divisor: number(
+      date: dateColumn('Session.'),
+      level: createPointsColumn('Level of the portfolio, rebased to 100.'),
+      index_level: createPointsColumn('Level of the index that the portfolio follows, rebased to 100.'),
+      price: createPointsColumn(
+        'Price return level of the index, from its base value; null if prices include dividends.',
+      ),
+      total: createPointsColumn('Total return level of the index.'),
+      net: createPointsColumn('Net total return level of the index; null if prices include dividends.'),
+      divisor: numberColumn(
         'Divisor of the index after the trades and exits of the close, which is the divisor at the next opening. All return variants have the same divisor if dividends are reinvested in the whole index.',
       ),
-      dividend_points: points(
+      dividend_points: createPointsColumn(
         'Ordinary dividends of the session in points of the price return; null if they are reinvested in the security that pays them.',
       ),
-      net_dividend_points: points('Ordinary dividends after withholding tax, in points of the price return.'),
-      return: fraction('Return of the portfolio since the previous session; null on the first date.'),
-      drawdown: fraction('Level relative to its running maximum, less 1.'),
-      costs: money('Costs of the trades of the session.'),
+      net_dividend_points: createPointsColumn(
+        'Ordinary dividends after withholding tax, in points of the price return.',
+      ),
+      return: createFractionColumn('Return of the portfolio since the previous session; null on the first date.'),
+      drawdown: createFractionColumn('Level relative to its running maximum, less 1.'),
+      costs: createMoneyColumn('Costs of the trades of the session.'),
     },
   },
   weights: {
     help: 'Holdings at every close.',
     row: 'a security held at the close of a date, by date then identifier',
     columns: {
-      date: date('Session.'),
-      identifier: text('Identifier of the security.'),
-      weight: fraction('Weight in the index, or in the portfolio of a strategy, as in the view `weights`.'),
-      index_weight: fraction('Weight in the index; null for a strategy.'),
-      portfolio_weight: fraction(
+      date: dateColumn('Session.'),
+      identifier: textColumn('Identifier of the security.'),
+      weight: createFractionColumn('Weight in the index, or in the portfolio of a strategy, as in the view `weights`.'),
+      index_weight: createFractionColumn('Weight in the index; null for a strategy.'),
+      portfolio_weight: createFractionColumn(
         'Weight in the portfolio that follows the index. It differs from the index weight if an order is waiting.',
       ),
     },
@@ -55,17 +59,17 @@ export const EXPORTS = {
     isOfSession: true,
     readsMarket: true,
     columns: {
-      identifier: text('Identifier of the security.'),
-      name: text('NAME of the reference data.'),
-      sector: text('SECTOR of the reference data.'),
-      country: text('COUNTRY of the reference data; null unless the store of the run is active.'),
-      currency: text('Currency of the prices; null unless the store of the run is active.'),
-      weight: fraction('Weight as in the export `weights`.'),
-      decided_weight: fraction('Weight decided at the rebalance in force.'),
-      uncapped_weight: fraction('Decided weight before capping.'),
-      shares: number('Shares in the portfolio, on the share basis of the date.', 'shares'),
-      price: money('Price per share: the last close, in the currency of the index.'),
-      value: money('Value of the holding of the portfolio.'),
+      identifier: textColumn('Identifier of the security.'),
+      name: textColumn('NAME of the reference data.'),
+      sector: textColumn('SECTOR of the reference data.'),
+      country: textColumn('COUNTRY of the reference data; null unless the store of the run is active.'),
+      currency: textColumn('Currency of the prices; null unless the store of the run is active.'),
+      weight: createFractionColumn('Weight as in the export `weights`.'),
+      decided_weight: createFractionColumn('Weight decided at the rebalance in force.'),
+      uncapped_weight: createFractionColumn('Decided weight before capping.'),
+      shares: numberColumn('Shares in the portfolio, on the share basis of the date.', 'shares'),
+      price: createMoneyColumn('Price per share: the last close, in the currency of the index.'),
+      value: createMoneyColumn('Value of the holding of the portfolio.'),
     },
   },
   ...INDEX_FILE_TABLES,
@@ -73,64 +77,68 @@ export const EXPORTS = {
     help: 'Rebalances of the run, including the rebalance in force at its start.',
     row: 'a rebalance, by date',
     columns: {
-      date: date('Effective date in the schedule.'),
-      decision_date: date(
+      date: dateColumn('Effective date in the schedule.'),
+      decision_date: dateColumn(
         'Last day of the data of the decision, which is the effective date if there is no effective lag. Null for a separate rebalance of a strategy, and for rebalances before the latest 400.',
       ),
-      cause: text('`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.'),
-      review: text(
+      cause: textColumn('`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.'),
+      review: textColumn(
         'Reviews that decided the rebalance, in order. Null for a change between reviews, and for rebalances before the latest 400.',
       ),
-      constituents: count('Securities with a weight above 0.'),
-      added: count(
+      constituents: countColumn('Securities with a weight above 0.'),
+      added: countColumn(
         'Number of securities with a position that were not held just before; at the first rebalance, all securities.',
       ),
-      removed: count('Number of securities that were held just before and are no longer held.'),
-      turnover: fraction('One-way turnover relative to the weights before the trades; null for the first purchase.'),
-      cost: money('Costs of the session of the rebalance; null for a rebalance before the run.'),
-      gross_constituents: count('Securities with a position, long or short.'),
+      removed: countColumn('Number of securities that were held just before and are no longer held.'),
+      turnover: createFractionColumn(
+        'One-way turnover relative to the weights before the trades; null for the first purchase.',
+      ),
+      cost: createMoneyColumn('Costs of the session of the rebalance; null for a rebalance before the run.'),
+      gross_constituents: countColumn('Securities with a position, long or short.'),
     },
   },
   trades: {
     help: 'Trades of the portfolio, at most the latest million.',
     row: 'a trade, by date then identifier',
     columns: {
-      date: date('Session at whose close the trade was made.'),
-      identifier: text('Identifier of the security.'),
-      side: text('`buy` or `sell`.'),
-      weight_before: fraction('Weight before the trades of the session.'),
-      weight_after: fraction('Weight after the trades of the session.'),
-      value: money('Traded.'),
-      cost: money('Paid.'),
-      reason: text('`rebalance`, `retry` (an order that waited for a price), or `delisting`.'),
+      date: dateColumn('Session at whose close the trade was made.'),
+      identifier: textColumn('Identifier of the security.'),
+      side: textColumn('`buy` or `sell`.'),
+      weight_before: createFractionColumn('Weight before the trades of the session.'),
+      weight_after: createFractionColumn('Weight after the trades of the session.'),
+      value: createMoneyColumn('Traded.'),
+      cost: createMoneyColumn('Paid.'),
+      reason: textColumn('`rebalance`, `retry` (an order that waited for a price), or `delisting`.'),
     },
   },
   attribution: {
     help: 'Contribution of each security to the return of the portfolio from `start` to `end`, including the parts of an overlay. The contributions are linked, so that they add up to the return.',
     row: 'a security held or traded in the window, by identifier; then a part of an overlay',
     columns: {
-      identifier: text('Identifier of the security, or of the index of a part.'),
-      contribution: fraction('Contribution to the total return.'),
-      average_weight: fraction('Mean weight over the sessions of the window; 0 for a part.'),
-      total_return: fraction('Return of the security while it was held; null for a part.'),
-      part: text('Part of an overlay that does not come from a security, such as financing; null for a security.'),
+      identifier: textColumn('Identifier of the security, or of the index of a part.'),
+      contribution: createFractionColumn('Contribution to the total return.'),
+      average_weight: createFractionColumn('Mean weight over the sessions of the window; 0 for a part.'),
+      total_return: createFractionColumn('Return of the security while it was held; null for a part.'),
+      part: textColumn(
+        'Part of an overlay that does not come from a security, such as financing; null for a security.',
+      ),
     },
   },
   events: {
     help: 'Corporate actions on index holdings, and their effect on the divisor.',
     row: 'an event, by date then identifier',
     columns: {
-      date: date('Session.'),
-      identifier: text('Identifier of the security.'),
-      type: text(
+      date: dateColumn('Session.'),
+      identifier: textColumn('Identifier of the security.'),
+      type: textColumn(
         '`split`, `rights`, `dividend` (ordinary, reinvested in the whole index), `special_dividend` (adjusts the previous close), `cash` (reinvested in the security that pays it), `share_change` (shares or free float that changed between reviews), or `exit` (the security was delisted, acquired, merged or without a price for too long).',
       ),
-      per_share: number(
+      per_share: numberColumn(
         'Share-count multiplier, cash or new shares per share, or shares after the event divided by shares before; null for an exit.',
       ),
-      effect: fraction('Effect on the divisor. The effects of a session are additive.'),
-      divisor_before: number('Divisor at the previous close.'),
-      divisor_after: number('Divisor at the close.'),
+      effect: createFractionColumn('Effect on the divisor. The effects of a session are additive.'),
+      divisor_before: numberColumn('Divisor at the previous close.'),
+      divisor_after: numberColumn('Divisor at the close.'),
     },
   },
   exposures: {
@@ -139,12 +147,12 @@ export const EXPORTS = {
     readsMarket: true,
     isGrouped: 'groups',
     columns: {
-      date: date('Session.'),
-      group: text(
+      date: dateColumn('Session.'),
+      group: textColumn(
         'Group as known on the date. UNCLASSIFIED if there is no value, and for every security unless the store of the run is active. Sectors of the last date are stored with the run.',
       ),
-      weight: fraction('Sum of the weights of the group.'),
-      names: count('Number of securities with a weight.'),
+      weight: createFractionColumn('Sum of the weights of the group.'),
+      names: countColumn('Number of securities with a weight.'),
     },
   },
   limits: {
@@ -153,14 +161,14 @@ export const EXPORTS = {
     readsMarket: true,
     isGrouped: 'issuers',
     columns: {
-      date: date('Session.'),
-      rule: text('Rule, with the name used in `limits` of the analytics.'),
-      headroom: fraction('Distance to the nearest bound; negative beyond the bound.'),
-      state: text('`within` or `breached`.'),
-      nearest: text(
+      date: dateColumn('Session.'),
+      rule: textColumn('Rule, with the name used in `limits` of the analytics.'),
+      headroom: createFractionColumn('Distance to the nearest bound; negative beyond the bound.'),
+      state: textColumn('`within` or `breached`.'),
+      nearest: textColumn(
         'Security with the smallest price move that causes a breach; null beyond a bound, or if no move causes a breach.',
       ),
-      move: fraction(
+      move: createFractionColumn(
         'Smallest relative price move of this security that causes a breach, while all other prices are unchanged.',
       ),
     },
@@ -171,26 +179,26 @@ export const EXPORTS = {
     readsMarket: true,
     isGrouped: 'issuers',
     columns: {
-      begin: date('First session beyond the bound, possibly before `start`.'),
-      end: date('Last session beyond the bound; null if the breach continues.'),
-      rule: text('The rule.'),
-      row: text('Bound of the rule.'),
-      cause: text('Cause of the breach: `price`, `action` or `rebalance`.'),
-      worst_date: date('Session with the smallest headroom.'),
-      worst_value: fraction('Value compared with the bound on that session.'),
-      limit: fraction('The bound.'),
+      begin: dateColumn('First session beyond the bound, possibly before `start`.'),
+      end: dateColumn('Last session beyond the bound; null if the breach continues.'),
+      rule: textColumn('The rule.'),
+      row: textColumn('Bound of the rule.'),
+      cause: textColumn('Cause of the breach: `price`, `action` or `rebalance`.'),
+      worst_date: dateColumn('Session with the smallest headroom.'),
+      worst_value: createFractionColumn('Value compared with the bound on that session.'),
+      limit: createFractionColumn('The bound.'),
     },
   },
   risk: {
     help: `Risk of the portfolio over the latest ${DEFAULT_RISK_WINDOW} returns, annualised.`,
     row: 'a date with at least that many returns',
     columns: {
-      date: date('Session.'),
-      volatility: fraction('Volatility of the portfolio.'),
-      index_volatility: fraction('Volatility of the index that the portfolio follows.'),
-      tracking_error: fraction('Volatility of the return differences.'),
-      beta: number('Beta of the portfolio relative to the index.'),
-      correlation: number('Correlation of portfolio and index.'),
+      date: dateColumn('Session.'),
+      volatility: createFractionColumn('Volatility of the portfolio.'),
+      index_volatility: createFractionColumn('Volatility of the index that the portfolio follows.'),
+      tracking_error: createFractionColumn('Volatility of the return differences.'),
+      beta: numberColumn('Beta of the portfolio relative to the index.'),
+      correlation: numberColumn('Correlation of portfolio and index.'),
     },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;

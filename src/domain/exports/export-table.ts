@@ -28,19 +28,19 @@ export interface ExportTable {
   readonly columns: Readonly<Record<string, ExportColumn>>;
 }
 
-const column =
+const createColumn =
   <T extends ColumnType>(type: T) =>
   (meaning: string, unit: string | null = null): ExportColumn<T> => ({ type, unit, meaning });
 
-export const date = column('date');
-export const text = column('text');
+export const dateColumn = createColumn('date');
+export const textColumn = createColumn('text');
 /** Returns a column that repeats a text of the reference data, for stores that have it. */
-export const ofStore = (name: string): ExportColumn<'text'> => ({
-  ...text(`${name} of the reference data.`),
+export const createStoreColumn = (name: string): ExportColumn<'text'> => ({
+  ...textColumn(`${name} of the reference data.`),
   ofStore: name,
 });
-export const count = column('count');
-export const number = column('number');
-export const fraction = (meaning: string): ExportColumn<'number'> => number(meaning, 'fraction');
-export const money = (meaning: string): ExportColumn<'number'> => number(meaning, 'money');
-export const points = (meaning: string): ExportColumn<'number'> => number(meaning, 'points');
+export const countColumn = createColumn('count');
+export const numberColumn = createColumn('number');
+export const createFractionColumn = (meaning: string): ExportColumn<'number'> => numberColumn(meaning, 'fraction');
+export const createMoneyColumn = (meaning: string): ExportColumn<'number'> => numberColumn(meaning, 'money');
+export const createPointsColumn = (meaning: string): ExportColumn<'number'> => numberColumn(meaning, 'points');

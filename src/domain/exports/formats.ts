@@ -35,11 +35,11 @@ export interface ExportPosition {
   /** Number of rows before the position; not counted for a workbook. */
   readonly rows: number;
   /** Row groups before the position, for Parquet. */
-  readonly groups?: WrittenGroups;
+  readonly groups?: WrittenRowGroups;
 }
 
 /** Row groups of a Parquet file that have been written; its footer lists them. */
-export interface WrittenGroups {
+export interface WrittenRowGroups {
   /** Current size of the file in bytes. */
   readonly fileBytes: number;
   readonly count: number;

@@ -1,4 +1,12 @@
-import { date, fraction, money, number, ofStore, points, text } from './export-table.js';
+import {
+  dateColumn,
+  createFractionColumn,
+  createMoneyColumn,
+  numberColumn,
+  createStoreColumn,
+  createPointsColumn,
+  textColumn,
+} from './export-table.js';
 
 /** Reference columns with external identifiers of securities, by their column in a file. */
 export const ID_COLUMNS = {
@@ -20,8 +28,10 @@ export const ID_COLUMNS = {
 export type IdColumn = keyof typeof ID_COLUMNS;
 
 const { isin: _isin, ...others } = ID_COLUMNS;
-const ids = Object.fromEntries(Object.entries(others).map(([column, field]) => [column, ofStore(field)])) as {
-  readonly [C in Exclude<IdColumn, 'isin'>]: ReturnType<typeof ofStore>;
+const idColumns = Object.fromEntries(
+  Object.entries(others).map(([column, field]) => [column, createStoreColumn(field)]),
+) as {
+  readonly [C in Exclude<IdColumn, 'isin'>]: ReturnType<typeof createStoreColumn>;
 }; // The keys are those of the entries.
 
 const CASH = 'CASH/';
@@ -31,26 +41,26 @@ export const isCashName = (identifier: string): boolean => identifier.startsWith
 
 /** Columns of an index by index shares on one session. */
 const columns = {
-  date: date('Session.'),
-  identifier: text('Identifier of the security, or `CASH/USD` for cash in that currency.'),
-  name: text('NAME of the reference data; `Cash` for cash.'),
-  isin: text('ISIN of the reference data; null if the store has none.'),
-  ...ids,
-  currency: text('Currency of the price; null unless the store of the run is active.'),
-  price: number('Price per share, in the currency of the price.', 'money of the security'),
-  fx: number('Exchange rate: price of this currency in the currency of the index.'),
-  shares: number('Shares outstanding; null without a count.', 'shares'),
-  float: fraction('Free float; 1 if there is no value, null without a share count.'),
-  weighting_factor: number('Index shares divided by float-adjusted shares; null without a share count.'),
-  index_shares: number(
+  date: dateColumn('Session.'),
+  identifier: textColumn('Identifier of the security, or `CASH/USD` for cash in that currency.'),
+  name: textColumn('NAME of the reference data; `Cash` for cash.'),
+  isin: textColumn('ISIN of the reference data; null if the store has none.'),
+  ...idColumns,
+  currency: textColumn('Currency of the price; null unless the store of the run is active.'),
+  price: numberColumn('Price per share, in the currency of the price.', 'money of the security'),
+  fx: numberColumn('Exchange rate: price of this currency in the currency of the index.'),
+  shares: numberColumn('Shares outstanding; null without a count.', 'shares'),
+  float: createFractionColumn('Free float; 1 if there is no value, null without a share count.'),
+  weighting_factor: numberColumn('Index shares divided by float-adjusted shares; null without a share count.'),
+  index_shares: numberColumn(
     'Shares of the security in the index. For cash, the amount of cash, negative if money is borrowed.',
     'shares',
   ),
-  market_value: money('Index shares times price times exchange rate.'),
-  weight: fraction('Market value divided by the market value of the index, including cash.'),
-  dividend_points: points('Ordinary dividends of the session before tax, in points of the price return.'),
-  divisor: number('Divisor. The market value of the index, including cash, divided by this number is the level.'),
-  variant: text('Return variant of the level: price, total or net.'),
+  market_value: createMoneyColumn('Index shares times price times exchange rate.'),
+  weight: createFractionColumn('Market value divided by the market value of the index, including cash.'),
+  dividend_points: createPointsColumn('Ordinary dividends of the session before tax, in points of the price return.'),
+  divisor: numberColumn('Divisor. The market value of the index, including cash, divided by this number is the level.'),
+  variant: textColumn('Return variant of the level: price, total or net.'),
 };
 
 const { date: session, dividend_points: _paid, variant: _variant, divisor, ...ofSecurities } = columns;
@@ -79,7 +89,7 @@ export const INDEX_FILE_TABLES = {
     readsDefinition: true,
     columns: {
       date: session,
-      effective_date: date('Effective date of the composition, which takes effect at the close.'),
+      effective_date: dateColumn('Effective date of the composition, which takes effect at the close.'),
       ...ofSecurities,
       divisor,
     },

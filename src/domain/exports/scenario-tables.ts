@@ -1,6 +1,13 @@
-import { count, date, fraction, number, text, type ExportTable } from './export-table.js';
+import {
+  countColumn,
+  dateColumn,
+  createFractionColumn,
+  numberColumn,
+  textColumn,
+  type ExportTable,
+} from './export-table.js';
 
-const scenario = text('Name of the scenario.');
+const scenario = textColumn('Name of the scenario.');
 
 /** Tables of the scenarios of a composition. Missing values are null. */
 export const SCENARIO_TABLES = {
@@ -9,16 +16,16 @@ export const SCENARIO_TABLES = {
     row: 'a scenario',
     columns: {
       scenario,
-      return: fraction('Sum of the contributions; null for a window that the data does not cover.'),
-      standard_error: fraction('Standard error from the estimate of the slopes; null without factors.'),
-      covered_weight: fraction(
+      return: createFractionColumn('Sum of the contributions; null for a window that the data does not cover.'),
+      standard_error: createFractionColumn('Standard error from the estimate of the slopes; null without factors.'),
+      covered_weight: createFractionColumn(
         'Absolute weight of the securities with a return in the window, divided by the total absolute weight.',
       ),
-      start: date('Close at which the window starts; null for shocks.'),
-      end: date('Close at which the window ends.'),
-      r_squared: number('R-squared of the regression of the composition on the factors; null without factors.'),
-      observations: count('Number of returns in the regression.'),
-      finding: text('Remarks, such as dates that the data does not contain; null if there are none.'),
+      start: dateColumn('Close at which the window starts; null for shocks.'),
+      end: dateColumn('Close at which the window ends.'),
+      r_squared: numberColumn('R-squared of the regression of the composition on the factors; null without factors.'),
+      observations: countColumn('Number of returns in the regression.'),
+      finding: textColumn('Remarks, such as dates that the data does not contain; null if there are none.'),
     },
   },
   names: {
@@ -26,12 +33,12 @@ export const SCENARIO_TABLES = {
     row: 'a security in a scenario',
     columns: {
       scenario,
-      identifier: text('Identifier of the security.'),
-      weight: fraction('Weight on the date.'),
-      return: fraction('Return of the security.'),
-      contribution: fraction('Weight times return.'),
-      standard_error: fraction('Standard error of a response by regression.'),
-      proxy: text('Group whose return is used, or all securities; null if the return of the security is used.'),
+      identifier: textColumn('Identifier of the security.'),
+      weight: createFractionColumn('Weight on the date.'),
+      return: createFractionColumn('Return of the security.'),
+      contribution: createFractionColumn('Weight times return.'),
+      standard_error: createFractionColumn('Standard error of a response by regression.'),
+      proxy: textColumn('Group whose return is used, or all securities; null if the return of the security is used.'),
     },
   },
   groups: {
@@ -39,15 +46,15 @@ export const SCENARIO_TABLES = {
     row: 'a group in a scenario',
     columns: {
       scenario,
-      group: text('The group.'),
-      weight: fraction('Weight on the date.'),
-      contribution: fraction('Sum of the contributions of the securities.'),
+      group: textColumn('The group.'),
+      weight: createFractionColumn('Weight on the date.'),
+      contribution: createFractionColumn('Sum of the contributions of the securities.'),
     },
   },
   sessions: {
     help: 'The worst sessions of the windows, beginning with the worst.',
     row: 'a session of a scenario',
-    columns: { scenario, date: date('Session.'), return: fraction('Return of the composition.') },
+    columns: { scenario, date: dateColumn('Session.'), return: createFractionColumn('Return of the composition.') },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;
 

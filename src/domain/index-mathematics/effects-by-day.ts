@@ -57,17 +57,17 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
     return column === undefined || effect === undefined ? [] : [{ day: action.exDay, column, effect }];
   });
   found.sort((a, b) => a.day - b.day);
-  const of = (term: keyof SessionEffect): Float64Array => Float64Array.from(found, ({ effect }) => effect[term]);
+  const getTerms = (term: keyof SessionEffect): Float64Array => Float64Array.from(found, ({ effect }) => effect[term]);
   return {
     days: Int32Array.from(found, ({ day }) => day),
     columns: Int32Array.from(found, ({ column }) => column),
     terms: {
-      ratio: of('ratio'),
-      cash: of('cash'),
-      rights: of('rights'),
-      subscription: of('subscription'),
-      special: of('special'),
-      income: of('income'),
+      ratio: getTerms('ratio'),
+      cash: getTerms('cash'),
+      rights: getTerms('rights'),
+      subscription: getTerms('subscription'),
+      special: getTerms('special'),
+      income: getTerms('income'),
     },
   };
 }

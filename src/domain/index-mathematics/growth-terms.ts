@@ -55,7 +55,7 @@ export function findTerms(terms: GrowthTerms, day: Day): GrowthTerms {
 }
 
 /** Returns terms without the changes that take effect after the close of a day. */
-export function limitTerms({ amended, ...first }: GrowthTerms, day: Day): GrowthTerms {
+export function selectTermsUntil({ amended, ...first }: GrowthTerms, day: Day): GrowthTerms {
   const kept = (amended ?? []).filter(({ after }) => after < day);
   return kept.length === 0 ? first : { ...first, amended: kept };
 }
@@ -123,7 +123,7 @@ export function toShortTerms(terms: GrowthTerms): GrowthTerms {
  * Returns the terms of holdings: dividends that the index reinvests do not contribute to the growth of any holding, in
  * any variant.
  */
-export function toHeldTerms(terms: GrowthTerms): GrowthTerms {
+export function toHoldingTerms(terms: GrowthTerms): GrowthTerms {
   return terms.reinvestment === 'index' ? createChangedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 

@@ -2,9 +2,9 @@ import { createExchangeRates, requireRate } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
-import { adjustsCloses, toHeldTerms, createKey, limitTerms, type GrowthTerms } from './growth-terms.js';
-import { readEffect, findEffect, createEffectTable, type EffectTable, type PlacedEffect } from './session-effects.js';
-import { allocateKeptFloats } from '../../base/memory/kept-memory.js';
+import { adjustsCloses, toHoldingTerms, createKey, selectTermsUntil, type GrowthTerms } from './growth-terms.js';
+import { readEffect, findEffect, createEffectTable, type EffectTable, type SecurityEffect } from './session-effects.js';
+import { allocateRetainedFloats } from '../../base/memory/kept-memory.js';
 import {
   BeforeMarket,
   readPanelRow,
@@ -50,7 +50,7 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
  * @cost O(S N), once per market and terms
  */
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  const held = toHeldTerms(terms);
+  const held = toHoldingTerms(terms);
   return readCached(findCachedGrowth(sm).indices, createKey(held), () => computeIndexPanel(sm, held));
 }
 
@@ -82,7 +82,7 @@ function computeIndexPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
 /** Allocates memory for a value index, with kernels unless it is paged or too small. */
 function allocateIndexMemory(cells: number, securityCount: number): Float64Array {
   const isPaged = isWorkPaged(8 * cells);
-  return (isPaged ? undefined : createValuePanel(cells, securityCount)) ?? allocateKeptFloats(cells);
+  return (isPaged ? undefined : createValuePanel(cells, securityCount)) ?? allocateRetainedFloats(cells);
 }
 
 /**
@@ -92,7 +92,7 @@ function allocateIndexMemory(cells: number, securityCount: number): Float64Array
 function computeGrowthPanel(
   sm: SessionMarket,
   terms: GrowthTerms,
-  memory: (cells: number, securityCount: number) => Float64Array = allocateKeptFloats,
+  memory: (cells: number, securityCount: number) => Float64Array = allocateRetainedFloats,
 ): Float64Array {
   const { securityCount, rowOf, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
@@ -141,7 +141,7 @@ function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark,
 
 /** Returns a key of the effect of terms on a market up to a session; later amendments have no effect on it. */
 export function createMarkKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
-  return createKey(toHeldTerms(limitTerms(terms, sessions[session]!)));
+  return createKey(toHoldingTerms(selectTermsUntil(terms, sessions[session]!)));
 }
 
 /**
@@ -192,7 +192,7 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
     session,
     lastBar: bars,
     terms: new Map(
-      terms.map(toHeldTerms).map((own) => [
+      terms.map(toHoldingTerms).map((own) => [
         createMarkKey(sm, session, own),
         {
           carried: findCarriedPrices(sm, own, { session, bars }),
@@ -228,7 +228,7 @@ export function findCarriedPrices(
 }
 
 interface TouchedCell {
-  readonly effect: PlacedEffect;
+  readonly effect: SecurityEffect;
   /** Carried close before the session. */
   readonly before: number;
 }

@@ -1,6 +1,6 @@
 import { createExchangeRates, shareRates } from '../market/exchange-rates.js';
 import { findCarriedPrices, createMarkKey } from './growth.js';
-import { toHeldTerms, type GrowthTerms } from './growth-terms.js';
+import { toHoldingTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionActions } from '../market/session-actions.js';
 import { readPanelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
 
@@ -32,7 +32,7 @@ function createMark(sm: SessionMarket, terms: GrowthTerms, session: number): Mar
   const begin = readPanelRow(sm, session);
   const bars = Int32Array.from(lastBar.subarray(begin, begin + securityCount));
   const rates = createExchangeRates(sm, terms.currency);
-  const held = toHeldTerms(terms);
+  const held = toHoldingTerms(terms);
   const index = Float64Array.from(bars, (bar, column) =>
     bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
   );

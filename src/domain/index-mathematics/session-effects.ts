@@ -10,7 +10,7 @@ import { createKey, findTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Effect on a security. */
-export interface PlacedEffect extends SessionEffect {
+export interface SecurityEffect extends SessionEffect {
   readonly column: number;
 }
 
@@ -64,14 +64,14 @@ export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): Effect
 }
 
 /** Returns the effect on a security on a session; undefined without an effect. */
-export function findEffect(table: EffectTable, session: number, column: number): PlacedEffect | undefined {
+export function findEffect(table: EffectTable, session: number, column: number): SecurityEffect | undefined {
   const { columns, starts } = table;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return readEffect(table, e);
   return undefined;
 }
 
 /** Returns the effect at a position. */
-export function readEffect(table: EffectTable, position: number): PlacedEffect {
+export function readEffect(table: EffectTable, position: number): SecurityEffect {
   const { columns, ratio, cash, rights, subscription, special, income } = table;
   return {
     column: columns[position]!,
@@ -107,7 +107,7 @@ function hasOpening({ ratio, rights, special }: SessionEffect, terms: GrowthTerm
 }
 
 interface ListedEffect {
-  readonly effect: PlacedEffect;
+  readonly effect: SecurityEffect;
   readonly session: number;
   /** Ordinary dividends before and after tax. */
   readonly ordinary: number;
@@ -124,16 +124,17 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     if (hasOpening(effect, termsAt(session))) isOpening[session] = 1;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
-  const of = (member: keyof SessionEffect): Float64Array => Float64Array.from(listed, ({ effect }) => effect[member]);
+  const getEffects = (member: keyof SessionEffect): Float64Array =>
+    Float64Array.from(listed, ({ effect }) => effect[member]);
   const ordinary = Float64Array.from(listed, (one) => one.ordinary);
   return {
     columns: Int32Array.from(listed, ({ effect }) => effect.column),
-    ratio: of('ratio'),
-    cash: of('cash'),
-    rights: of('rights'),
-    subscription: of('subscription'),
-    special: of('special'),
-    income: of('income'),
+    ratio: getEffects('ratio'),
+    cash: getEffects('cash'),
+    rights: getEffects('rights'),
+    subscription: getEffects('subscription'),
+    special: getEffects('special'),
+    income: getEffects('income'),
     ordinary,
     net: Float64Array.from(listed, (one) => one.net),
     starts,

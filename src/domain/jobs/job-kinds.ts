@@ -23,14 +23,14 @@ import {
  * is `index_id` in its request. Strategies count as indices.
  */
 export type JobSubject =
-  | { readonly of: 'index'; readonly named: 'ident' | 'request'; readonly onDeletion: OnDeletion }
-  | { readonly of: 'dataset'; readonly named: 'ident'; readonly onDeletion: OnDeletion };
+  | { readonly of: 'index'; readonly named: 'ident' | 'request'; readonly onDeletion: DeletionPolicy }
+  | { readonly of: 'dataset'; readonly named: 'ident'; readonly onDeletion: DeletionPolicy };
 
 /**
  * Effect of the deletion of a subject on its jobs. `forget`: the jobs are cancelled and deleted in the same
  * transaction. `keep`: the jobs remain.
  */
-export type OnDeletion = 'forget' | 'keep';
+export type DeletionPolicy = 'forget' | 'keep';
 
 /** Function that returns ids of results, given the second half of the id of a job and its request. */
 export type ResultIds = (ident: string, request: unknown) => readonly string[];
@@ -62,9 +62,9 @@ interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
 }
 
 const defineKind = <P, const M extends 'tasks' | 'served-market' | null>(given: JobKindEntry<P, M>) => given;
-const aboutRun = { of: 'index', named: 'ident', onDeletion: 'forget' } as const;
+const runSubject = { of: 'index', named: 'ident', onDeletion: 'forget' } as const;
 /** Properties of the kinds that change a dataset. */
-const ofDataset = {
+const datasetSubject = {
   lane: 'light',
   subject: { of: 'dataset', named: 'ident', onDeletion: 'forget' },
   sharedMemory: 'served-market',
@@ -76,7 +76,7 @@ const ofDataset = {
 export const JOB_KIND_CATALOGUE = {
   backtest: defineKind({
     lane: 'heavy',
-    subject: aboutRun,
+    subject: runSubject,
     payload: BacktestPayload,
     key: ({ plan }) => plan.runId,
     sharedMemory: null,
@@ -111,10 +111,10 @@ export const JOB_KIND_CATALOGUE = {
     key: ({ model_id }) => model_id,
     sharedMemory: null,
   }),
-  sync: defineKind({ ...ofDataset, payload: RefreshPayload, key: ({ store_id }) => store_id }),
-  load: defineKind({ ...ofDataset, payload: LoadPayload, key: ({ store_id }) => store_id }),
-  refresh: defineKind({ ...ofDataset, payload: RefreshPayload, key: ({ store_id }) => store_id }),
-  generate: defineKind({ ...ofDataset, payload: GeneratePayload, key: ({ store_id }) => store_id }),
+  sync: defineKind({ ...datasetSubject, payload: RefreshPayload, key: ({ store_id }) => store_id }),
+  load: defineKind({ ...datasetSubject, payload: LoadPayload, key: ({ store_id }) => store_id }),
+  refresh: defineKind({ ...datasetSubject, payload: RefreshPayload, key: ({ store_id }) => store_id }),
+  generate: defineKind({ ...datasetSubject, payload: GeneratePayload, key: ({ store_id }) => store_id }),
   sweep: defineKind({
     lane: 'heavy',
     subject: { of: 'index', named: 'request', onDeletion: 'forget' },
@@ -160,7 +160,7 @@ export const JOB_KIND_CATALOGUE = {
   }),
   simulate: defineKind({
     lane: 'heavy',
-    subject: aboutRun,
+    subject: runSubject,
     payload: SimulationPayload,
     key: ({ run_id }) => run_id,
     sharedMemory: null,
@@ -168,14 +168,14 @@ export const JOB_KIND_CATALOGUE = {
   }),
   replay: defineKind({
     lane: 'heavy',
-    subject: aboutRun,
+    subject: runSubject,
     payload: ReplayPayload,
     key: ({ run_id }) => run_id,
     sharedMemory: null,
   }),
   diff: defineKind({
     lane: 'heavy',
-    subject: aboutRun,
+    subject: runSubject,
     payload: RunDifferencePayload,
     key: ({ run_id }) => run_id,
     sharedMemory: 'tasks',
@@ -202,7 +202,7 @@ export const KINDS_IN_PARTS: ReadonlySet<string> = new Set(
 /**
  * Returns the kinds whose jobs are deleted with their subject, given the kind of subject and the member that names it.
  */
-export function listKindsForgottenWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
+export function listKindsDeletedWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
   return JOB_KINDS.filter((kind) => {
     const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
     return subject?.of === of && subject.named === named && subject.onDeletion === 'forget';

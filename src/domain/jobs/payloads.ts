@@ -33,9 +33,9 @@ const treatment = accept<TreatmentSpec>().transform((stored) =>
 );
 
 /** Data store of the job; absent for the active store. */
-const onStore = { on_store: z.string().optional() };
+const storeFields = { on_store: z.string().optional() };
 /** Data store, and version of its data; absent for the last version. */
-const dataVersion = { ...onStore, data_version: z.int().optional() };
+const dataVersion = { ...storeFields, data_version: z.int().optional() };
 
 export const BacktestPayload = z.object({
   plan,
@@ -49,12 +49,12 @@ export const BacktestPayload = z.object({
 export type BacktestPayload = Readonly<z.infer<typeof BacktestPayload>>;
 
 /** Id of the requested run; absent for the latest run. */
-const whichRun = { which_run: z.string().optional() };
+const runReference = { which_run: z.string().optional() };
 
 export const ReplayPayload = z.object({
-  ...onStore,
+  ...storeFields,
   run_id: z.string(),
-  ...whichRun,
+  ...runReference,
   /** Hash of the run to replay: a later run with an equal id is a different input. */
   run_hash: z.string(),
   engine_version: z.string(),
@@ -62,7 +62,7 @@ export const ReplayPayload = z.object({
 export type ReplayPayload = Readonly<z.infer<typeof ReplayPayload>>;
 
 export const RunDifferencePayload = z.object({
-  ...onStore,
+  ...storeFields,
   run_id: z.string(),
   /** Ids of the two runs. */
   from: z.string(),
@@ -94,7 +94,7 @@ export const SweepPayload = z.object({
 export type SweepPayload = Readonly<z.infer<typeof SweepPayload>>;
 
 export const RerunPayload = z.object({
-  ...onStore,
+  ...storeFields,
   rerun_id: z.string(),
   /** Ids of indices and strategies, in order. */
   ids: z.array(z.string()).readonly(),
@@ -105,9 +105,9 @@ export const RerunPayload = z.object({
 export type RerunPayload = Readonly<z.infer<typeof RerunPayload>>;
 
 export const SimulationPayload = z.object({
-  ...onStore,
+  ...storeFields,
   run_id: z.string(),
-  ...whichRun,
+  ...runReference,
   request: accept<SimulationRequest>(),
   calendar: z.string(),
   /** Future sessions, YYYY-MM-DD, [horizon]. */
@@ -116,7 +116,7 @@ export const SimulationPayload = z.object({
 export type SimulationPayload = Readonly<z.infer<typeof SimulationPayload>>;
 
 export const OptimisationPayload = z.object({
-  ...onStore,
+  ...storeFields,
   run_id: z.string(),
   /** Index, and every document to which it refers. */
   documents,
@@ -128,7 +128,7 @@ export const OptimisationPayload = z.object({
 export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
 
 export const StudyPayload = z.object({
-  ...onStore,
+  ...storeFields,
   study_id: z.string(),
   /** Indices of the runs, and every document to which they refer. */
   documents,
@@ -208,7 +208,7 @@ export type RiskValidationPayload = Readonly<z.infer<typeof RiskValidationPayloa
 
 /** Report to render: its template at the time of submission, with every block bound. */
 export const RenderPayload = z.object({
-  ...onStore,
+  ...storeFields,
   render_id: z.string(),
   template: accept<ReportTemplateDocument>(),
   /** Index of a built-in report; null for a stored template. */

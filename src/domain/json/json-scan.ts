@@ -34,7 +34,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   let overflows = false;
 
   try {
-    value(0);
+    scanValue(0);
     skipSpace();
     if (at < text.length) throw new Fault('something follows the end of the value', at);
     return { fault: undefined, overflows };
@@ -43,7 +43,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     throw failure;
   }
 
-  function value(depth: number): void {
+  function scanValue(depth: number): void {
     skipSpace();
     switch (text.charCodeAt(at)) {
       case BRACE_OPEN:
@@ -60,7 +60,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       case 0x6e:
         return scanWord('null');
       default:
-        return number();
+        return scanNumber();
     }
   }
 
@@ -85,7 +85,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       skipSpace();
       if (text.charCodeAt(at) !== COLON) throw createFault(text, at, 'a colon');
       at++;
-      value(depth);
+      scanValue(depth);
       if (skipBracket(BRACE_CLOSE)) return;
       scanSeparator('a comma or }');
     }
@@ -95,7 +95,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     open(depth);
     if (skipBracket(BRACKET_CLOSE)) return;
     for (;;) {
-      value(depth);
+      scanValue(depth);
       if (skipBracket(BRACKET_CLOSE)) return;
       scanSeparator('a comma or ]');
     }
@@ -118,7 +118,7 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     at++;
   }
 
-  function number(): void {
+  function scanNumber(): void {
     const { end, mayOverflow } = findNumberEnd(text, at);
     if (mayOverflow && !Number.isFinite(Number(text.slice(at, end)))) overflows = true;
     at = end;

@@ -125,7 +125,7 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     if (!series.has(code)) series.set(code, readRateSeries(sm, code, currency));
     return series.get(code);
   };
-  const currencyAt = (session: number, column: number): string => {
+  const getCurrencyAt = (session: number, column: number): string => {
     const value = findSpell(spells[column]!, sm.sessions[session]!);
     return typeof value === 'string' && !isBlank(value) ? value : currency;
   };
@@ -133,25 +133,26 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   const native = spells.map(
     (list, column) => pairColumns.has(column) || list.every(({ value }) => value === currency || isBlank(value)),
   );
-  const rateAt = (session: number, column: number): number => {
+  const getRateAt = (session: number, column: number): number => {
     if (native[column]) return 1;
-    const code = currencyAt(session, column);
+    const code = getCurrencyAt(session, column);
     return code === currency ? 1 : (findSeries(code)?.[session] ?? Number.NaN);
   };
   return {
     currency,
     isForeign: native.includes(false),
-    rateAt,
-    currencyAt,
+    rateAt: getRateAt,
+    currencyAt: getCurrencyAt,
     isNative: (column) => native[column]!,
     seriesOf: (column) => {
       const list = spells[column]!;
-      const steady = list.length === 1 && list[0]!.from === -Infinity ? findSeries(currencyAt(0, column)) : undefined;
-      return steady ?? Float64Array.from(sm.sessions, (_, session) => rateAt(session, column));
+      const steady =
+        list.length === 1 && list[0]!.from === -Infinity ? findSeries(getCurrencyAt(0, column)) : undefined;
+      return steady ?? Float64Array.from(sm.sessions, (_, session) => getRateAt(session, column));
     },
     missingPair: (session, column) => {
-      const rate = rateAt(session, column);
-      return rate === rate ? undefined : `${findUnit(currencyAt(session, column)).major}${target.major}`;
+      const rate = getRateAt(session, column);
+      return rate === rate ? undefined : `${findUnit(getCurrencyAt(session, column)).major}${target.major}`;
     },
     pairColumns,
   };
@@ -260,18 +261,18 @@ export function listUsedPairs(
 ): readonly [] | readonly [string] | readonly [string, string] | undefined {
   const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   if (source === target) return [];
-  const findHeldPair = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
-  const direct = findHeldPair(source, target);
+  const findAvailablePair = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
+  const direct = findAvailablePair(source, target);
   if (direct !== undefined) return [direct];
   for (const cross of CROSS_CURRENCIES) {
-    const [first, second] = [findHeldPair(source, cross), findHeldPair(cross, target)];
+    const [first, second] = [findAvailablePair(source, cross), findAvailablePair(cross, target)];
     if (first !== undefined && second !== undefined) return [first, second];
   }
   return undefined;
 }
 
 /** Returns true if a store with these pairs has a rate between two currencies. */
-export function isRateHeld(holds: (pair: string) => boolean, from: string, to: string): boolean {
+export function isRateAvailable(holds: (pair: string) => boolean, from: string, to: string): boolean {
   return listUsedPairs(holds, from, to) !== undefined;
 }
 

@@ -4,13 +4,13 @@ import { alignMarket, type AlignMarketInput, type MarketMark, type SessionMarket
 /** Maximum number of cached marks per calendar. Runs of a market have few end dates and look-backs. */
 const MARKS_MAX = 4;
 
-const kept = new WeakMap<MarketData, Map<string, SessionMarket[]>>();
+const markedMarketsCache = new WeakMap<MarketData, Map<string, SessionMarket[]>>();
 
 /** Returns a market aligned from a mark. All callers with an equal mark share it and the data derived from it. */
 export function alignMarkedMarket(input: AlignMarketInput & { readonly mark: MarketMark }): SessionMarket {
   const { market, calendar, mark } = input;
-  let byCalendar = kept.get(market);
-  if (byCalendar === undefined) kept.set(market, (byCalendar = new Map()));
+  let byCalendar = markedMarketsCache.get(market);
+  if (byCalendar === undefined) markedMarketsCache.set(market, (byCalendar = new Map()));
   const { code } = calendar;
   const others = byCalendar.get(code) ?? [];
   const known = others.find((sm) => sm.calendar === calendar && isSame(sm.mark!, mark));
@@ -20,17 +20,17 @@ export function alignMarkedMarket(input: AlignMarketInput & { readonly mark: Mar
 }
 
 function isSame(a: MarketMark, b: MarketMark): boolean {
-  if (a.session !== b.session || !areSame(a.lastBar, b.lastBar)) return false;
+  if (a.session !== b.session || !haveSameMarks(a.lastBar, b.lastBar)) return false;
   if (a.terms === null || b.terms === null) return a.terms === b.terms;
   if (a.terms.size !== b.terms.size) return false;
   return [...a.terms].every(([key, { carried, index }]) => {
     const other = b.terms!.get(key);
-    return other !== undefined && areSame(carried, other.carried) && areSame(index, other.index);
+    return other !== undefined && haveSameMarks(carried, other.carried) && haveSameMarks(index, other.index);
   });
 }
 
 /** Compares arrays by bits, because securities without a price have NaN in both. */
-function areSame(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
+function haveSameMarks(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (!Object.is(a[i], b[i])) return false;
   return true;

@@ -36,7 +36,7 @@ export function listIssuerSpells(market: MarketData, by: string): (name: string,
 }
 
 /** Pseudo-column in which every security forms a separate group. */
-export const OWN_GROUPS = 'IDENTIFIER';
+export const SINGLE_GROUPS = 'IDENTIFIER';
 
 /** Returns a group with a single security. */
-export const createOwnGroup = (name: string): GroupSpell => ({ group: name, until: Infinity });
+export const createSingleGroup = (name: string): GroupSpell => ({ group: name, until: Infinity });

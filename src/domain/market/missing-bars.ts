@@ -7,7 +7,7 @@ export interface SecuritiesOverRows {
   readonly to: number;
 }
 
-interface KnownMissing extends SecuritiesOverRows {
+interface CachedMissing extends SecuritiesOverRows {
   /** Missing rows, by position in `columns`. */
   readonly missing: readonly Int32Array[];
 }
@@ -15,7 +15,7 @@ interface KnownMissing extends SecuritiesOverRows {
 /** Maximum number of cached missing bars per market: 4 MB. */
 const CACHED_MAX = 2 ** 20;
 
-const latestMissing = new WeakMap<Float64Array, KnownMissing>();
+const latestMissing = new WeakMap<Float64Array, CachedMissing>();
 
 /**
  * Returns the rows without a bar for each column, ascending. The last result is cached: a call for a subset of its
@@ -29,7 +29,8 @@ export function findMissingBars(
   const close = market.fields.get('CLOSE')!;
   const width = market.identifiers.length;
   const known = latestMissing.get(close);
-  const kept = known && known.from <= names.from && known.to >= names.to ? selectKept(known, names, width) : undefined;
+  const kept =
+    known && known.from <= names.from && known.to >= names.to ? selectCached(known, names, width) : undefined;
   if (kept !== undefined) return kept;
   const missing = listMissing(close, width, names);
   const count = missing.reduce((sum, { length }) => sum + length, 0);
@@ -38,8 +39,8 @@ export function findMissingBars(
 }
 
 /** Returns the missing rows from a cached result; undefined if it lacks a security. */
-function selectKept(
-  known: KnownMissing,
+function selectCached(
+  known: CachedMissing,
   { columns, from, to }: SecuritiesOverRows,
   width: number,
 ): Int32Array[] | undefined {

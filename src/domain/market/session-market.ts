@@ -1,7 +1,7 @@
 import { createExchanges } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
-import { allocateKeptIntegersBelow } from '#base/memory/kept-memory.js';
+import { allocateRetainedIntegersBelow } from '#base/memory/kept-memory.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
@@ -60,12 +60,12 @@ export class BeforeMarket extends Error {
  * @throws BeforeMarket
  */
 export function readPanelRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
-  assertThere(sm, session);
+  assertSecurity(sm, session);
   return (session - sm.first) * sm.securityCount;
 }
 
 /** Asserts that a session has rows. @throws BeforeMarket */
-export function assertThere({ first }: Pick<SessionMarket, 'first'>, session: number): void {
+export function assertSecurity({ first }: Pick<SessionMarket, 'first'>, session: number): void {
   if (session < first)
     throw new BeforeMarket(`session ${session} is before ${first}, from which on the market is there`);
 }
@@ -110,11 +110,11 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const rowOf = listRows(sessions, dates);
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
-  const columnOf = (identifier: string): number => columns.get(identifier) ?? -1;
+  const findColumn = (identifier: string): number => columns.get(identifier) ?? -1;
   const { lastBar, gaps } = createLastBars({ close, rowOf, securityCount }, mark);
-  const actions = placeActions({ market, sessions, calendar, columnOf });
+  const actions = placeActions({ market, sessions, calendar, columnOf: findColumn });
   const splits = market.adjustment === 'none' ? listRatios(actions) : new Map<number, readonly Ratio[]>();
-  const endings = listEndings(actions, columnOf);
+  const endings = listEndings(actions, findColumn);
   const canEnd = new Uint8Array(securityCount);
   for (const column of endings.keys()) canEnd[column] = 1;
   const exchange = createExchanges({ market, calendar, calendars, sessions });
@@ -123,7 +123,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     const row = rowOf[session]!;
     return row < 0 ? Number.NaN : close[row * securityCount + column]!;
   };
-  const barAge = (session: number, column: number): number => {
+  const computeBarAge = (session: number, column: number): number => {
     const bar = lastBar[readPanelRow(axis, session) + column]!;
     if (bar === session) return 0;
     if (bar < 0) return Infinity;
@@ -149,9 +149,9 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     gaps,
     actions,
     mark: mark ?? null,
-    columnOf,
+    columnOf: findColumn,
     closeAt,
-    barAge,
+    barAge: computeBarAge,
     hasEnded,
     sessionAt: (day) => findLastAtMost(sessions, day),
     valueAt: (panel, session, column) => {
@@ -171,9 +171,9 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     isOpen: (session, column) => exchange(session, column).open[session] === 1,
     isPriceable: (session, column, maxStaleSessions) =>
       lastBar[readPanelRow(axis, session) + column]! >= 0 &&
-      barAge(session, column) <= maxStaleSessions &&
+      computeBarAge(session, column) <= maxStaleSessions &&
       !hasEnded(session, column),
-    isSilent: (session, column, maxStaleSessions) => barAge(session, column) >= Math.max(1, maxStaleSessions),
+    isSilent: (session, column, maxStaleSessions) => computeBarAge(session, column) >= Math.max(1, maxStaleSessions),
   };
 }
 
@@ -204,7 +204,7 @@ function createLastBars(
   mark: MarketMark | undefined,
 ): Pick<SessionMarket, 'lastBar' | 'gaps'> {
   const first = mark ? mark.session : 0;
-  const bars = allocateKeptIntegersBelow(rowOf.length, (rowOf.length - first) * securityCount);
+  const bars = allocateRetainedIntegersBelow(rowOf.length, (rowOf.length - first) * securityCount);
   if (mark) bars.set(mark.lastBar);
   else if (rowOf.length > 0)
     for (let i = 0; i < securityCount; i++) bars[i] = hasBar(close, rowOf[0]! * securityCount + i) ? 0 : -1;

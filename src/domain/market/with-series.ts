@@ -13,12 +13,12 @@ const cache = new WeakMap<MarketData, Map<string, MarketData>>();
 export function addSeries(market: MarketData, series: PriceSeries): MarketData {
   const known = cache.get(market) ?? new Map<string, MarketData>();
   cache.set(market, known);
-  const result = known.get(series.identifier) ?? widen(market, series);
+  const result = known.get(series.identifier) ?? extendMarket(market, series);
   known.set(series.identifier, result);
   return result;
 }
 
-function widen(market: MarketData, { identifier, currency, days, closes }: PriceSeries): MarketData {
+function extendMarket(market: MarketData, { identifier, currency, days, closes }: PriceSeries): MarketData {
   const { dates, reference } = market;
   const width = market.identifiers.length;
   const identifiers = [...market.identifiers, identifier].toSorted(compareText);

@@ -25,10 +25,10 @@ export const OBJECTIVE_CLASSES: readonly ObjectiveClass[] = [
   minCdar,
 ];
 
-const BY_TYPE = new Map(OBJECTIVE_CLASSES.map((entry) => [entry.type, entry]));
+const OBJECTIVES_BY_TYPE = new Map(OBJECTIVE_CLASSES.map((entry) => [entry.type, entry]));
 
 export function findObjectiveClass(type: string): ObjectiveClass | undefined {
-  return BY_TYPE.get(type);
+  return OBJECTIVES_BY_TYPE.get(type);
 }
 
 /** Objective as the API returns it. */

@@ -10,10 +10,10 @@ export interface ScenarioTerms {
   /** Number of most recent returns from the store; null for the window of the risk model. */
   readonly sessions: number | null;
   /** Terms of simulated scenarios; null for historical returns. */
-  readonly drawn: DrawnTerms | null;
+  readonly drawn: SimulatedTerms | null;
 }
 
-interface DrawnTerms {
+interface SimulatedTerms {
   readonly source: Exclude<(typeof SCENARIO_SOURCES)[number], 'historical'>;
   readonly draws: number;
   /** Number of consecutive returns in a bootstrap block. */

@@ -4,7 +4,7 @@ import { hasNoParameter, type Limit, type LinearRow, type NormRow } from '../con
 import { computeAverageCoefficients, type LinearisedAverages } from './averages.js';
 import type { RowParameterChange } from './relaxation/parameter-change.js';
 import { selectFirstRows, addUpperRows, type UpperRow } from './upper-rows.js';
-import type { Origin, PlacedRow, Problem } from './problem.js';
+import type { Origin, RowWithOrigin, Problem } from './problem.js';
 import type { TailCut } from './tails/tail-cuts.js';
 
 /**
@@ -50,9 +50,9 @@ export interface Restriction {
 export interface AssembledProgram {
   readonly program: Program;
   /** Constraint row of each linear row of the program; undefined for sums of the restriction. */
-  readonly linear: readonly (PlacedRow | undefined)[];
-  readonly kinks: readonly PlacedRow[];
-  readonly norms: readonly PlacedRow[];
+  readonly linear: readonly (RowWithOrigin | undefined)[];
+  readonly kinks: readonly RowWithOrigin[];
+  readonly norms: readonly RowWithOrigin[];
   /** Number of cutting planes for tails, which are the last linear rows. */
   readonly planes: number;
 }
@@ -126,7 +126,7 @@ function applyRestriction(assembled: AssembledProgram, restriction: Restriction 
   };
 }
 
-function addRow(parts: ProgramParts, placed: PlacedRow, assembly: Assembly): void {
+function addRow(parts: ProgramParts, placed: RowWithOrigin, assembly: Assembly): void {
   const { changes, withTracking = false, radii } = assembly;
   const { origin, row } = placed;
   const findLeast = (limit: Limit | null): number | undefined =>
@@ -169,7 +169,7 @@ function addRow(parts: ProgramParts, placed: PlacedRow, assembly: Assembly): voi
 }
 
 /** Returns true if a row limits the quantity that is being minimised. */
-export function isTracking({ origin, row }: PlacedRow): boolean {
+export function isTracking({ origin, row }: RowWithOrigin): boolean {
   return row.form === 'norm' && origin.type === 'TrackingError';
 }
 
@@ -219,7 +219,7 @@ export function computeMovedRadius(
  * Adds a weighted average. Its coefficients depend on the bound, so they are recomputed for a changed bound, or
  * linearised at one value of it.
  */
-function addAverage(parts: ProgramParts, placed: PlacedRow, row: LinearRow, { changes, views }: Assembly): void {
+function addAverage(parts: ProgramParts, placed: RowWithOrigin, row: LinearRow, { changes, views }: Assembly): void {
   const { coefficients, lower, upper } = row;
   const average = row.average!; // only averages reach this function
   const parameter = readParameter(row);
@@ -249,25 +249,26 @@ function readParameter({ lower, upper }: LinearRow): string | null {
 
 /** Parts of a program that is being assembled. */
 interface ProgramParts {
-  addBounds(placed: PlacedRow, name: number, lower?: number, upper?: number): void;
-  addLinear(placed: PlacedRow, coefficients: Float64Array, lower?: number, upper?: number): void;
-  addKink(placed: PlacedRow, kink: Kink): void;
-  addNorm(placed: PlacedRow, radius: number): void;
+  addBounds(placed: RowWithOrigin, name: number, lower?: number, upper?: number): void;
+  addLinear(placed: RowWithOrigin, coefficients: Float64Array, lower?: number, upper?: number): void;
+  addKink(placed: RowWithOrigin, kink: Kink): void;
+  addNorm(placed: RowWithOrigin, radius: number): void;
   toAssembled(objective: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge' | 'centre' | 'linear'>): AssembledProgram;
 }
 
 function createParts(n: number): ProgramParts {
   const lower = new Float64Array(n).fill(-Infinity);
   const upper = new Float64Array(n).fill(Infinity);
-  const rows: { placed: PlacedRow; coefficients: Float64Array; lower: number; upper: number; penalty: number }[] = [];
-  const kinks: { placed: PlacedRow; kink: Kink }[] = [];
-  const norms: { placed: PlacedRow; norm: Norm }[] = [];
+  const rows: { placed: RowWithOrigin; coefficients: Float64Array; lower: number; upper: number; penalty: number }[] =
+    [];
+  const kinks: { placed: RowWithOrigin; kink: Kink }[] = [];
+  const norms: { placed: RowWithOrigin; norm: Norm }[] = [];
   const softBounds = new Map<string, Kink>();
 
   /**
    * Adds the penalty of a soft bound to the objective, on one side. The bounds of a row on one side form a single kink.
    */
-  function addBoundPrice(placed: PlacedRow, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
+  function addBoundPrice(placed: RowWithOrigin, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
     const key = `${placed.origin.index} ${side}`;
     let kink = softBounds.get(key);
     if (kink === undefined) {

@@ -46,10 +46,10 @@ function resolveRowPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   const { day, baseDay } = input;
   const entry = findConstraintClass(row.type)!; // documents have been validated
   const parsed = entry.params.parse(row.params);
-  const valueAt = (base: Day): number => entry.measureOf!(parsed, measureParentAt(base, input)); // every class with bound paths defines it
+  const computeValueAt = (base: Day): number => entry.measureOf!(parsed, measureParentAt(base, input)); // every class with bound paths defines it
   const params = Object.entries(parsed).map(([name, value]): [string, unknown] => [
     name,
-    isBoundPath(value) ? computeValueOnPath(value, { day, baseDay, valueAt }) : value,
+    isBoundPath(value) ? computeValueOnPath(value, { day, baseDay, valueAt: computeValueAt }) : value,
   ]);
   return { ...row, params: { ...row.params, ...Object.fromEntries(params.filter(([name]) => name in row.params)) } };
 }

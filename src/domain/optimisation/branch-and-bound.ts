@@ -1,4 +1,4 @@
-import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
+import { INCLUDED, UNDECIDED, EXCLUDED } from '#kernels/optimisation/choices/decisions.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
@@ -8,13 +8,13 @@ import type { Assembly } from './assemble.js';
 import { computeImprovementBound } from './improvement-bound.js';
 import type { CertifiedBound } from './certified-bound.js';
 import type { Problem } from './problem.js';
-import { satisfiesRow, createRestriction, markShort, markHeld, findThreshold } from './restriction.js';
+import { satisfiesRow, createRestriction, markShort, markHoldings, findThreshold } from './restriction.js';
 import {
   branchNode,
   closeNode,
   selectConcentrations,
   restrictNode,
-  takeLeast,
+  takeLowestNode,
   createWarmStart,
   type NarrowedNode,
   type Node,
@@ -101,7 +101,7 @@ export function branchAndBound({
   const open: Node[] = [{ ...root, ...createWarmStart(relaxed) }];
   for (let nodes = 0; open.length > 0; nodes++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
-    const node = takeLeast(open);
+    const node = takeLowestNode(open);
     if (best !== undefined && !isBetter(node.bound)) return { best, isComplete: true, bound: best.value, iterations };
     if (nodes >= nodesMax || solver.spent() > workMax)
       return { best, isComplete: false, bound: node.bound, iterations };
@@ -147,8 +147,8 @@ export function branchAndBound({
     proven?.dropped.forEach((least, i) => (dropped[i] = Math.max(dropped[i]!, least)));
     for (const row of rows) {
       if (row.form !== 'count') continue;
-      const undecided = row.members.filter((i) => node.names[i] === OPEN);
-      const already = row.members.reduce((count, i) => count + (node.names[i] === IN ? 1 : 0), 0);
+      const undecided = row.members.filter((i) => node.names[i] === UNDECIDED);
+      const already = row.members.reduce((count, i) => count + (node.names[i] === INCLUDED ? 1 : 0), 0);
       const choice = computeChoiceBound(moves, undecided, row.minimum - already, row.maximum - already);
       bound = Math.max(bound, value + choice.least);
       undecided.forEach((i, place) => {
@@ -159,9 +159,9 @@ export function branchAndBound({
     if (!isBetter(bound)) return undefined;
     const names = node.names.slice();
     for (let i = 0; i < n; i++) {
-      if (names[i] !== OPEN) continue;
-      if (!isBetter(dropped[i]!)) names[i] = IN;
-      else if (!isBetter(held[i]!)) names[i] = OUT;
+      if (names[i] !== UNDECIDED) continue;
+      if (!isBetter(dropped[i]!)) names[i] = INCLUDED;
+      else if (!isBetter(held[i]!)) names[i] = EXCLUDED;
     }
     return {
       ...node,
@@ -176,13 +176,13 @@ export function branchAndBound({
 
   /** Solves the node with its present holdings fixed. Returns the solution if it satisfies every row. */
   function finishNode({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
-    const held = markHeld(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
+    const held = markHoldings(weights).map((isHeld, i) => (names[i] === INCLUDED ? 1 : isHeld));
     if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum))
       return undefined;
     const choice = {
       held,
       short,
-      large: large.map((set) => set.map((decided) => (decided === IN ? 1 : 0))),
+      large: large.map((set) => set.map((decided) => (decided === INCLUDED ? 1 : 0))),
       isFinal: true,
     };
     const solution = solveConvex(solver, problem, {

@@ -7,9 +7,9 @@ import { computeSplitShare } from './move-costs.js';
 import type { Solvers } from './solvers.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { Problem } from './problem.js';
-import { proveBound, THOROUGH_PROOF, type KnownChoice, type ProofTerms } from './proof-tree.js';
+import { proveBound, THOROUGH_PROOF, type BestChoice, type ProofTerms } from './proof-tree.js';
 import { findThreshold } from './restriction.js';
-import { computeEvenShares, relaxShares, type CountedProgram, type ShareAnswer } from './share-relaxation.js';
+import { computeEvenShares, relaxShares, type CardinalityProgram, type ShareSolution } from './share-relaxation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** Choice problem, with the optimum of its convex relaxation. */
@@ -26,11 +26,11 @@ export interface CertifiedBound {
   /**
    * Returns a bound over the choices that agree with given decisions, starting from the shares of similar decisions.
    */
-  readonly over: (names: Uint8Array, shares: Float64Array) => ShareAnswer | undefined;
+  readonly over: (names: Uint8Array, shares: Float64Array) => ShareSolution | undefined;
   /** [N] */
   readonly shares: Float64Array;
   /** Raises the bound by a longer search; see `proveBound`. */
-  readonly prove: (known: KnownChoice) => number | undefined;
+  readonly prove: (known: BestChoice) => number | undefined;
 }
 
 /** Maximum iterations of the share relaxation: at first, after a step of the split, and after a branching decision. */
@@ -109,7 +109,7 @@ export function proveChoice(solvers: Solvers, choice: BoundedChoice, terms: Proo
 /** Split of the variances, with the bound that results from it. */
 interface BoundingSplit {
   readonly split: Float64Array;
-  readonly answer: ShareAnswer;
+  readonly answer: ShareSolution;
 }
 
 /**
@@ -118,7 +118,7 @@ interface BoundingSplit {
  * @source Zheng, Sun & Li (2014), INFORMS J. Computing 26(4), for the best split, found there by semidefinite
  *   programming.
  */
-function findBestSplit({ solver, algebra }: Solvers, counted: CountedProgram): BoundingSplit | undefined {
+function findBestSplit({ solver, algebra }: Solvers, counted: CardinalityProgram): BoundingSplit | undefined {
   const { n } = counted.program;
   const metric = counted.program.metric!; // a counted program has a metric
   const names = new Uint8Array(n);
@@ -159,7 +159,7 @@ function findBestSplit({ solver, algebra }: Solvers, counted: CountedProgram): B
 }
 
 /** Returns the program and count rows for the relaxation; undefined if the relaxation gives no bound. */
-function createCountedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgram | undefined {
+function createCountedProgram({ problem, rows, relaxed }: BoundedChoice): CardinalityProgram | undefined {
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const { program } = relaxed.assembled;
   if (counts.length === 0 || program.n > SECURITIES_MAX || !isFixedQuadratic(problem)) return undefined;
@@ -204,7 +204,7 @@ function factorRemainder(algebra: DenseAlgebra, metric: Metric, split: Float64Ar
 }
 
 interface SplitAscent {
-  readonly answer: ShareAnswer;
+  readonly answer: ShareSolution;
   readonly split: Float64Array;
   readonly rest: SplitRemainder;
   /** Weight of the barrier. */

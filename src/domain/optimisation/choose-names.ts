@@ -1,10 +1,10 @@
 import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { CountRow } from '../constraints/program-row.js';
-import { sortBySaliency, countHeld, dropSecurities, markRequiredSecurities } from './drop-securities.js';
+import { sortBySaliency, countHoldings, dropSecurities, markRequiredSecurities } from './drop-securities.js';
 import { findBestLargeSecurities } from './large-securities.js';
 import type { FoundChoice, RestrictedSolves, SearchInput } from './restricted-solves.js';
-import { listPositions, markHeld } from './restriction.js';
+import { listPositions, markHoldings } from './restriction.js';
 
 /**
  * Fraction of the excess securities that is dropped in one step, and number of excess securities below which they are
@@ -70,8 +70,8 @@ export function createChoice(
       return held.includes(0) ? dropExcess(new Uint8Array(problem.index.length).fill(1)) : undefined;
     let order: readonly number[] | undefined;
     for (;;) {
-      held = markHeld(solution.weights);
-      const excess = counts.map((row) => Math.max(0, countHeld(row, held) - row.maximum));
+      held = markHoldings(solution.weights);
+      const excess = counts.map((row) => Math.max(0, countHoldings(row, held) - row.maximum));
       const total = excess.reduce((sum, value) => sum + value, 0);
       if (total === 0) return held;
       const size = held.reduce((sum, value) => sum + value, 0);
@@ -104,7 +104,7 @@ export function createChoice(
       if (solution === undefined) return;
       const below = listPositions(held).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
       if (below.length === 0) return;
-      const names = listPositions(markHeld(solution.weights));
+      const names = listPositions(markHoldings(solution.weights));
       const cost = new Map(
         Array.from(computeSaliencies(algebra, problem.metric, names, solution.weights), (value, p) => [
           names[p]!,
@@ -115,7 +115,7 @@ export function createChoice(
       const wanted = below.length <= SINGLE_DROPS_MAX ? 1 : Math.ceil(DROP_SHARE * below.length);
       const next = held.slice();
       for (const i of order.slice(0, wanted))
-        if (!counts.some((row) => row.members.includes(i) && countHeld(row, next) <= row.minimum)) next[i] = 0;
+        if (!counts.some((row) => row.members.includes(i) && countHoldings(row, next) <= row.minimum)) next[i] = 0;
       if (next.every((value, i) => value === held[i])) return;
       held = next;
     }
@@ -143,13 +143,13 @@ export function createChoice(
 function fillCounts(held: Uint8Array, { problem }: SearchInput, counts: readonly CountRow[]): Uint8Array {
   const next = held.slice();
   for (const row of counts) {
-    let missing = row.minimum - countHeld(row, next);
+    let missing = row.minimum - countHoldings(row, next);
     const spare = Array.from(row.members)
       .filter((i) => next[i] === 0)
       .toSorted((a, b) => problem.index[b]! - problem.index[a]! || a - b);
     for (const i of spare) {
       if (missing <= 0) break;
-      if (counts.some((other) => other.members.includes(i) && countHeld(other, next) >= other.maximum)) continue;
+      if (counts.some((other) => other.members.includes(i) && countHoldings(other, next) >= other.maximum)) continue;
       next[i] = 1;
       missing--;
     }

@@ -1,18 +1,18 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { CurvedRow, NormRow } from '../constraints/program-row.js';
-import { dot } from '../numbers/dot.js';
+import { computeDotProduct } from '../numbers/dot.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../objectives/tail.js';
 import { computeMovedRadius, computeMovedValue, type Assembly } from './assemble.js';
-import type { Origin, PlacedRow, Problem } from './problem.js';
+import type { Origin, RowWithOrigin, Problem } from './problem.js';
 import type { TailCut, TailCuts } from './tails/tail-cuts.js';
 
 /** Row with a limit on a curved measure of the weights: a norm, or the average of a tail. */
-export interface PlacedCurve {
+export interface CurvedLimit {
   readonly origin: Origin;
   readonly row: CurvedRow;
 }
 
-export function isCurve(placed: PlacedRow): placed is PlacedCurve {
+export function isCurve(placed: RowWithOrigin): placed is CurvedLimit {
   return placed.row.form === 'norm' || placed.row.form === 'tail';
 }
 
@@ -25,7 +25,7 @@ export function measureRow(problem: Pick<Problem, 'metric'>, row: CurvedRow, wei
 
 /** Returns the largest allowed measure of a row after changes to it. */
 export function findLargestMeasure(
-  { origin, row }: PlacedCurve,
+  { origin, row }: CurvedLimit,
   { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
   const own = radii?.get(origin);
@@ -57,7 +57,7 @@ const TOLERANCE = 1e-9;
 /** Returns the excess of a measure over its limit; zero if it is only rounding. */
 export function computeExcess(
   problem: Pick<Problem, 'metric'>,
-  placed: PlacedCurve,
+  placed: CurvedLimit,
   weights: Float64Array,
   assembly: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
@@ -87,7 +87,10 @@ export function createTangentPlanes(
     if (computeExcess(problem, placed, weights, assembly) === 0) return [];
     const { goal } = placed.row;
     const idle = among === undefined ? undefined : findMostExceededPlane(problem.tails, goal, weights, among);
-    if (idle !== undefined && dot(idle.slopes, weights) > computeAcceptedMeasure(findLargestMeasure(placed, assembly)))
+    if (
+      idle !== undefined &&
+      computeDotProduct(idle.slopes, weights) > computeAcceptedMeasure(findLargestMeasure(placed, assembly))
+    )
       return [idle];
     return [problem.tails.add(goal, weights)];
   });
@@ -105,13 +108,13 @@ function findMostExceededPlane(
   let found: TailCut | undefined;
   for (const cut of known) {
     if (cut.goal !== goal || taken.has(cut)) continue;
-    const value = dot(cut.slopes, weights);
+    const value = computeDotProduct(cut.slopes, weights);
     if (value > most) [most, found] = [value, cut];
   }
   return found;
 }
 
 /** Returns true if a row is part of the program. A soft row is part of it only if a limit was found for it. */
-function isInProgram({ origin }: PlacedRow, { includes, radii }: Assembly): boolean {
+function isInProgram({ origin }: RowWithOrigin, { includes, radii }: Assembly): boolean {
   return includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
 }

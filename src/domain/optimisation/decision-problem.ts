@@ -13,12 +13,12 @@ import { TRACKING_OBJECTIVE, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { Robustness } from '../objectives/robustness.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
-import { describeLeftOut } from '../risk/excluded-securities.js';
+import { describeExclusion } from '../risk/excluded-securities.js';
 import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
 import type { Scenarios } from './scenario-returns.js';
 import type { DrawAlgebra } from '../simulation/draw-returns.js';
-import { assertDrawsFit, createDrawnScenarios, type RequestedDraws } from './drawn-scenarios.js';
+import { assertDrawsFit, drawScenarios, type RequestedDraws } from './drawn-scenarios.js';
 import { readDatapoints } from './datapoints.js';
 import type { ReferencePortfolio } from '../constraints/constraint-class.js';
 import { createProblem, type Problem, type ProblemWarning } from './problem.js';
@@ -93,19 +93,19 @@ export function createDecisionProblem(input: ProblemInput): Problem {
     robustness: createRobustness(spec, risk),
     costs: createTradeCosts(spec.costs, held ?? { weights: index, leavers: [] }),
     algebra,
-    scenarios: createDrawnScenarios({ algebra, risk, expectedReturns }),
+    scenarios: drawScenarios({ algebra, risk, expectedReturns }),
     warnings,
     // A security without an estimate gets the mean variance, which suffices to keep it at its index weight, but not to
     // select it.
     excluded:
       objective.entry.type === TRACKING_OBJECTIVE.entry.type || risk.isIdentity
         ? []
-        : listUncoveredNames([risk.coverage, ...scenarios.map(({ coverage }) => coverage)], columns),
+        : listUncoveredSecurities([risk.coverage, ...scenarios.map(({ coverage }) => coverage)], columns),
   });
 }
 
 /** Returns the positions of securities that at least one of the windows does not cover. */
-function listUncoveredNames(coverages: readonly Coverage[], columns: Int32Array): number[] {
+function listUncoveredSecurities(coverages: readonly Coverage[], columns: Int32Array): number[] {
   return Array.from(columns.keys()).filter((place) => coverages.some(({ excluded }) => excluded.has(columns[place]!)));
 }
 
@@ -128,7 +128,7 @@ function findScenarioCoverage(
     const result = scenarios(sessions);
     const { excluded } = result.coverage;
     const reasons = new Map([...excluded].map(([column, why]) => [nameOf(column), why]));
-    if (excluded.size > 0) warnings.push({ message: `Scenarios: ${describeLeftOut(reasons)}`, path: 'objective' });
+    if (excluded.size > 0) warnings.push({ message: `Scenarios: ${describeExclusion(reasons)}`, path: 'objective' });
     return result;
   });
 }

@@ -19,7 +19,7 @@ export interface DrawnScenariosInput {
  * @throws Refusal RISK_INSUFFICIENT_DATA if there are too few returns
  * @cost T N; T N^2 for draws with a covariance
  */
-export function createDrawnScenarios({
+export function drawScenarios({
   algebra,
   risk,
   expectedReturns,

@@ -49,7 +49,7 @@ export function dropSecurities(
   const next = held.slice();
   const dropped: number[] = [];
   const memberships = counts.map((row) => new Set(row.members));
-  const heldIn = counts.map((row) => countHeld(row, held));
+  const heldIn = counts.map((row) => countHoldings(row, held));
   for (const i of order) {
     if (dropped.length === wanted) break;
     if (retained[i] === 1) continue;
@@ -65,7 +65,7 @@ export function dropSecurities(
   return dropped.length === 0 ? undefined : { held: next, dropped };
 }
 
-export function countHeld({ members }: CountRow, held: Uint8Array): number {
+export function countHoldings({ members }: CountRow, held: Uint8Array): number {
   let count = 0;
   for (const i of members) count += held[i]!;
   return count;

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeNormForce } from '#kernels/optimisation/program/norms.js';
-import { restoreKnownOn, findInForce as inForceBefore, type Composer } from '../books/compositions.js';
+import { restoreDataDate, findInForce as inForceBefore, type Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { readObjectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
@@ -18,9 +18,9 @@ import {
 import { createIndexCrossSections } from '../rules/decide.js';
 import { findDecision, listFindings, listHeldWeights, findTarget } from './derived/derived-decider.js';
 import { createDerivedSolver, type DerivedSolve } from './derived/derived-solve.js';
-import { listFieldsRead } from './field-uses.js';
+import { listReadFields } from './field-uses.js';
 import { applyMetric } from './apply-metric.js';
-import type { PlacedRow, Problem } from './problem.js';
+import type { RowWithOrigin, Problem } from './problem.js';
 import { listRowSides, type RowSide } from './report.js';
 import type { Solution } from './search.js';
 import { refuseInfeasible } from './explain-unsolved.js';
@@ -122,7 +122,7 @@ export function explainWeight(
   const previous = before.findLast((earlier) => earlier.decision < decision) ?? null;
   const held = inForceBefore(before, composition.session - 1);
   const outgoing = held === undefined ? null : { ...held, effective: composition.session };
-  const target = findTarget(restoreKnownOn(parent, decision), decision, parents.sm);
+  const target = findTarget(restoreDataDate(parent, decision), decision, parents.sm);
   const solve = solver.solve(target, { previous, outgoing });
   if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
@@ -133,12 +133,12 @@ export function explainWeight(
     datapoints:
       place < 0
         ? []
-        : listDatapointsRead({
+        : listReadDatapoints({
             composer,
             indexId,
             column,
             session: decision,
-            reads: listFieldsRead(document.derivation),
+            reads: listReadFields(document.derivation),
           }),
     sourceIndexId,
     objective: readObjectiveType(objective),
@@ -148,15 +148,15 @@ export function explainWeight(
   };
 }
 
-interface FieldsReadInput {
+interface ReadFieldsInput {
   readonly composer: Composer;
   readonly indexId: string;
   readonly column: number;
   readonly session: number;
-  readonly reads: ReturnType<typeof listFieldsRead>;
+  readonly reads: ReturnType<typeof listReadFields>;
 }
 
-function listDatapointsRead({ composer, indexId, column, session, reads }: FieldsReadInput): ExplainedDatapoint[] {
+function listReadDatapoints({ composer, indexId, column, session, reads }: ReadFieldsInput): ExplainedDatapoint[] {
   const market = composer.market(indexId);
   const document = composer.document(indexId);
   const { currency } = document;
@@ -211,7 +211,7 @@ function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: numbe
   const weight = solution.weights[i]!;
   return {
     sourceWeight: problem.index[i]!,
-    rows: listRowSides(problem, solution).flatMap((side) => listPlacedSide({ problem, solution, i, forces }, side)),
+    rows: listRowSides(problem, solution).flatMap((side) => listSideOfRow({ problem, solution, i, forces }, side)),
     lower,
     upper,
     stiffness,
@@ -228,7 +228,7 @@ function explainSecurity({ problem }: DerivedSolve, solution: Solution, i: numbe
 
 interface Force {
   /** Row that exerts the force; undefined for a choice of securities. */
-  readonly placed: PlacedRow | undefined;
+  readonly placed: RowWithOrigin | undefined;
   /** Side of the row that exerts the force. */
   readonly side: 'lower' | 'upper';
   readonly force: number;
@@ -272,10 +272,10 @@ interface SideInput {
 }
 
 /** Returns one side of a row for a security that the row involves; empty for other securities. */
-function listPlacedSide({ problem, solution, i, forces }: SideInput, side: RowSide): SecurityRowSide[] {
+function listSideOfRow({ problem, solution, i, forces }: SideInput, side: RowSide): SecurityRowSide[] {
   const { row, origin } = side.placed;
   const { weights } = solution;
-  const sumForces = (isOfRow: (placed: PlacedRow | undefined) => boolean): number =>
+  const sumForces = (isOfRow: (placed: RowWithOrigin | undefined) => boolean): number =>
     forces.reduce(
       (total, force) =>
         isOfRow(force.placed) && (side.side === 'eq' || force.side === side.side) ? total + force.force : total,

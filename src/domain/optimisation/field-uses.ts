@@ -5,7 +5,7 @@ import { readObjective, readExpectedReturns, type OptimisationSpec } from '../do
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { createLatestRequest } from '../datapoints/field-request.js';
-import { checkFields, type PlacedUse } from '../rules/field-findings.js';
+import { checkFields, type LocatedUse } from '../rules/field-findings.js';
 import { type FieldUse, useCategory, useNumber } from '../datapoints/field-use.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
@@ -34,8 +34,8 @@ export function checkConstraintFields(
  * Returns the datapoints that constraint rows read, with their paths.
  * @param path path of the row list.
  */
-export function listRowFields(rows: readonly ConstraintRow[], path: string): PlacedUse[] {
-  return rows.flatMap((row, position): PlacedUse[] => {
+export function listRowFields(rows: readonly ConstraintRow[], path: string): LocatedUse[] {
+  return rows.flatMap((row, position): LocatedUse[] => {
     const entry = findConstraintClass(row.type);
     const { field } = row.params;
     const rowId = row.id === '' ? null : row.id;
@@ -56,13 +56,13 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Pla
  * Returns the datapoints that an objective and expected returns read, with their paths.
  * @param path path of the containing object, with its dot.
  */
-export function listSpecFields(spec: OptimisationSpec, path: string): PlacedUse[] {
+export function listSpecFields(spec: OptimisationSpec, path: string): LocatedUse[] {
   const { entry, params } = readObjective(spec.objective);
   const returns = readExpectedReturns(spec);
-  const createPlacedUse = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
+  const createLocatedUse = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
   return [
-    ...entry.reads(params).map(createPlacedUse('objective')),
-    ...(returns === null ? [] : returns.entry.reads(returns.params).map(createPlacedUse('expected_returns'))),
+    ...entry.reads(params).map(createLocatedUse('objective')),
+    ...(returns === null ? [] : returns.entry.reads(returns.params).map(createLocatedUse('expected_returns'))),
   ];
 }
 
@@ -76,7 +76,7 @@ export function checkSpecFields(
 }
 
 /** Returns the datapoints that a derivation reads for every security, with their paths. */
-export function listFieldsRead(derivation: DerivationPayload): PlacedUse[] {
+export function listReadFields(derivation: DerivationPayload): LocatedUse[] {
   return [
     ...listSpecFields(derivation, 'derivation.'),
     ...listRowFields(derivation.constraints, 'derivation.constraints'),

@@ -6,7 +6,7 @@ import { measureRow } from './curved-rows.js';
 import { searchWithExactAverages, type LinearisedAverages } from './averages.js';
 import type { MovableParameter } from './relaxation/movable-parameters.js';
 import type { Problem } from './problem.js';
-import { computeOwnGap, proveInfeasibility, groupProofsBySecurity, type Proof } from './proof.js';
+import { computeRowGap, proveInfeasibility, groupProofsBySecurity, type Proof } from './proof.js';
 import { listSeparateRows, checkMoves, type ParameterMove } from './relaxation/relaxation.js';
 import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
@@ -238,7 +238,7 @@ function createCut(
   moved: Float64Array,
 ): MoveCondition | undefined {
   const computeGapAt = (at: Float64Array) =>
-    computeOwnGap(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
+    computeRowGap(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
   const here = computeGapAt(moved);
   const slopes = Float64Array.from(movables, ({ from, room }, k) => {
     if (moved[k]! >= room) return 0;

@@ -3,7 +3,7 @@ import { computeCost } from './goals/prices.js';
 import type { QuadraticGoal } from '../objectives/goal.js';
 import { computeMovedRadius, findMovedParameter, computeMovedValue, type Assembly } from './assemble.js';
 import type { CountRow, DistanceRow, LinearRow } from '../constraints/program-row.js';
-import type { Origin, PlacedRow, Problem } from './problem.js';
+import type { Origin, RowWithOrigin, Problem } from './problem.js';
 import { HELD_MIN } from './restriction.js';
 
 /** Selection of rows, with changed parameters. */
@@ -21,7 +21,7 @@ export interface MeasureProblem {
 /** Returns the problem whose objective is the measure of a tail or distance row; null for rows of other forms. */
 export function createMeasureProblem(
   problem: Problem,
-  placed: PlacedRow,
+  placed: RowWithOrigin,
   options: RowOptions = {},
 ): MeasureProblem | null {
   const { row } = placed;
@@ -167,7 +167,7 @@ const BUDGET_TOLERANCE = 1e-10;
  */
 function computeLeastDistance(
   { reference, fixed }: DistanceRow,
-  rows: readonly PlacedRow[],
+  rows: readonly RowWithOrigin[],
   { includes, changes }: RowOptions,
 ): number {
   const sold = new Map<Origin, number>();

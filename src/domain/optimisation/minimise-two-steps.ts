@@ -51,18 +51,18 @@ function listSides({ from, to, left, right }: BoundedStep): Side[] {
 }
 
 function minimiseInBox(a: Side, b: Side, { aa, ab, bb }: TwoByTwoMatrix): number {
-  const valueAt = (d: number, e: number) =>
+  const computeValueAt = (d: number, e: number) =>
     a.slope * d + b.slope * e + (aa * d * d) / 2 + ab * d * e + (bb * e * e) / 2;
   const size = aa * bb - ab * ab;
   const [d, e] = [(ab * b.slope - bb * a.slope) / size, (ab * a.slope - aa * b.slope) / size];
-  if (d >= a.low && d <= a.high && e >= b.low && e <= b.high) return valueAt(d, e);
+  if (d >= a.low && d <= a.high && e >= b.low && e <= b.high) return computeValueAt(d, e);
   let least = Number.POSITIVE_INFINITY;
   for (const edge of [a.low, a.high])
     if (Number.isFinite(edge))
-      least = Math.min(least, valueAt(edge, clampInside(-(b.slope + ab * edge) / bb, b.low, b.high)));
+      least = Math.min(least, computeValueAt(edge, clampInside(-(b.slope + ab * edge) / bb, b.low, b.high)));
   for (const edge of [b.low, b.high])
     if (Number.isFinite(edge))
-      least = Math.min(least, valueAt(clampInside(-(a.slope + ab * edge) / aa, a.low, a.high), edge));
+      least = Math.min(least, computeValueAt(clampInside(-(a.slope + ab * edge) / aa, a.low, a.high), edge));
   return least;
 }
 

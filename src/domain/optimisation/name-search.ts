@@ -3,7 +3,7 @@ import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { CountRow } from '../constraints/program-row.js';
 import { computeImprovementBound } from './improvement-bound.js';
 import { createChoice } from './choose-names.js';
-import { countHeld } from './drop-securities.js';
+import { countHoldings } from './drop-securities.js';
 import { listLargeSwaps, swapMember } from './large-swaps.js';
 import { attainsLowerBound } from './measure-problem.js';
 import { createNeighbourBound, type NeighbourBound } from './neighbour-bound.js';
@@ -62,7 +62,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     let best = start;
     for (;;) {
       if (attainsLowerBound(problem, best.solution, floor)) return best;
-      const better = (isFlat ? addBackSecurities(best) : undefined) ?? findBetterNeighbour(best);
+      const better = (isFlat ? addDroppedSecurities(best) : undefined) ?? findBetterNeighbour(best);
       if (better === undefined) return best;
       best = better;
     }
@@ -85,7 +85,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     return undefined;
   }
 
-  function addBackSecurities({ choice: { held }, solution }: FoundChoice): FoundChoice | undefined {
+  function addDroppedSecurities({ choice: { held }, solution }: FoundChoice): FoundChoice | undefined {
     // Adds the most promising securities to the holdings and drops the cheapest ones again: one solve evaluates many
     // swaps.
     const more = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });
@@ -121,7 +121,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
           isFinal: true,
         };
       })
-      .filter((next) => counts.every((row) => countHeld(row, next.held) <= row.maximum));
+      .filter((next) => counts.every((row) => countHoldings(row, next.held) <= row.maximum));
   }
 }
 

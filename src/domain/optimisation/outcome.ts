@@ -1,5 +1,5 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
-import { dot } from '../numbers/dot.js';
+import { computeDotProduct } from '../numbers/dot.js';
 import { computeReturnShortfall, computeWorstVariance } from '../objectives/robustness.js';
 import { computeTailOutcome, type TailOutcome } from '../objectives/tail.js';
 import { computeGoalValue } from './goals/goal-value.js';
@@ -43,7 +43,7 @@ export interface WorstCase {
 export function createOutcome(problem: Problem, { weights, objective, bound }: Solution): Outcome {
   const { metric, expectedReturns, costs, goal, robustness } = problem;
   const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
-  const expectedReturn = expectedReturns === null ? null : dot(expectedReturns, weights);
+  const expectedReturn = expectedReturns === null ? null : computeDotProduct(expectedReturns, weights);
   return {
     value: sign * objective,
     bound: sign * bound,
@@ -85,7 +85,7 @@ export function computeFigures(problem: Problem, weights: Float64Array): WeightF
   const value = sign * computeGoalValue(problem, weights);
   return {
     objectiveValue: Number.isFinite(value) ? value : null,
-    expectedReturn: problem.expectedReturns === null ? null : dot(problem.expectedReturns, weights),
+    expectedReturn: problem.expectedReturns === null ? null : computeDotProduct(problem.expectedReturns, weights),
     volatility: Math.sqrt(Math.max(0, computeMetricSquare(problem.metric, weights))),
     trackingError: Math.sqrt(Math.max(0, computeTrackingVariance(problem, weights))),
     turnover: computeDistance(problem.index, weights),

@@ -8,11 +8,11 @@ import {
   multiplyMetric,
 } from '#kernels/optimisation/program/metric.js';
 import { computeFixedSum, findLargestShare } from './move-costs.js';
-import type { CountedProgram } from './share-relaxation.js';
+import type { CardinalityProgram } from './share-relaxation.js';
 
 /** Program without the covariance of some pairs of securities, and the variances to split off its covariance. */
 export interface PairSplit {
-  readonly counted: CountedProgram;
+  readonly counted: CardinalityProgram;
   /** [N] */
   readonly split: Float64Array;
   /** Initial shares of the relaxation, [N]. */
@@ -44,7 +44,7 @@ const SUM_CURVATURE = 1000;
  * @returns undefined unless every weight is long and their sum is fixed
  * @cost a decomposition into eigenpairs in each iteration
  */
-export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgram): PairSplitter | undefined {
+export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityProgram): PairSplitter | undefined {
   const { program } = counted;
   const { n, curvature, linear, centre } = program;
   const metric = program.metric!; // a counted program has a metric
@@ -94,7 +94,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
    * Subtracts x'Nx = (x - c)'N(x - c) + 2 c'Nx - c'Nc from the quadratic term, and moves the covariance with securities
    * without a weight to the linear term.
    */
-  function removePairs(open: Int32Array, pairs: Float64Array): CountedProgram {
+  function removePairs(open: Int32Array, pairs: Float64Array): CardinalityProgram {
     const ofPairs = createDenseMetric(pairs, n);
     const product = new Float64Array(n);
     multiplyMetric(ofPairs, centre, product);
@@ -135,7 +135,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
 }
 
 /** Returns count rows without common members; of two rows that share a security, only the first. */
-function selectDisjointCounts({ counts }: CountedProgram): Count[] {
+function selectDisjointCounts({ counts }: CardinalityProgram): Count[] {
   const taken = new Set<number>();
   return counts.filter(({ members }) => {
     const isApart = members.every((i) => !taken.has(i));

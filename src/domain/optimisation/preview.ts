@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { findInForce, type Composer, type Composition } from '../books/compositions.js';
-import { composeKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
+import { composeAsKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
 import { parseValidDay, type Day } from '../time/days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
@@ -94,7 +94,7 @@ function findParent(composer: Composer, indexId: string): string {
 }
 
 function listParentRebalances(composer: Composer, indexId: string): readonly Composition[] {
-  return composeKnown(composer, indexId)?.list ?? [];
+  return composeAsKnown(composer, indexId)?.list ?? [];
 }
 
 /** Returns the refusal for a day before the parent's first rebalance. */
@@ -151,13 +151,13 @@ function findWeightsBefore(composer: Composer, indexId: string, parent: Composit
   } catch (failure) {
     // An index without a first composition has no previous weights. The preview then shows the result of the rows on
     // the day.
-    if (failure instanceof Refusal && NO_COMPOSITION.has(failure.code)) return NO_EARLIER_PORTFOLIOS;
+    if (failure instanceof Refusal && MISSING_COMPOSITION_CODES.has(failure.code)) return NO_EARLIER_PORTFOLIOS;
     throw failure;
   }
 }
 
 /** Refusals that an index without a first composition may cause. */
-const NO_COMPOSITION: ReadonlySet<ErrorCode> = new Set([
+const MISSING_COMPOSITION_CODES: ReadonlySet<ErrorCode> = new Set([
   'EMPTY_INDEX',
   'NO_DATA_IN_RANGE',
   'INFEASIBLE',

@@ -1,6 +1,6 @@
 import { priceOptions, type OptionProblem } from '#kernels/optimisation/choices/price-options.js';
 import { isUnbounded, sumKinks, type Program } from '#kernels/optimisation/program/program.js';
-import { dot } from '../numbers/dot.js';
+import { computeDotProduct } from '../numbers/dot.js';
 import type { CountRow } from '../constraints/program-row.js';
 import { isSoft } from './certified-bound.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
@@ -150,5 +150,8 @@ function createStarts(counts: readonly CountRow[], gains: Float64Array): Uint8Ar
 
 /** Returns the objective of the program at some weights. */
 function computeCost({ linear, kinks }: Program, weights: Float64Array): number {
-  return kinks.reduce((sum, kink) => (kink.limit === null ? sum + sumKinks(kink, weights) : sum), dot(linear, weights));
+  return kinks.reduce(
+    (sum, kink) => (kink.limit === null ? sum + sumKinks(kink, weights) : sum),
+    computeDotProduct(linear, weights),
+  );
 }

@@ -34,7 +34,7 @@ export interface Origin {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-export interface PlacedRow {
+export interface RowWithOrigin {
   readonly origin: Origin;
   readonly row: ProgramRow;
 }
@@ -83,7 +83,7 @@ export interface Problem {
   readonly robustness: Robustness | null;
   readonly expectedReturns: Float64Array | null;
   /** Rows of the request in order, then default rows. A constraint occurs once per member to which it expands. */
-  readonly rows: readonly PlacedRow[];
+  readonly rows: readonly RowWithOrigin[];
   /** Origins of the rows: one per constraint of the request and per default row, in that order. */
   readonly origins: readonly Origin[];
   /** Tails that rows limit, with their known cutting planes. */
@@ -114,7 +114,7 @@ export function createProblem(input: ProblemInput): Problem {
     tail: tails.goal,
     warn: (message) => warnings.push({ message, path: `constraints[${asking}].params` }),
   });
-  const rows: PlacedRow[] = [];
+  const rows: RowWithOrigin[] = [];
   const origins: Origin[] = [];
   const placeRows = (origin: Origin, expanded: readonly ProgramRow[]) => {
     if (expanded.length === 0) return;
@@ -168,7 +168,7 @@ export function createProblem(input: ProblemInput): Problem {
 
 interface ProblemStatement {
   readonly objective: Objective;
-  readonly rows: readonly PlacedRow[];
+  readonly rows: readonly RowWithOrigin[];
   readonly warnings: ProblemWarning[];
 }
 
@@ -203,7 +203,7 @@ function createGoal(input: ProblemInput, { objective: { entry, params }, rows, w
 }
 
 /** Returns an eligibility mask, [N]: 0 for securities that a hard row keeps at or below zero, otherwise 1. */
-function markEligible(n: number, rows: readonly PlacedRow[]): Uint8Array {
+function markEligible(n: number, rows: readonly RowWithOrigin[]): Uint8Array {
   const eligible = new Uint8Array(n).fill(1);
   for (const { row, origin } of rows)
     if (row.form === 'name' && origin.soft === null && row.upper !== null && row.upper.value <= 0)
@@ -317,6 +317,6 @@ export function listNonConvexRows({ rows }: Problem): { readonly origin: Origin;
 }
 
 /** Returns the label of one side of a row: `{type}[{id or position}]:{side}`, followed by its group or identifier. */
-export function describeRow({ origin, row }: PlacedRow, side: 'lower' | 'upper' | 'eq'): string {
+export function describeRow({ origin, row }: RowWithOrigin, side: 'lower' | 'upper' | 'eq'): string {
   return `${origin.name}:${side}${row.member === null ? '' : `:${row.member}`}`;
 }

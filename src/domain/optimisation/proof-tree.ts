@@ -1,9 +1,9 @@
-import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
+import { INCLUDED, UNDECIDED, EXCLUDED } from '#kernels/optimisation/choices/decisions.js';
 import type { SplitState } from '#kernels/optimisation/choices/split-covariance.js';
-import { closeNames, takeLeast } from './search-nodes.js';
+import { excludeSecurities, takeLowestNode } from './search-nodes.js';
 import type { Solvers } from './solvers.js';
 import { createPairSplitter, SHARE_MIN } from './pair-split.js';
-import { relaxShares, type CountedProgram } from './share-relaxation.js';
+import { relaxShares, type CardinalityProgram } from './share-relaxation.js';
 
 /** Branch of the proof: all choices of securities that agree with some decisions. */
 interface Branch {
@@ -17,7 +17,7 @@ interface Branch {
 }
 
 /** Best choice found so far. */
-export interface KnownChoice {
+export interface BestChoice {
   /** Objective of the choice. */
   readonly value: number;
   /** Searches for a better choice, starting from a set of securities, [N]. */
@@ -60,7 +60,7 @@ const BRANCHES_MIN = 10;
 export interface ProofTerms {
   /** Known lower bound. */
   readonly least: number;
-  readonly known: KnownChoice;
+  readonly known: BestChoice;
   readonly effort: ProofEffort;
 }
 
@@ -73,7 +73,7 @@ export interface ProofTerms {
  */
 export function proveBound(
   { solver, algebra }: Solvers,
-  counted: CountedProgram,
+  counted: CardinalityProgram,
   { least, known: { value: known, improve }, effort }: ProofTerms,
 ): number | undefined {
   const { counts } = counted;
@@ -91,7 +91,7 @@ export function proveBound(
   const isDeep = workMax - work >= 2 * BRANCHES_MIN * branchIterations * countWork(n);
   const open: Branch[] = [root];
   for (let count = 0; open.length > 0; count++) {
-    const branch = takeLeast(open);
+    const branch = takeLowestNode(open);
     if (!isOpen(branch.bound)) break;
     if (!isDeep || work >= workMax || count >= BRANCHES_MAX) return Math.min(lowest, branch.bound);
     const name = findLeastCertain(branch);
@@ -101,8 +101,8 @@ export function proveBound(
       if (!improved.isExact) lowest = Math.min(lowest, Math.max(branch.bound, boundChoice(branch.names)));
       continue;
     }
-    for (const decision of [IN, OUT]) {
-      const names = closeNames(branch.names.with(name, decision), counts);
+    for (const decision of [INCLUDED, EXCLUDED]) {
+      const names = excludeSecurities(branch.names.with(name, decision), counts);
       if (names === undefined) continue;
       const next = boundBranch({ ...branch, names }, branchIterations, BRANCH_SHARE_ITERATIONS);
       if (next === undefined) return Math.min(lowest, branch.bound);
@@ -131,8 +131,8 @@ export function proveBound(
     const relaxed = relaxShares(solver, pairs.counted, pairs.split, start);
     if (relaxed === undefined) return { names, bound, shares: pairs.shares, state: pairs.state };
     const decided = names.map((decision, i) => {
-      if (decision !== OPEN) return decision;
-      return relaxed.dropped[i]! >= value ? IN : relaxed.held[i]! >= value ? OUT : OPEN;
+      if (decision !== UNDECIDED) return decision;
+      return relaxed.dropped[i]! >= value ? INCLUDED : relaxed.held[i]! >= value ? EXCLUDED : UNDECIDED;
     });
     return { names: decided, bound: Math.max(bound, relaxed.bound), shares: relaxed.shares, state: pairs.state };
   }
@@ -150,7 +150,7 @@ export function proveBound(
   function selectLargestShares({ names, shares }: Branch): Uint8Array {
     const held = new Uint8Array(n).fill(1);
     for (const { members, maximum } of counts) {
-      const computeRank = (i: number) => (names[i] === IN ? 2 : names[i] === OUT ? -1 : shares[i]!);
+      const computeRank = (i: number) => (names[i] === INCLUDED ? 2 : names[i] === EXCLUDED ? -1 : shares[i]!);
       for (const i of members.toSorted((a, b) => computeRank(b) - computeRank(a) || a - b).subarray(maximum))
         held[i] = 0;
     }
@@ -163,7 +163,7 @@ export function proveBound(
     for (const { members } of counts) {
       for (const i of members) {
         const isNearer = found === undefined || Math.abs(parts[i]! - 0.5) < Math.abs(parts[found]! - 0.5);
-        if (names[i] === OPEN && isNearer) found = i;
+        if (names[i] === UNDECIDED && isNearer) found = i;
       }
     }
     return found;

@@ -6,7 +6,7 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { createTangentPlanes } from './curved-rows.js';
 import { checkTailLimits, type TailLimitState } from './tails/tail-limits.js';
 import { assembleProgram, type AssembledProgram, type Assembly } from './assemble.js';
-import { describeRow, type Origin, type PlacedRow, type Problem } from './problem.js';
+import { describeRow, type Origin, type RowWithOrigin, type Problem } from './problem.js';
 
 /**
  * Proof that rows are infeasible: multipliers (`certificate`), or one security with contradictory bounds (`crossed`).
@@ -122,7 +122,7 @@ export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
 }
 
 /** Returns the margin as `computeGap`, but for a proof by contradictory bounds only that of its security. */
-export function computeOwnGap(proof: Proof, assembled: AssembledProgram): number {
+export function computeRowGap(proof: Proof, assembled: AssembledProgram): number {
   const { crossed } = proof;
   return crossed === null
     ? computeGap(proof, assembled)
@@ -130,13 +130,13 @@ export function computeOwnGap(proof: Proof, assembled: AssembledProgram): number
 }
 
 /** Fraction of the largest multiplier below which a row is not part of a proof. */
-const NEGLIGIBLE = 1e-9;
+const FORCE_TOLERANCE = 1e-9;
 
 /** Returns the rows that a proof uses, in row order. */
 function listOrigins(problem: Problem, proof: Proof): Origin[] {
   const strengths = computeRowStrengths(problem, proof);
   const largest = Math.max(...strengths.values());
-  return problem.origins.filter((origin) => (strengths.get(origin) ?? 0) > NEGLIGIBLE * largest);
+  return problem.origins.filter((origin) => (strengths.get(origin) ?? 0) > FORCE_TOLERANCE * largest);
 }
 
 /** Returns the largest multiplier of each row in a proof, over its members and sides. */
@@ -150,7 +150,7 @@ function computeRowStrengths(problem: Problem, proof: Proof): Map<Origin, number
 }
 
 interface ProofRowUse {
-  readonly placed: PlacedRow;
+  readonly placed: RowWithOrigin;
   readonly side: 'lower' | 'upper';
   readonly multiplier: number;
 }
@@ -158,7 +158,7 @@ interface ProofRowUse {
 /** Returns the sides of each row in a proof with their multipliers. */
 function listUses(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, ProofRowUse[]> {
   const uses = new Map<Origin, ProofRowUse[]>();
-  const addUse = (placed: PlacedRow | undefined, side: ProofRowUse['side'], multiplier: number) => {
+  const addUse = (placed: RowWithOrigin | undefined, side: ProofRowUse['side'], multiplier: number) => {
     if (placed === undefined || !(multiplier > 0)) return;
     const known = uses.get(placed.origin);
     if (known === undefined) uses.set(placed.origin, [{ placed, side, multiplier }]);
@@ -182,13 +182,13 @@ function listUses(problem: Problem, { assembled, includes, certificate, crossed 
     // A weight bound balances the remaining force on a security.
     const down = computeSlopeNextTo(program, kinks, forces[i]!, i, 'lower');
     const up = computeSlopeNextTo(program, kinks, forces[i]!, i, 'upper');
-    if (down > NEGLIGIBLE * size) addUse(findBoundRow(i, 'lower'), 'lower', down);
-    if (up < -NEGLIGIBLE * size) addUse(findBoundRow(i, 'upper'), 'upper', -up);
+    if (down > FORCE_TOLERANCE * size) addUse(findBoundRow(i, 'lower'), 'lower', down);
+    if (up < -FORCE_TOLERANCE * size) addUse(findBoundRow(i, 'upper'), 'upper', -up);
   }
   return uses;
 
   /** Returns the row that sets a weight bound. */
-  function findBoundRow(i: number, side: 'lower' | 'upper'): PlacedRow | undefined {
+  function findBoundRow(i: number, side: 'lower' | 'upper'): RowWithOrigin | undefined {
     const bound = program[side][i]!;
     if (!Number.isFinite(bound)) return undefined;
     return problem.rows.find(

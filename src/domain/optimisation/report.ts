@@ -1,13 +1,13 @@
-import { dot } from '../numbers/dot.js';
+import { computeDotProduct } from '../numbers/dot.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { LinearRow, SecurityRow } from '../constraints/program-row.js';
-import { describeRow, type PlacedRow, type Problem } from './problem.js';
+import { describeRow, type RowWithOrigin, type Problem } from './problem.js';
 import { measureRow, computeRowNorm } from './curved-rows.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** One side of a row at a solution. */
 export interface RowSide {
-  readonly placed: PlacedRow;
+  readonly placed: RowWithOrigin;
   readonly side: 'lower' | 'upper' | 'eq';
   readonly label: string;
   /** Measure of the row at the weights, and the bound on this side, in the unit of the row. */
@@ -32,8 +32,8 @@ export function listRowSides(problem: Problem, solution: ConvexSolution): RowSid
 
 /** Shadow prices of bounds by row. The price of a weight bound belongs to the first row that sets the bound. */
 interface Prices {
-  lower(placed: PlacedRow): number;
-  upper(placed: PlacedRow): number;
+  lower(placed: RowWithOrigin): number;
+  upper(placed: RowWithOrigin): number;
 }
 
 function computePrices(problem: Problem, { assembled, answer, weights, priceScale }: ConvexSolution): Prices {
@@ -43,7 +43,7 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
   // Factor from the units of the program to those of the reported objective.
   const scale = problem.objective.entry.sense === 'maximise' ? -priceScale : priceScale;
   const taken = new Set<string>();
-  const ofName = new Map<PlacedRow, { lower: number; upper: number }>();
+  const ofName = new Map<RowWithOrigin, { lower: number; upper: number }>();
   for (const placed of problem.rows) {
     const { row, origin } = placed;
     if (row.form !== 'name' || origin.soft !== null) continue;
@@ -70,7 +70,7 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
     }
     ofName.set(placed, price);
   }
-  const findMultiplier = (placed: PlacedRow): number => {
+  const findMultiplier = (placed: RowWithOrigin): number => {
     if (placed.row.form === 'tail')
       return assembled.linear.reduce((sum, own, r) => (own === placed ? sum + point.rowMultipliers[r]! : sum), 0);
     const r = assembled.linear.indexOf(placed);
@@ -85,7 +85,7 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
     upper: (placed) => removeNegativeZero(scale * findPrice(placed, 'upper')),
   };
 
-  function findPrice(placed: PlacedRow, side: 'lower' | 'upper'): number {
+  function findPrice(placed: RowWithOrigin, side: 'lower' | 'upper'): number {
     const { row, origin } = placed;
     switch (row.form) {
       case 'name':
@@ -116,10 +116,10 @@ const removeNegativeZero = (value: number): number => (value === 0 ? 0 : value);
  */
 function computeBoundScale({ average }: LinearRow, weights: Float64Array): number {
   if (average === undefined) return 1;
-  return dot(average.denominator, weights);
+  return computeDotProduct(average.denominator, weights);
 }
 
-function listSides(problem: Problem, placed: PlacedRow, weights: Float64Array, prices: Prices): RowSide[] {
+function listSides(problem: Problem, placed: RowWithOrigin, weights: Float64Array, prices: Prices): RowSide[] {
   const { origin, row } = placed;
   const createSide: MakeSide = (which, value, limit, threshold = BINDING_TOLERANCE) => {
     const slack = which === 'upper' ? limit - value : value - limit;
@@ -138,11 +138,11 @@ function listSides(problem: Problem, placed: PlacedRow, weights: Float64Array, p
     case 'name':
       return createBoundSides(row, weights[row.name]!, origin.kind, createSide);
     case 'linear': {
-      const value = dot(row.coefficients, weights);
+      const value = computeDotProduct(row.coefficients, weights);
       if (row.average === undefined) return createBoundSides(row, value, origin.kind, createSide);
       const { denominator, numerator, scale } = row.average;
-      const invested = dot(denominator, weights);
-      const average = invested === 0 ? 0 : dot(numerator, weights) / invested;
+      const invested = computeDotProduct(denominator, weights);
+      const average = invested === 0 ? 0 : computeDotProduct(numerator, weights) / invested;
       const which = row.lower === null ? 'upper' : 'lower';
       return [createSide(which, average, (origin.params[which] as number) * scale)]; // the row exists because this parameter is set
     }

@@ -96,7 +96,7 @@ export function findThreshold(rows: readonly NonConvexRow[]): number {
 }
 
 /** Returns 1 for securities with a weight, long or short, [N]. */
-export function markHeld(weights: Float64Array): Uint8Array {
+export function markHoldings(weights: Float64Array): Uint8Array {
   return Uint8Array.from(weights, (weight) => (Math.abs(weight) > HELD_MIN ? 1 : 0));
 }
 

@@ -1,4 +1,4 @@
-import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
+import { INCLUDED, UNDECIDED, EXCLUDED } from '#kernels/optimisation/choices/decisions.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
 import { HELD_MIN, satisfiesRow } from './restriction.js';
@@ -46,7 +46,7 @@ export const selectConcentrations = (rows: readonly NonConvexRow[]) =>
  * @returns undefined if the counts cannot be satisfied
  */
 export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | undefined {
-  const names = closeNames(
+  const names = excludeSecurities(
     node.names,
     rows.filter((row) => row.form === 'count'),
   );
@@ -56,24 +56,24 @@ export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | und
 /**
  * Applies the decisions that count rows force to a copy of the decisions; undefined if the counts cannot be satisfied.
  */
-export function closeNames(decided: Uint8Array, counts: readonly CountRow[]): Uint8Array | undefined {
+export function excludeSecurities(decided: Uint8Array, counts: readonly CountRow[]): Uint8Array | undefined {
   const names = decided.slice();
   for (const { members, minimum, maximum } of counts) {
     let held = 0;
     let possible = 0;
     for (const i of members) {
-      if (names[i] === IN) held++;
-      if (names[i] !== OUT) possible++;
+      if (names[i] === INCLUDED) held++;
+      if (names[i] !== EXCLUDED) possible++;
     }
     if (held > maximum || possible < minimum) return undefined;
-    if (held === maximum) for (const i of members) if (names[i] === OPEN) names[i] = OUT;
-    if (possible === minimum) for (const i of members) if (names[i] === OPEN) names[i] = IN;
+    if (held === maximum) for (const i of members) if (names[i] === UNDECIDED) names[i] = EXCLUDED;
+    if (possible === minimum) for (const i of members) if (names[i] === UNDECIDED) names[i] = INCLUDED;
   }
   return names;
 }
 
 /** Removes the branch with the lowest bound from a list and returns it. */
-export function takeLeast<Branch extends { readonly bound: number }>(open: Branch[]): Branch {
+export function takeLowestNode<Branch extends { readonly bound: number }>(open: Branch[]): Branch {
   let least = 0;
   for (let k = 1; k < open.length; k++) if (open[k]!.bound < open[least]!.bound) least = k;
   const branch = open[least]!;
@@ -92,19 +92,19 @@ export function restrictNode({ names, large }: Node, { rows, short }: SearchRows
   for (const row of rows) {
     if (row.form === 'threshold')
       names.forEach(
-        (decided, i) => decided === IN && short[i] === 0 && (least[i] = Math.max(least[i]!, row.threshold)),
+        (decided, i) => decided === INCLUDED && short[i] === 0 && (least[i] = Math.max(least[i]!, row.threshold)),
       );
     if (row.form !== 'concentration') continue;
     const set = large[concentrations.indexOf(row)]!;
     const coefficients = new Float64Array(n);
     for (let i = 0; i < n; i++) {
-      most[i] = Math.min(most[i]!, set[i] === OUT ? row.trigger : row.single);
-      coefficients[i] = set[i] === IN ? 1 : 0;
+      most[i] = Math.min(most[i]!, set[i] === EXCLUDED ? row.trigger : row.single);
+      coefficients[i] = set[i] === INCLUDED ? 1 : 0;
     }
-    if (set.includes(IN)) sums.push({ coefficients, upper: row.aggregate });
+    if (set.includes(INCLUDED)) sums.push({ coefficients, upper: row.aggregate });
   }
   names.forEach((decided, i) => {
-    if (decided !== OUT) return;
+    if (decided !== EXCLUDED) return;
     least[i] = Math.max(least[i]!, 0);
     most[i] = Math.min(most[i]!, 0);
   });
@@ -120,9 +120,9 @@ export function branchNode(
   const findHeaviestPosition = (test: (i: number) => boolean) => findHeaviestSecurity(weights, variances, test);
   for (const [c, row] of selectConcentrations(rows).entries()) {
     if (satisfiesRow(row, weights)) continue;
-    const i = findHeaviestPosition((name) => node.large[c]![name] === OPEN && weights[name]! > row.trigger);
+    const i = findHeaviestPosition((name) => node.large[c]![name] === UNDECIDED && weights[name]! > row.trigger);
     if (i < 0) continue;
-    return [IN, OUT].map((decided) => ({
+    return [INCLUDED, EXCLUDED].map((decided) => ({
       ...node,
       large: node.large.map((set, q) => (q === c ? setValue(set, i, decided) : set)),
     }));
@@ -134,15 +134,15 @@ export function branchNode(
     if (row.form === 'threshold')
       weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
   }
-  const isOpen = (name: number) => node.names[name] === OPEN && involved[name] === 1;
+  const isOpen = (name: number) => node.names[name] === UNDECIDED && involved[name] === 1;
   let i = node.shares === undefined ? -1 : findMostDecisive(node.bound, { held, dropped }, isOpen);
   if (i < 0) i = findHeaviestPosition((name) => isOpen(name) && Math.abs(weights[name]!) > HELD_MIN);
   if (i < 0) i = findHeaviestPosition(isOpen);
   // If no open decision affects a violated row, the forced decisions are solved again.
   if (i < 0) return hasChanged(node, weights) ? [node] : [];
-  return [IN, OUT].map((decided) => ({
+  return [INCLUDED, EXCLUDED].map((decided) => ({
     ...node,
-    bound: Math.max(node.bound, (decided === IN ? held : dropped)[i]!),
+    bound: Math.max(node.bound, (decided === INCLUDED ? held : dropped)[i]!),
     names: setValue(node.names, i, decided),
   }));
 }
@@ -154,7 +154,7 @@ export function createWarmStart({ answer, tail, planes }: ConvexSolution): Pick<
 
 /** Returns true if a forced decision contradicts the node's weights. */
 function hasChanged({ names }: Node, weights: Float64Array): boolean {
-  return names.some((decided, i) => decided === OUT && Math.abs(weights[i]!) > HELD_MIN);
+  return names.some((decided, i) => decided === EXCLUDED && Math.abs(weights[i]!) > HELD_MIN);
 }
 
 /**

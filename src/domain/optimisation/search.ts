@@ -12,10 +12,10 @@ import {
 } from './measure-problem.js';
 import { priceChoice } from './priced-choice.js';
 import { type Origin, type Problem, listNonConvexRows } from './problem.js';
-import { PROOF_TOLERANCE, THOROUGH_PROOF, type KnownChoice, type ProofEffort } from './proof-tree.js';
-import { satisfiesRow, createRestriction, markShort, markHeld } from './restriction.js';
+import { PROOF_TOLERANCE, THOROUGH_PROOF, type BestChoice, type ProofEffort } from './proof-tree.js';
+import { satisfiesRow, createRestriction, markShort, markHoldings } from './restriction.js';
 import { type ConvexSolution, solveConvex, createFullProgram } from './solve-convex.js';
-import { countHeld } from './drop-securities.js';
+import { countHoldings } from './drop-securities.js';
 import { createSearch, type SecuritySearch } from './name-search.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { SearchInput } from './restricted-solves.js';
@@ -190,8 +190,9 @@ function solveAmongFew(
   if (first.isComplete) return toOutcome(first, countIterations());
   const effort = proof === 'thorough' ? SMALL_THOROUGH : proof === 'brief' ? SMALL_BRIEF : SMALL_QUICK;
   const least = Math.max(relaxed.bound, first.bound);
-  const proveKnown = (known: KnownChoice) => proveChoice(solvers, { problem, rows, relaxed }, { least, known, effort });
-  const proven = first.best && proveResult(proveKnown, least, { search, rows, result: first.best });
+  const proveBestChoice = (known: BestChoice) =>
+    proveChoice(solvers, { problem, rows, relaxed }, { least, known, effort });
+  const proven = first.best && proveResult(proveBestChoice, least, { search, rows, result: first.best });
   if (proven === undefined) return toOutcome(searchBranches(nodesMax), countIterations());
   return { kind: 'solved', solution: { ...proven, iterations: countIterations() + first.iterations } };
 }
@@ -257,7 +258,7 @@ function startFromMinimum(
         : minimiseMeasure(solvers, isAnyEnough ? { ...calm, floor: calm.limit } : calm, { includes, changes });
     if (least === undefined || (calm.limit !== null && !attainsLowerBound(calm.problem, least, calm.limit))) continue;
     const options = { includes, changes };
-    const result = solveChoice(solvers, { problem, rows, options, isAnyEnough }, markHeld(least.weights));
+    const result = solveChoice(solvers, { problem, rows, options, isAnyEnough }, markHoldings(least.weights));
     if (result !== undefined) return result;
   }
   return undefined;
@@ -309,7 +310,7 @@ function solveChoice(
   if (relaxed === undefined) return undefined;
   const restricted = { ...options, base: createFullProgram(problem, options) };
   const search = createSearch({ solver, algebra }, { ...input, options: restricted, relaxed });
-  return search.from([start ?? markHeld(relaxed.weights)]);
+  return search.from([start ?? markHoldings(relaxed.weights)]);
 }
 
 /** Applies parameter changes to a non-convex row, whose fields have the names of the parameters. */
@@ -320,10 +321,10 @@ function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParamet
 
 /** Returns the starts of a search: the securities of the relaxation, and those of the previous solution. */
 function listStarts(problem: Problem, rows: readonly NonConvexRow[], relaxed: ConvexSolution): Uint8Array[] {
-  const starts = [markHeld(relaxed.weights)];
+  const starts = [markHoldings(relaxed.weights)];
   if (problem.previous !== null) {
-    const basket = markHeld(problem.previous.weights);
-    if (basket.includes(1) && rows.every((row) => row.form !== 'count' || countHeld(row, basket) <= row.maximum))
+    const basket = markHoldings(problem.previous.weights);
+    if (basket.includes(1) && rows.every((row) => row.form !== 'count' || countHoldings(row, basket) <= row.maximum))
       starts.push(basket);
   }
   return starts;
@@ -335,7 +336,7 @@ function listReferenceStarts(problem: Problem, rows: readonly NonConvexRow[]): U
   return problem.rows.flatMap(({ row }) => {
     if (row.form !== 'distance') return [];
     const { reference } = row;
-    const basket = markHeld(reference);
+    const basket = markHoldings(reference);
     const smallestFirst = Array.from(reference.keys()).toSorted((a, b) => reference[a]! - reference[b]! || b - a);
     for (const { members, maximum } of counts) {
       const own = new Set(members);

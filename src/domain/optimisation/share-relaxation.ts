@@ -1,6 +1,6 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { addDiagonal } from '#kernels/optimisation/program/metric.js';
-import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
+import { INCLUDED, UNDECIDED, EXCLUDED } from '#kernels/optimisation/choices/decisions.js';
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianExcess, computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -9,7 +9,7 @@ import { minimiseStep } from './minimise-two-steps.js';
 import { computeChoiceBound } from './move-costs.js';
 
 /** Convex program with count rows, and with the minimum weight of held securities. */
-export interface CountedProgram {
+export interface CardinalityProgram {
   /** Computes the objective of the program, including its constant. */
   readonly valueAt: (weights: Float64Array) => number;
   readonly program: Program;
@@ -37,7 +37,7 @@ interface ShareBounds {
 }
 
 /** Bounds, with the shares and weights that prove them. */
-export interface ShareAnswer extends ShareBounds {
+export interface ShareSolution extends ShareBounds {
   /** [N] */
   readonly shares: Float64Array;
   /** [N] */
@@ -65,14 +65,14 @@ const RISE_MIN = 1e-4;
  */
 export function relaxShares(
   solver: Solver,
-  counted: CountedProgram,
+  counted: CardinalityProgram,
   split: Float64Array,
   { names, shares: start, shareMin, turnsMax }: ShareStart,
-): ShareAnswer | undefined {
+): ShareSolution | undefined {
   const { counts } = counted;
-  const program = excludeDropped(counted.program, names);
+  const program = removeDroppedSecurities(counted.program, names);
   let shares = start;
-  let best: ShareAnswer | undefined;
+  let best: ShareSolution | undefined;
   let warm: ActiveState | undefined;
   for (let turn = 0; turn < turnsMax; turn++) {
     const { status, point, state } = solver.solve(createShareProgram(program, split, shares), {
@@ -97,9 +97,9 @@ export function computeEvenShares(counts: readonly CountRow[], names: Uint8Array
 }
 
 /** Returns the program with weights of zero for securities that are decided to be dropped. */
-function excludeDropped(program: Program, names: Uint8Array): Program {
-  const setDroppedToZero = (bounds: Float64Array) => bounds.map((bound, i) => (names[i] === OUT ? 0 : bound));
-  return names.includes(OUT)
+function removeDroppedSecurities(program: Program, names: Uint8Array): Program {
+  const setDroppedToZero = (bounds: Float64Array) => bounds.map((bound, i) => (names[i] === EXCLUDED ? 0 : bound));
+  return names.includes(EXCLUDED)
     ? { ...program, lower: setDroppedToZero(program.lower), upper: setDroppedToZero(program.upper) }
     : program;
 }
@@ -145,8 +145,8 @@ function computeBestShares(
       counts.forEach((other, s) => {
         if (s !== r) for (const i of other.members) leastScales[i] = Math.min(leastScales[i]!, scales[s]!);
       });
-      const open = members.filter((i) => names[i] === OPEN);
-      const room = maximum - members.reduce((count, i) => count + (names[i] === IN ? 1 : 0), 0);
+      const open = members.filter((i) => names[i] === UNDECIDED);
+      const room = maximum - members.reduce((count, i) => count + (names[i] === INCLUDED ? 1 : 0), 0);
       const readSize = (place: number) => sizes[open[place]!]!;
       scales[r] = findScaleWithin(open.length, room, readSize, (place) =>
         computeShare(open[place]!, leastScales[open[place]!]!),
@@ -156,7 +156,7 @@ function computeBestShares(
   const shares = new Float64Array(weights.length).fill(1);
   counts.forEach(({ members }, r) => {
     for (const i of members)
-      if (names[i] === OPEN) shares[i] = Math.min(shares[i]!, Math.max(shareMin, computeShare(i, scales[r]!)));
+      if (names[i] === UNDECIDED) shares[i] = Math.min(shares[i]!, Math.max(shareMin, computeShare(i, scales[r]!)));
   });
   return shares;
 }
@@ -189,7 +189,7 @@ function findScaleWithin(
 
 /** Returns the bounds that a point and its multipliers prove. */
 function proveBounds(
-  { valueAt, program, counts, threshold }: CountedProgram,
+  { valueAt, program, counts, threshold }: CardinalityProgram,
   { split, names }: ShareDecisions,
   point: Point,
 ): ShareBounds {
@@ -203,15 +203,15 @@ function proveBounds(
     const own = curvature * split[i]!;
     const long = minimiseStep({ ...step, from: Math.max(step.from, threshold - x) }, own);
     const short = lower[i]! < 0 ? minimiseStep({ ...step, to: Math.min(step.to, -x) }, own) : Number.POSITIVE_INFINITY;
-    const canRest = names[i] !== IN && lower[i]! <= 0 && upper[i]! >= 0;
-    held[i] = names[i] === OUT ? Number.POSITIVE_INFINITY : Math.min(long, short);
+    const canRest = names[i] !== INCLUDED && lower[i]! <= 0 && upper[i]! >= 0;
+    held[i] = names[i] === EXCLUDED ? Number.POSITIVE_INFINITY : Math.min(long, short);
     dropped[i] = canRest ? minimiseStep({ ...step, from: -x, to: -x }, own) : Number.POSITIVE_INFINITY;
   }
   return minimiseOverChoices(counts, { held, dropped }, valueAt(point.x) + computeLagrangianExcess(program, point));
 }
 
 /** Costs of holding and of dropping each security, [N] each; Infinity if impossible. */
-type HoldingCosts = Pick<ShareAnswer, 'held' | 'dropped'>;
+type HoldingCosts = Pick<ShareSolution, 'held' | 'dropped'>;
 
 /** Number of rounds in which rows with common securities set their prices. */
 const PRICE_ROUNDS = 4;

@@ -1,14 +1,14 @@
 import { isTracking, type AssembledProgram, type Assembly } from './assemble.js';
-import { findLargestMeasure, findParameterAtMeasure, isCurve, measureRow, type PlacedCurve } from './curved-rows.js';
+import { findLargestMeasure, findParameterAtMeasure, isCurve, measureRow, type CurvedLimit } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { computePrices } from './goals/prices.js';
-import type { Origin, PlacedRow, Problem } from './problem.js';
+import type { Origin, RowWithOrigin, Problem } from './problem.js';
 
 /**
  * Returns a predicate of rows that are only checked after the solve: limits on the tracking error, if the tracking
  * error is the only objective.
  */
-export function isCheckedOnly({ goal, index, costs }: Problem): (placed: PlacedRow) => boolean {
+export function isCheckedOnly({ goal, index, costs }: Problem): (placed: RowWithOrigin) => boolean {
   return isPureTracking(goal, index, costs) ? isTracking : () => false;
 }
 
@@ -24,7 +24,7 @@ export function computeCurveCharge({ rows }: Problem, radii: ReadonlyMap<Origin,
 }
 
 /** Returns the penalty of a soft curved row for a measure above its limit. */
-function computeViolationPrice({ origin, row }: PlacedCurve, most: number, measure: number): number {
+function computeViolationPrice({ origin, row }: CurvedLimit, most: number, measure: number): number {
   return (origin.soft ?? 0) * Math.abs(findParameterAtMeasure(row, measure) - findParameterAtMeasure(row, most));
 }
 
@@ -47,6 +47,6 @@ export function computePricedViolations(
 }
 
 /** Returns the curved rows that an assembly includes. */
-export function listCurves(problem: Problem, { includes }: Assembly): PlacedCurve[] {
+export function listCurves(problem: Problem, { includes }: Assembly): CurvedLimit[] {
   return problem.rows.filter(isCurve).filter(({ origin }) => includes?.(origin) !== false);
 }

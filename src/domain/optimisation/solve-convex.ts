@@ -1,17 +1,17 @@
 import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, removePlanes, type AssembledProgram, type Assembly } from './assemble.js';
-import { createTangentPlanes, computeExcess, findLargestMeasure, measureRow, type PlacedCurve } from './curved-rows.js';
+import { createTangentPlanes, computeExcess, findLargestMeasure, measureRow, type CurvedLimit } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { computeGoalValue } from './goals/goal-value.js';
-import type { GoalAnswer } from './goals/goal-answer.js';
+import type { GoalSolution } from './goals/goal-answer.js';
 import { solveGoal } from './goals/solve-goal.js';
 import { computeCurveCharge, computePricedViolations, isCheckedOnly, listCurves } from './soft-curves.js';
 import { computeTrackingVariance } from './tracking-variance.js';
 import type { TailStart } from './goals/solve-tail.js';
 import { hasPriceSearch, solvePricedTail, type ExceededTail } from './tails/priced-tail.js';
-import type { Origin, PlacedRow, Problem } from './problem.js';
+import type { Origin, RowWithOrigin, Problem } from './problem.js';
 import type { TailCut } from './tails/tail-cuts.js';
 import { clearRoundingWeights } from './rounding-weights.js';
 
@@ -30,7 +30,7 @@ export interface ConvexSolution {
   readonly priceScale: number;
   /** Factor on the penalties of soft rows in the program. */
   readonly penaltyScale: number;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
   readonly iterations: number;
   /** Start for a search from similar weights; only if the goal is a tail average. */
   readonly tail: TailStart | undefined;
@@ -44,7 +44,7 @@ export interface ConvexOptions extends Assembly {
   readonly tail?: TailStart | undefined;
   readonly effort?: 'quick' | 'thorough';
   /** Solution with slightly different bounds. If its norm rows bind, the search starts with all curved rows. */
-  readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
+  readonly beside?: Pick<ProgramResult, 'point' | 'state'> | undefined;
 }
 
 /** Maximum number of programs with added cutting planes for tails; five to thirty are usual. */
@@ -76,7 +76,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
   if (solution === undefined) return undefined;
   // Every hard curved row is measured at the final weights, whether or not it was in the program.
-  const isViolated = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
+  const isViolated = (placed: CurvedLimit): boolean => isChecked(placed) || placed.origin.soft === null;
   return listExceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
 }
 
@@ -150,7 +150,7 @@ function isBlockedByTails(problem: Problem, { withCurves, planes }: SolveAttempt
 }
 
 /** Type guard that returns the row object itself, because multipliers are attributed by object identity. */
-const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
+const isTailRow = (placed: RowWithOrigin): placed is ExceededTail['placed'] => placed.row.form === 'tail';
 
 /** Returns the tail rows of the program whose limits are exceeded. */
 function listExceededTails(problem: Problem, weights: Float64Array, options: SolveAttempt): ExceededTail[] {
@@ -201,7 +201,7 @@ function solveRows(solver: Solver, problem: Problem, options: SolveAttempt): Con
 function toSolution(
   problem: Problem,
   assembled: AssembledProgram,
-  { program, answer, priceScale, penaltyScale, open = 0, tail }: GoalAnswer,
+  { program, answer, priceScale, penaltyScale, open = 0, tail }: GoalSolution,
   options: SolveAttempt,
 ): ConvexSolution {
   const { goal, index, costs } = problem;
@@ -228,7 +228,7 @@ function toSolution(
 function selectBindingPlanes(
   { tails }: Problem,
   { planes, program }: AssembledProgram,
-  { point }: ProgramAnswer,
+  { point }: ProgramResult,
   options: Assembly,
 ): readonly TailCut[] {
   if (planes === 0) return [];
@@ -250,7 +250,7 @@ function listExceededCurves(
   problem: Problem,
   weights: Float64Array,
   { includes, changes }: ConvexOptions,
-): PlacedCurve[] {
+): CurvedLimit[] {
   const isChecked = isCheckedOnly(problem);
   return listCurves(problem, { includes }).filter(
     (placed) =>
@@ -263,7 +263,7 @@ function widenSoft(
   solver: Solver,
   problem: Problem,
   options: ConvexOptions,
-  soft: readonly PlacedCurve[],
+  soft: readonly CurvedLimit[],
   free: ConvexSolution,
 ): ConvexSolution | undefined {
   const radii = new Map<Origin, number>();
@@ -297,7 +297,7 @@ function widenSoft(
 }
 
 /** Returns the saving per unit of the request parameter at a limit, in units of the program's objective. */
-function computeSaving({ assembled, answer }: ConvexSolution, { origin, row }: PlacedCurve, most: number): number {
+function computeSaving({ assembled, answer }: ConvexSolution, { origin, row }: CurvedLimit, most: number): number {
   if (row.form === 'tail')
     return assembled.linear.reduce(
       (sum, own, r) => (own?.origin === origin ? sum + answer.point.rowMultipliers[r]! : sum),

@@ -1,5 +1,5 @@
 import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import { checkKkt } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -49,7 +49,7 @@ export interface LimitedSolver extends MeteredSolver {
  * Creates a solver that fails immediately once its work limit is reached.
  * @param workMax maximum number of multiplications
  */
-export function limitWork(solver: Solver, workMax: number): LimitedSolver {
+export function createLimitedSolver(solver: Solver, workMax: number): LimitedSolver {
   const inner = meterSolver(solver);
   let ended = false;
   const hasWorkLeft = () => {
@@ -59,13 +59,13 @@ export function limitWork(solver: Solver, workMax: number): LimitedSolver {
   return {
     spent: inner.spent,
     hasEnded: () => ended,
-    solve: (program, options) => (hasWorkLeft() ? inner.solve(program, options) : createUnsolvedAnswer(program)),
+    solve: (program, options) => (hasWorkLeft() ? inner.solve(program, options) : createUnsolvedResult(program)),
     nearly: (program) => (hasWorkLeft() ? inner.nearly(program) : clampToBounds(program)),
   };
 }
 
 /** Returns the answer of a refused program. */
-function createUnsolvedAnswer(program: Program): ProgramAnswer {
+function createUnsolvedResult(program: Program): ProgramResult {
   const point = {
     x: clampToBounds(program),
     rowMultipliers: new Float64Array(program.rows.count),

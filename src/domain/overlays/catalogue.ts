@@ -12,9 +12,19 @@ import { quanto } from './types/quanto.js';
 import { riskControl } from './types/risk-control.js';
 
 /** All overlay types, in the order of forms. */
-const ENTRIES = [currency, currencyHedged, quanto, riskControl, leverage, decrement, excessReturn, blend, fee] as const;
+const OVERLAY_ENTRIES = [
+  currency,
+  currencyHedged,
+  quanto,
+  riskControl,
+  leverage,
+  decrement,
+  excessReturn,
+  blend,
+  fee,
+] as const;
 
-export const OVERLAY_TYPES: readonly OverlayType[] = ENTRIES as unknown as readonly OverlayType[]; // An entry is called only with specifications of its type.
+export const OVERLAY_TYPES: readonly OverlayType[] = OVERLAY_ENTRIES as unknown as readonly OverlayType[]; // An entry is called only with specifications of its type.
 
 /** Specification of an overlay, by its type. */
 export const OverlaySpec = z
@@ -32,11 +42,11 @@ export const OverlaySpec = z
   .meta({ id: 'OverlaySpec' });
 export type OverlaySpec = z.infer<typeof OverlaySpec>;
 
-const BY_TYPE = new Map(OVERLAY_TYPES.map((entry) => [entry.type, entry]));
+const OVERLAYS_BY_TYPE = new Map(OVERLAY_TYPES.map((entry) => [entry.type, entry]));
 
 /** Returns the catalogue entry of an overlay. */
 export function findOverlayType({ type }: OverlaySpec): OverlayType {
-  return BY_TYPE.get(type)!; // the catalogue has every type of the schema
+  return OVERLAYS_BY_TYPE.get(type)!; // the catalogue has every type of the schema
 }
 
 /** Returns the weights of a blend; undefined for other overlays. */

@@ -88,9 +88,9 @@ function computeRelaxation(
   const figures = findTrades({ ...program, rows: [...rows, { ...giving, penalty: RELAXED_PENALTY }] })?.figures;
   if (figures === undefined) return { amount: null };
   const amount = figures.violations.at(-1)! * (rule === 'tax.budget' ? built.value : 1);
-  return rule === 'exclusions' ? { amount, weights: listKeptWeights(common, built, figures.weights) } : { amount };
+  return rule === 'exclusions' ? { amount, weights: listRemainingWeights(common, built, figures.weights) } : { amount };
 
-  function listKeptWeights({ identifiers }: BatchCommon, { names }: BuiltAccount, weights: Float64Array) {
+  function listRemainingWeights({ identifiers }: BatchCommon, { names }: BuiltAccount, weights: Float64Array) {
     const excluded = new Set(account.exclusions);
     const staying = names.flatMap((name, i) =>
       excluded.has(identifiers[name]!) && weights[i]! > SMALLEST_WEIGHT

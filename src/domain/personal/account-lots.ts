@@ -39,7 +39,7 @@ export function listSecurityLots(account: Account, own: readonly number[], quest
   const compareByCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
   const replaced = wash?.replaced ?? 0;
   if (isExcluded && replaced > 0)
-    return { lots: listLotsSoldTogether(account, own.toSorted(compareByDate), question), ...ALL_SOLD };
+    return { lots: listLotsSoldTogether(account, own.toSorted(compareByDate), question), ...SELL_ALL };
   const order = [...own].sort(method === 'hifo' ? compareByCost : compareByDate);
   const isLoss = (lot: number): boolean => account.lots[lot]!.cost > price;
   const isExposed = replaced > 0 && order.some(isLoss);
@@ -63,10 +63,10 @@ export function listSecurityLots(account: Account, own: readonly number[], quest
   return { lots, isOrdered: method !== 'specific' || isSplit, blocked };
 }
 
-const ALL_SOLD = { isOrdered: true, blocked: 0 } as const;
+const SELL_ALL = { isOrdered: true, blocked: 0 } as const;
 
 /** Shares of a lot with the start of their holding period. */
-interface HeldPart {
+interface HeldShares {
   readonly shares: number;
   readonly since: Day;
 }
@@ -88,7 +88,7 @@ function listLotsSoldTogether(
   const isFresh = (lot: number): boolean => asOf - parseAcquired(lot) <= tax.wash_sale_days;
   /** Number of shares not yet used as replacements, by lot bought within the window. */
   const free = new Map(own.filter(isFresh).map((lot) => [lot, lots[lot]!.shares]));
-  const parts = new Map(own.map((lot): [number, HeldPart[]] => [lot, []]));
+  const parts = new Map(own.map((lot): [number, HeldShares[]] => [lot, []]));
   let elsewhere = (wash?.replaced ?? 0) - [...free.values()].reduce((sum, shares) => sum + shares, 0);
   const sold: SaleLot[] = [];
   for (const lot of own) {

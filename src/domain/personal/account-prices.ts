@@ -1,7 +1,7 @@
 import { computeFactorExposures, type AccountProgram } from '#kernels/lots/account-program.js';
 import { computeDualBound, computePrices } from '#kernels/lots/dual-bound.js';
 import { listRelaxedRows } from '#kernels/lots/relaxation.js';
-import type { AccountAnswer, SideCertificate } from '#kernels/lots/solve-account.js';
+import type { AccountSolution, SideCertificate } from '#kernels/lots/solve-account.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 
@@ -18,7 +18,7 @@ const GAP_SHARE = 0.5;
  */
 export function computeBasisPointSaving(
   program: AccountProgram,
-  { figures, certificates, bound }: AnswerParts,
+  { figures, certificates, bound }: SolutionParts,
 ): number | null {
   const { aversion, varianceLimit } = program;
   const { variance, objective } = figures;
@@ -34,13 +34,13 @@ export function computeBasisPointSaving(
   return objective - bound > GAP_SHARE * most ? null : most;
 }
 
-type AnswerParts = Pick<AccountAnswer, 'figures' | 'certificates' | 'bound'>;
+type SolutionParts = Pick<AccountSolution, 'figures' | 'certificates' | 'bound'>;
 
 /**
  * Returns an upper bound of the savings from trades below the minimum, as a fraction of the account value; 0 without a
  * minimum.
  */
-export function computeMinimumTradeCost(program: AccountProgram, { figures, certificates }: AnswerParts): number {
+export function computeMinimumTradeCost(program: AccountProgram, { figures, certificates }: SolutionParts): number {
   if (!program.minimumTrade.some((least) => least > 0)) return 0;
   const free = { ...program, minimumTrade: new Float64Array(program.n) };
   const bounds = certificates.map(
@@ -56,7 +56,7 @@ export function computeMinimumTradeCost(program: AccountProgram, { figures, cert
 export function computeExclusionPrices(
   common: BatchCommon,
   { program, account, names, forced }: BuiltAccount,
-  { figures, own }: { readonly figures: AccountAnswer['figures']; readonly own: SideCertificate },
+  { figures, own }: { readonly figures: AccountSolution['figures']; readonly own: SideCertificate },
 ): Record<string, number> {
   if (account.exclusions.length === 0) return {};
   const { n, k, loadings, specific, target, costRate } = program;

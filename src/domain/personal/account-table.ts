@@ -45,17 +45,17 @@ export interface TableSource {
 
 /** Returns the location in the table of a path within the account. */
 export function locateInTable({ unit, columns, line, lines, recent, own }: TableSource, path: string): string {
-  const at = (row: number, column: string | undefined): string => {
+  const readText = (row: number, column: string | undefined): string => {
     const number = columns.indexOf(column ?? '') + 1;
     return `${unit} ${row}${number > 0 ? `, column ${number}` : ''}`;
   };
   const [, list, position, field] = /^(lots|recent)\[(\d+)\](?:\.(\w+))?$/.exec(path) ?? [];
   const row = (list === 'lots' ? lines : recent)[Number(position)];
-  if (row !== undefined) return at(row, columnOfField().get(`${list}.${field}`) ?? field);
+  if (row !== undefined) return readText(row, columnOfField().get(`${list}.${field}`) ?? field);
   const column = Object.keys(own).find(
     (name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`),
   );
-  return column === undefined ? `${unit} ${line}` : at(own[column]!, column);
+  return column === undefined ? `${unit} ${line}` : readText(own[column]!, column);
 }
 
 const columnOfField = callOnce(() => new Map(listAccountColumns().map(({ field, name }) => [field, name])));
@@ -110,12 +110,12 @@ interface Columns {
  */
 function findColumns(header: readonly string[], unit: TableRows['unit']): Columns {
   const known = listAccountColumns().map(({ name }) => name);
-  const place = (at: number): string => (unit === 'line' ? `line 1, column ${at + 1}` : `column ${at + 1}`);
+  const formatLocation = (at: number): string => (unit === 'line' ? `line 1, column ${at + 1}` : `column ${at + 1}`);
   const findings = header.flatMap((name, at): Finding[] => {
     if (name === '' || (known.includes(name) && header.indexOf(name) === at)) return [];
     return header.indexOf(name) < at
-      ? [createProblem(place(at), `the column ${name} is repeated`)]
-      : [reportUnknownColumn(name, place(at), known)];
+      ? [createProblem(formatLocation(at), `the column ${name} is repeated`)]
+      : [reportUnknownColumn(name, formatLocation(at), known)];
   });
   const lacking = REQUIRED_COLUMNS.filter((name) => !header.includes(name));
   if (lacking.length > 0)
@@ -123,18 +123,18 @@ function findColumns(header: readonly string[], unit: TableRows['unit']): Column
       createProblem(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`, 'MISSING_COLUMN'),
     );
   if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
-  const at = (name: string): number => header.indexOf(name);
+  const findColumn = (name: string): number => header.indexOf(name);
   return {
-    id: at('account_id'),
+    id: findColumn('account_id'),
     own: listOwnColumns()
-      .map((column) => ({ ...column, at: at(column.name) }))
+      .map((column) => ({ ...column, at: findColumn(column.name) }))
       .filter((column) => column.at >= 0),
-    identifier: at('identifier'),
-    shares: at('shares'),
-    cost: at('cost'),
-    acquired: at('acquired'),
-    traded: at('traded'),
-    price: at('price'),
+    identifier: findColumn('identifier'),
+    shares: findColumn('shares'),
+    cost: findColumn('cost'),
+    acquired: findColumn('acquired'),
+    traded: findColumn('traded'),
+    price: findColumn('price'),
     unnamed: header.flatMap((name, column) => (name === '' ? [column] : [])),
   };
 }
@@ -146,14 +146,14 @@ interface OpenAccount {
   end(): string;
 }
 
-interface AccountPlace {
+interface AccountLocation {
   readonly unit: TableRows['unit'];
   readonly columns: Columns;
   readonly header: readonly string[];
   readonly line: number;
 }
 
-function openAccount(id: string, { unit, columns, header, line }: AccountPlace): OpenAccount {
+function openAccount(id: string, { unit, columns, header, line }: AccountLocation): OpenAccount {
   const account: Record<string, unknown> = {};
   const [lots, recent]: [object[], object[]] = [[], []];
   const source = { unit, columns: header, line, lines: [] as number[], recent: [] as number[] };

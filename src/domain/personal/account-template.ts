@@ -12,7 +12,7 @@ export interface StatedAccount {
 export function createAccountTable(accounts: readonly StatedAccount[]): string[][] {
   const rows = accounts.flatMap((account) => {
     const { account_id, lots = [], recent = [] } = account;
-    const own = listOwnColumns().map(({ name, form }) => [name, formatCell(at(account, name), form)] as const);
+    const own = listOwnColumns().map(({ name, form }) => [name, formatCell(getAtPath(account, name), form)] as const);
     const held = [...lots, ...recent.map(({ date, ...trade }) => ({ ...trade, traded: date }))];
     return (held.length === 0 ? [{}] : held).map((row, position) => ({
       account_id,
@@ -27,7 +27,7 @@ export function createAccountTable(accounts: readonly StatedAccount[]): string[]
   );
 }
 
-const at = (account: unknown, path: string): unknown =>
+const getAtPath = (account: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((inner, name) => (inner as Record<string, unknown> | undefined)?.[name], account);
 
 /** Example accounts of the template; each column has a value in one of them. */

@@ -39,18 +39,18 @@ export interface GroupOfRow {
 
 /** Returns the indices of securities by identifier. The map is created once per batch. */
 export function indexSecurities(common: BatchCommon): ReadonlyMap<string, number> {
-  const known = places.get(common) ?? new Map(common.identifiers.map((name, at) => [name, at]));
-  places.set(common, known);
+  const known = positionsCache.get(common) ?? new Map(common.identifiers.map((name, at) => [name, at]));
+  positionsCache.set(common, known);
   return known;
 }
 
-const places = new WeakMap<BatchCommon, ReadonlyMap<string, number>>();
+const positionsCache = new WeakMap<BatchCommon, ReadonlyMap<string, number>>();
 
 /** Returns the set of `others`, created once per batch. */
 export function listOtherSecurities(common: BatchCommon): ReadonlySet<string> {
-  const known = others.get(common) ?? new Set(common.others);
-  others.set(common, known);
+  const known = otherSecuritiesCache.get(common) ?? new Set(common.others);
+  otherSecuritiesCache.set(common, known);
   return known;
 }
 
-const others = new WeakMap<BatchCommon, ReadonlySet<string>>();
+const otherSecuritiesCache = new WeakMap<BatchCommon, ReadonlySet<string>>();

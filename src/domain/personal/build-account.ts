@@ -90,7 +90,7 @@ export function buildAccount(common: BatchCommon, account: Account): BuiltAccoun
   return { account, program, value, names, lots, forced, forcedCost, rowIds, wash, excluded, blocked };
 }
 
-interface Base {
+interface AccountBase {
   readonly common: BatchCommon;
   readonly account: Account;
   readonly names: readonly number[];
@@ -102,7 +102,7 @@ interface Base {
   readonly blocked: ReadonlyMap<string, number>;
 }
 
-function createSecurities({ common, account, names, lots, lotStart, value, excluded, wash, blocked }: Base) {
+function createSecurities({ common, account, names, lots, lotStart, value, excluded, wash, blocked }: AccountBase) {
   const { factors: k, prices, terms } = common;
   const n = names.length;
   const loadings = new Float64Array(n * k);
@@ -152,7 +152,7 @@ function createLotArrays(
     lotStart,
     value,
     count,
-  }: Pick<Base, 'names' | 'lots' | 'lotStart' | 'value'> & { readonly count: number },
+  }: Pick<AccountBase, 'names' | 'lots' | 'lotStart' | 'value'> & { readonly count: number },
 ) {
   const [lotSize, lotShort, lotLong] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
   names.forEach((name, i) => {
@@ -168,7 +168,7 @@ function createLotArrays(
 }
 
 /** Returns the rows of cash, tax budget and groups, with their ids. */
-function createRows(base: Base, forcedCost: number): { rows: AccountRow[]; rowIds: string[] } {
+function createRows(base: AccountBase, forcedCost: number): { rows: AccountRow[]; rowIds: string[] } {
   const { common, account, names, value } = base;
   const { objective, constraints } = common.terms;
   const n = names.length;

@@ -38,11 +38,11 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const { model, factored, placeOf } = findModel(composer, { modelId, sm, columns, asOf });
   const isOfParent = new Set(columns);
   const rates = createExchangeRates(sm, document.currency);
-  const priceAt = (column: number): number =>
+  const getPrice = (column: number): number =>
     sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
   const others = model.names
     .map((name) => sm.columnOf(name))
-    .filter((column) => column >= 0 && !isOfParent.has(column) && priceAt(column) > 0);
+    .filter((column) => column >= 0 && !isOfParent.has(column) && getPrice(column) > 0);
   const all = [...columns, ...others];
   const priced = new Set([...columns, ...others]);
   const loadings = createLoadings(factored);
@@ -55,7 +55,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     asOf,
     identifiers: all.map((column) => sm.identifiers[column]!),
     others: sm.identifiers.filter((_, column) => !priced.has(column)),
-    prices: Float64Array.from(all, priceAt),
+    prices: Float64Array.from(all, getPrice),
     weights: Float64Array.from(all, (column) => weightOf.get(column) ?? 0),
     factors: k,
     loadings: own,

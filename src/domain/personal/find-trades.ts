@@ -1,5 +1,5 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
-import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
+import { solveAccount, type AccountSolution } from '#kernels/lots/solve-account.js';
 
 /** Weights of the objective in a search for any permitted trades. */
 const SEARCH_WEIGHTS = { taxWeight: 1e-3, aversion: 1 } as const;
@@ -14,7 +14,7 @@ export const isDiscrete = ({ unit, minimumTrade }: AccountProgram): boolean =>
  * Returns permitted trades; undefined if none are found, which proves infeasibility unless trades are rounded. If
  * rounding fails under the tracking error limit, tries the trades with the lowest tracking error.
  */
-export function findTrades(program: AccountProgram): AccountAnswer | undefined {
+export function findTrades(program: AccountProgram): AccountSolution | undefined {
   const answer = solveAccount({ ...program, ...SEARCH_WEIGHTS }, { nodes: 0 });
   if (answer.status === 'optimal') return answer;
   const nearest = isDiscrete(program) ? findNearestTrades({ ...program, varianceLimit: Infinity }) : undefined;
@@ -22,7 +22,7 @@ export function findTrades(program: AccountProgram): AccountAnswer | undefined {
 }
 
 /** Returns permitted trades with the lowest tracking error; undefined if none are found. */
-export function findNearestTrades(program: AccountProgram): AccountAnswer | undefined {
+export function findNearestTrades(program: AccountProgram): AccountSolution | undefined {
   const answer = solveAccount({ ...program, ...NEAREST_WEIGHTS }, { nodes: 0 });
   return answer.status === 'optimal' ? answer : undefined;
 }

@@ -6,10 +6,10 @@ import type { BatchCommon } from './batch-common.js';
 /** Maximum number of lots of an account for which a result lists the lots after the trades: 90 bytes each. */
 const LOTS_MAX = 500;
 /** Smallest number of shares of a lot that is not a rounding error. */
-const LEAST_SHARES = 1e-9;
+const LOT_SHARES_MIN = 1e-9;
 
 /** Lot after the trades. */
-export interface LotAfter extends AccountLot {
+export interface RemainingLot extends AccountLot {
   /** Index of the lot in the account; null for a purchase. */
   readonly lot: number | null;
   /** Market value less cost. */
@@ -24,14 +24,14 @@ export function listLotsAfter(
   common: BatchCommon,
   account: Account,
   { status, trades }: AccountResult,
-): LotAfter[] | null {
+): RemainingLot[] | null {
   if (account.lots.length > LOTS_MAX || status === 'infeasible') return null;
   const sold = new Map<number, number>();
   for (const { lot, shares } of trades) if (lot !== undefined) sold.set(lot, (sold.get(lot) ?? 0) + shares);
   const prices = new Map(common.identifiers.map((name, at) => [name, common.prices[at]!]));
   const kept = account.lots.flatMap((own, lot) => {
     const shares = own.shares - (sold.get(lot) ?? 0);
-    return shares > LEAST_SHARES * own.shares ? [{ lot, ...own, shares }] : [];
+    return shares > LOT_SHARES_MIN * own.shares ? [{ lot, ...own, shares }] : [];
   });
   const bought = trades.flatMap(({ side, identifier, shares, price }) =>
     side === 'buy' ? [{ lot: null, identifier, shares, cost: price, acquired: formatDay(common.asOf) }] : [],

@@ -6,13 +6,13 @@ import { Account, type AccountDefaults } from './account-request.js';
 import { locateInTable, type TableSource } from './account-table.js';
 import { listOtherSecurities, indexSecurities, type BatchCommon } from './batch-common.js';
 
-export interface ReadAccount {
+export interface ParsedAccount {
   readonly account: Account | undefined;
   readonly findings: readonly Finding[];
 }
 
 /** Location of an account in its request. */
-export interface AccountPlace {
+export interface AccountSource {
   /** Path in the body, such as `accounts[3]`. */
   readonly path: string;
   /** Line of the body; null if the accounts are not sent as lines. */
@@ -23,7 +23,7 @@ export interface AccountPlace {
 const FINDINGS_MAX = 50;
 
 /** Reads an account of a batch. */
-export function readAccount(common: BatchCommon, value: unknown, place: AccountPlace): ReadAccount {
+export function readAccount(common: BatchCommon, value: unknown, place: AccountSource): ParsedAccount {
   const { source, account: sent } = splitSource(value);
   if (readMember(sent, ['is_repeated']) === true)
     return { account: undefined, findings: [createRepeatedFinding(sent, place)] };
@@ -35,7 +35,7 @@ export function readAccount(common: BatchCommon, value: unknown, place: AccountP
     path: place.path,
     message,
   }));
-  const placed = found.map((finding) => addPlace(finding, { ...place, id: readId(sent), source }));
+  const placed = found.map((finding) => addLocation(finding, { ...place, id: readId(sent), source }));
   const count = placed.length + (source?.problem_count ?? 0);
   return {
     account: count === 0 ? account : undefined,
@@ -77,13 +77,13 @@ const readId = (value: unknown): string | null => {
   return typeof id === 'string' && id !== '' ? id.slice(0, 64) : null;
 };
 
-function createRepeatedFinding(sent: unknown, place: AccountPlace): Finding {
+function createRepeatedFinding(sent: unknown, place: AccountSource): Finding {
   const message = 'an earlier account has the same id, and only the earlier account is solved.';
   const finding: Finding = { severity: 'error', code: 'DUPLICATE_ID', path: 'account_id', message };
-  return addPlace(finding, { ...place, id: readId(sent), source: undefined });
+  return addLocation(finding, { ...place, id: readId(sent), source: undefined });
 }
 
-interface FindingPlace extends AccountPlace {
+interface FindingLocation extends AccountSource {
   readonly id: string | null;
   readonly source: TableSource | undefined;
 }
@@ -92,7 +92,7 @@ interface FindingPlace extends AccountPlace {
  * Adds the path of the account to the path of a finding; the message then begins with the line or path, and the
  * account.
  */
-function addPlace(finding: Finding, { path, line, id, source }: FindingPlace): Finding {
+function addLocation(finding: Finding, { path, line, id, source }: FindingLocation): Finding {
   const at = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
   const whole = finding.path === '' ? path : formatPath(path, [finding.path]);
   const account = id === null ? '' : `, account ${id}`;

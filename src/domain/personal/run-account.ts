@@ -64,7 +64,7 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
   const sm = composer.market(parent);
   const [first, last] = findRange(sm, request);
   const rates = createExchangeRates(sm, composer.document(parent).currency);
-  const priceAt = (session: number, identifier: string): number => {
+  const getPrice = (session: number, identifier: string): number => {
     const column = sm.columnOf(identifier);
     if (column < 0) return Number.NaN;
     return sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
@@ -84,17 +84,17 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
       applyActions(history, {
         sm,
         session,
-        priceAt,
+        priceAt: getPrice,
         rateAt: (column) => (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
       });
     history.payTaxes(day);
     if (due.has(session))
       rebalances.push(
-        rebalance(history, { composer, parent, request, day, priceOf: (identifier) => priceAt(session, identifier) }),
+        rebalance(history, { composer, parent, request, day, priceOf: (identifier) => getPrice(session, identifier) }),
       );
     let value = history.cash;
     for (const { identifier, shares, cost } of history.lots) {
-      const price = priceAt(session, identifier);
+      const price = getPrice(session, identifier);
       value += shares * (price > 0 ? price : cost);
     }
     sessions.push({ date: formatDay(day), value, cash: history.cash, accrued_tax: history.accrued() });

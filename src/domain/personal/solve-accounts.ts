@@ -2,7 +2,7 @@ import type { Finding } from '../refusals/findings.js';
 import { createAccountResult, type AccountResult } from './account-result.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount } from './build-account.js';
-import { listLotsAfter, type LotAfter } from './lots-after.js';
+import { listLotsAfter, type RemainingLot } from './lots-after.js';
 import { readAccount } from './read-account.js';
 import { solveOne } from './solve-one.js';
 
@@ -15,7 +15,7 @@ export interface RefusedAccount {
 }
 
 /** Result with the lots after the trades; results of earlier versions lack these lots. */
-export type SolvedResult = AccountResult & { readonly lots_after?: readonly LotAfter[] | null };
+export type SolvedResult = AccountResult & { readonly lots_after?: readonly RemainingLot[] | null };
 export type AccountOutcome = SolvedResult | RefusedAccount;
 
 /**

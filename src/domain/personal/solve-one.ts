@@ -1,5 +1,5 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
-import { solveAccount, type AccountAnswer, type SearchLimits } from '#kernels/lots/solve-account.js';
+import { solveAccount, type AccountSolution, type SearchLimits } from '#kernels/lots/solve-account.js';
 import { computeFigures } from '#kernels/lots/trade-figures.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
@@ -12,7 +12,7 @@ import { findTrades, isDiscrete } from './find-trades.js';
 const ROUNDS_MAX = 3;
 
 export interface SolvedAccount {
-  readonly answer: AccountAnswer;
+  readonly answer: AccountSolution;
   /** Securities of the program that may not be bought because a substitute is sold at a loss. */
   readonly substitutes: ReadonlySet<number>;
 }
@@ -53,7 +53,7 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
  * Solves an account. If the rounded trades violate a limit, any permitted trades are accepted, with the bound of the
  * original solution.
  */
-function solveWithin(program: AccountProgram, limits: SearchLimits): AccountAnswer {
+function solveWithin(program: AccountProgram, limits: SearchLimits): AccountSolution {
   const answer = solveAccount(program, limits);
   const found = answer.status === 'infeasible' && isDiscrete(program) ? findTrades(program) : undefined;
   if (found === undefined) return answer;
@@ -75,7 +75,7 @@ function solveWithin(program: AccountProgram, limits: SearchLimits): AccountAnsw
  */
 function listBrokenPurchases(
   { lotStart, lotShort, lotLong }: AccountProgram,
-  { trades }: AccountAnswer,
+  { trades }: AccountSolution,
   { group, lostBefore }: { readonly group: readonly number[]; readonly lostBefore: ReadonlySet<number> },
 ) {
   const losing = group.filter((i) => {

@@ -14,12 +14,12 @@ interface HoldingSession {
   readonly maxStaleSessions: number;
 }
 
-interface PlacementInput extends HoldingSession {
+interface LocatedHoldingsInput extends HoldingSession {
   /** Target weights by column. */
   readonly weights: ReadonlyMap<number, number>;
 }
 
-export interface PlacedHoldings {
+export interface LocatedHoldings {
   readonly columns: Set<number>;
   /** Accounts without the holdings that cannot be traded; these are neither sold nor counted. */
   readonly accounts: RebalancePackRequest['accounts'];
@@ -31,10 +31,10 @@ export interface PlacedHoldings {
  * Returns the columns of the securities that accounts hold. @throws Refusal VALIDATION_FAILED for a holding without a
  * price, or a lot size of an unknown security
  */
-export function placeHoldings(
-  held: PlacementInput,
+export function locateHoldings(
+  held: LocatedHoldingsInput,
   { accounts, lot_sizes: lots }: RebalancePackRequest,
-): PlacedHoldings {
+): LocatedHoldings {
   const { sm, session, maxStaleSessions, weights } = held;
   const columns = new Set<number>();
   const refusals = Object.keys(lots)

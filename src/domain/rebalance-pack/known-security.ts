@@ -13,7 +13,7 @@ export interface MarketOnSession {
 }
 
 /** Returns the data of a security at a close; the price is NaN if there is none. */
-export function readKnownSecurity(known: MarketOnSession, column: number, weight: number): KnownSecurity {
+export function readSecurityAsKnown(known: MarketOnSession, column: number, weight: number): KnownSecurity {
   const { sm, rates, session } = known;
   return {
     identifier: sm.identifiers[column]!,
@@ -28,11 +28,11 @@ export function readKnownSecurity(known: MarketOnSession, column: number, weight
  * undone. A security without a price at the earlier close keeps its later data.
  * @param later data on the later session
  */
-export function readKnownBefore(known: MarketOnSession, later: KnownSecurity, until: number): KnownSecurity {
+export function readSecurityBefore(known: MarketOnSession, later: KnownSecurity, until: number): KnownSecurity {
   const { sm, session } = known;
   const column = sm.columnOf(later.identifier);
   const ratio = multiplySplits(sm, column, { after: session, until });
-  const { price, adv } = readKnownSecurity(known, column, later.weight);
+  const { price, adv } = readSecurityAsKnown(known, column, later.weight);
   if (!Number.isFinite(price)) return later;
   return { ...later, price: price / ratio, adv: adv === null ? null : adv * ratio };
 }

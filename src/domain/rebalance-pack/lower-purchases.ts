@@ -19,7 +19,7 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
   if (left >= 0) return left;
   const purchases = orders.filter(({ before, after }) => after > before);
   const isRoundedUp = ({ name, after }: Order) => after > (name.weight * net) / name.price;
-  const rounded = purchases.filter(isRoundedUp).toSorted((a, b) => computeGivenUpShare(a) - computeGivenUpShare(b));
+  const rounded = purchases.filter(isRoundedUp).toSorted((a, b) => computeForgoneShare(a) - computeForgoneShare(b));
   let rest = left;
   for (const order of rounded) {
     if (rest >= 0) return rest;
@@ -28,7 +28,7 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
   rest += reduceAlike(purchases, rest);
   const queue = createQueue(
     purchases.filter(({ before, after }) => after > before),
-    (one, other) => computeGivenUpShare(one) < computeGivenUpShare(other),
+    (one, other) => computeForgoneShare(one) < computeForgoneShare(other),
   );
   for (let order = queue.first(); rest < 0 && order !== undefined; order = queue.first()) {
     rest += reducePurchase(order, order.givenUp + 1);
@@ -38,7 +38,7 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
 }
 
 /** Returns the fraction of an order that is given up if one more lot is removed. */
-function computeGivenUpShare({ name, before, wanted, after }: Order): number {
+function computeForgoneShare({ name, before, wanted, after }: Order): number {
   const whole = wanted - before;
   return (whole - (after - before) + name.lot) / whole;
 }

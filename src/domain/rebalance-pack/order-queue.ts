@@ -21,13 +21,13 @@ export function createQueue(orders: readonly Order[], comesBefore: (one: Order, 
         if (heap.length === 0) return;
         heap[0] = last;
       }
-      sink(heap, isBefore);
+      moveDown(heap, isBefore);
     },
   };
 }
 
 /** Moves the first element of a heap to its position. */
-function sink(heap: Order[], isBefore: (one: Order, other: Order) => boolean): void {
+function moveDown(heap: Order[], isBefore: (one: Order, other: Order) => boolean): void {
   for (let at = 0; ;) {
     let least = at;
     for (const child of [2 * at + 1, 2 * at + 2])

@@ -53,12 +53,9 @@ export const RebalancePackRequest = defineObject(() => ({
     .nullable()
     .default(null)
     .meta({ description: 'Adds the account AUM with this amount of cash, which buys the whole index.' }),
-  lot_sizes: z
-    .record(AssetIdentifier, z.int().min(1).max(1e9))
-    .default({})
-    .meta({
-      description: 'Lot size in shares, by identifier. The resulting holdings are multiples of the lot. Default: 1.',
-    }),
+  lot_sizes: z.record(AssetIdentifier, z.int().min(1).max(1e9)).default({}).meta({
+    description: 'Lot size in shares, by identifier. The resulting holdings are multiples of the lot. Default: 1.',
+  }),
   participation: z
     .number()
     .gt(0)

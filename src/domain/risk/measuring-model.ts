@@ -2,7 +2,7 @@ import type { ModelSource } from './risk-model-document.js';
 import { ESTIMATOR_SETTINGS } from './estimator-settings.js';
 
 /** Stored risk model as an optimisation result describes it. */
-export interface MeasuringModel {
+export interface RiskMeasureModel {
   readonly modelId: string;
   readonly estimator: ModelSource;
   readonly settings: EstimateSettings;

@@ -5,7 +5,7 @@ import { refuseWithFindings } from '../refusals/refusal.js';
 const NUMBER_BYTES = Float64Array.BYTES_PER_ELEMENT;
 
 /** Maximum number of securities of a model that a single thread estimates as a whole. */
-export const WHOLE_MODEL_MAX = 5_000;
+export const SINGLE_THREAD_SECURITIES_MAX = 5_000;
 
 /** Number of parts of a larger model's matrix: ranges of upper-triangle rows with about equal numbers of entries. */
 export const MODEL_PARTS = 64;

@@ -3,11 +3,11 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 import { readGrowthRow } from '../index-mathematics/growth.js';
-import { assertThere, type SessionMarket } from '../market/session-market.js';
+import { assertSecurity, type SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
 import { Refusal } from '../refusals/refusal.js';
 import { createBarHistory, type BarHistory } from './bar-history.js';
-import { describeLeftOut } from './excluded-securities.js';
+import { describeExclusion } from './excluded-securities.js';
 
 /** Minimum fraction of a window's sessions on which a security must have a price to be estimated. */
 const COVERAGE_MIN = 0.8;
@@ -46,7 +46,7 @@ export interface Coverage {
  *   panel
  */
 export function findCoverage({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
-  assertThere(sm, from);
+  assertSecurity(sm, from);
   return findHistoryCoverage(createBarHistory(sm, growth), asked, { from, to });
 }
 
@@ -92,7 +92,7 @@ export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'iden
   if (isEstimable(coverage)) return;
   const { columns, sessions, excluded } = coverage;
   const request = columns.length + excluded.size;
-  const leftOut = describeLeftOut(new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])));
+  const leftOut = describeExclusion(new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])));
   throw new Refusal(
     'RISK_INSUFFICIENT_DATA',
     `${columns.length} of ${request} securities are covered, with ${sessions.length} complete observations; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required. ${leftOut}`.trimEnd(),

@@ -140,12 +140,10 @@ export const FactorModelPayload = defineObject(() => ({
   factors: z
     .array(
       z.strictObject({
-        factor: z
-          .string()
-          .meta({
-            description:
-              'MARKET, a sector, a style or a principal component; for an imported model, the name of the factor.',
-          }),
+        factor: z.string().meta({
+          description:
+            'MARKET, a sector, a style or a principal component; for an imported model, the name of the factor.',
+        }),
         volatility: z.number().meta({ description: 'Annualised volatility of the return of the factor.' }),
         mean_t_statistic: z.number().nullable().meta({
           description:

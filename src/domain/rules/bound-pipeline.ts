@@ -1,6 +1,6 @@
 import { findSelectionClass, findWeightingClass } from './catalogue.js';
 import { useCategory, useNumber, type FieldUse } from '../datapoints/field-use.js';
-import type { PlacedUse } from './field-findings.js';
+import type { LocatedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
 import { addFallback } from './with-fallback.js';
 import type { Weighting } from './weighting-class.js';
@@ -21,7 +21,7 @@ export interface BoundPipeline {
   readonly capBy: FieldUse | null;
   readonly phaseIn: BoundPhaseIn | null;
   /** Datapoints by which constituents are ranked between reviews. */
-  readonly ranked: readonly PlacedUse[];
+  readonly ranked: readonly LocatedUse[];
   /** True if any rule or expression reads the previous composition. */
   readonly remembers: boolean;
   /** Expressions that the document defines. */
@@ -70,7 +70,7 @@ export function bindPipeline(
   };
 }
 
-function listRankedUses(events: RuleDocument['events']): PlacedUse[] {
+function listRankedUses(events: RuleDocument['events']): LocatedUse[] {
   const fields = { fast_entry: events?.fast_entry?.field, fast_exit: events?.fast_exit?.field };
   return Object.entries(fields).flatMap(([name, field]) =>
     field === undefined ? [] : [{ use: useNumber(field, 'field'), path: `events.${name}.field`, rowId: null }],
@@ -93,7 +93,7 @@ function requireKnown<T>(entry: T | undefined, type: string): T {
 }
 
 /** Returns the datapoints that a pipeline reads, with their paths in the document. */
-export function listReads({ rules, weighting, groupCaps, cap, capBy, phaseIn, ranked }: BoundPipeline): PlacedUse[] {
+export function listReads({ rules, weighting, groupCaps, cap, capBy, phaseIn, ranked }: BoundPipeline): LocatedUse[] {
   return [
     ...rules.flatMap(({ id, rule }, i) =>
       rule.reads.map((use) => ({ use, path: joinPath(`pipeline.selection[${i}]`, use.path), rowId: id })),
@@ -107,7 +107,7 @@ export function listReads({ rules, weighting, groupCaps, cap, capBy, phaseIn, ra
   ];
 }
 
-function listWeightingUse(member: string, use: FieldUse | null): PlacedUse[] {
+function listWeightingUse(member: string, use: FieldUse | null): LocatedUse[] {
   return use === null ? [] : [{ use, path: `pipeline.weighting.${member}`, rowId: null }];
 }
 

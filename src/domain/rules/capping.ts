@@ -4,7 +4,7 @@ import {
   findScale,
   solveGrouping,
   CAP_TOLERANCE,
-  applyOtherMultipliers,
+  applyGroupMultipliers,
   type CapInfeasible,
   type GroupCaps,
   type WeightLimits,
@@ -149,12 +149,12 @@ function addGroups({ raw, cap, floor, groups }: GroupedInput): CappedOutcome | C
   for (let round = 0; round < ROUNDS_MAX; round++) {
     let lambda = 1;
     for (let k = 0; k < groups.length; k++) {
-      const solved = solveGrouping(applyOtherMultipliers(raw, groups, multipliers, k), groups[k]!, limits);
+      const solved = solveGrouping(applyGroupMultipliers(raw, groups, multipliers, k), groups[k]!, limits);
       if (solved.kind === 'infeasible') return solved;
       multipliers[k]!.set(solved.multipliers);
       lambda = solved.lambda;
     }
-    const scaled = applyOtherMultipliers(raw, groups, multipliers, -1);
+    const scaled = applyGroupMultipliers(raw, groups, multipliers, -1);
     const weights = clipWeights(scaled, lambda, limits);
     if (satisfiesCaps(weights, groups))
       return applyCap({

@@ -4,7 +4,7 @@ import type { BoundPipeline } from './bound-pipeline.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { SelectionScope, Verdict } from './selection-class.js';
-import { findLatestReviews, blendReviewValues, type ReviewTerms } from './phase-in.js';
+import { findLatestReviews, blendReviewValues, type PhaseTerms } from './phase-in.js';
 import { createWeights, type RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 
@@ -49,7 +49,7 @@ export interface ChooseInput extends DecisionInput {
   readonly market: SessionMarket;
   readonly engine: Engine;
   readonly riskModel: StoredModels;
-  readonly document: ReviewTerms;
+  readonly document: PhaseTerms;
   /** Returns the weights of another index at its last decision on or before a session. */
   readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
 }

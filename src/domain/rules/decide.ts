@@ -17,7 +17,7 @@ import { bindPipeline, listReads, type BoundPipeline } from './bound-pipeline.js
 import type { CappedOutcome } from './capping.js';
 import { limitWeights, dropZeroCaps } from './limit-weights.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
-import { checkFields, type PlacedUse } from './field-findings.js';
+import { checkFields, type LocatedUse } from './field-findings.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { Series } from '../datapoints/series.js';
 import { addSuspended } from './suspended-securities.js';
@@ -25,7 +25,7 @@ import { createPool } from './review-pool.js';
 import {
   refuseCap,
   refuseZeroCaps,
-  reportNotHeld,
+  reportMissingData,
   refuseNothingSurvives,
   refuseNothingWeighs,
   reportWithoutCap,
@@ -100,7 +100,7 @@ export interface CreateDeciderInput {
 /** Results shared between deciders whose definitions have common terms. */
 export interface DecisionSharing {
   /** Returns the cross-sections of a market. @param reads datapoints to be read */
-  sectionsOf(terms: CrossSectionTerms, reads: readonly PlacedUse[]): CrossSections;
+  sectionsOf(terms: CrossSectionTerms, reads: readonly LocatedUse[]): CrossSections;
   /** Returns the universe of a document by session. */
   universeOf(
     document: RuleDocument,
@@ -268,7 +268,7 @@ function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput
     capped: capping.capped.map((position) => columns[position]!),
     redistributed: capping.redistributed,
     findings: [
-      ...(unweighted.length === 0 ? [] : [reportNotHeld(unweighted, market.identifiers)]),
+      ...(unweighted.length === 0 ? [] : [reportMissingData(unweighted, market.identifiers)]),
       ...(uncappedNames.length === 0 ? [] : [reportWithoutCap(uncappedNames, market.identifiers)]),
     ],
     // Fixed numbers of shares are kept if no limit changes them.

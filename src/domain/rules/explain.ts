@@ -15,7 +15,7 @@ import { findSessionWithData } from '../books/due-rebalances.js';
 import { resolveSwaps, type NamedSwap } from '../books/named-swaps.js';
 import { findPresence, type Presence } from '../books/constituent-changes.js';
 import { simulateIndexBook } from '../books/index-run.js';
-import { composeKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
+import { composeAsKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -23,7 +23,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { findCompositionDate } from '../schedule/date-in-force.js';
 import { listReads } from './bound-pipeline.js';
-import type { DatapointRead } from '../datapoints/datapoint-read.js';
+import type { DatapointDates } from '../datapoints/datapoint-read.js';
 import type { Trace } from './decide.js';
 import type { ExplainedCapping, ExplainedDrift, ExplainedWeighting } from './explained-parts.js';
 import { findRuleDecider } from './preview.js';
@@ -75,7 +75,7 @@ export interface ExplainedDatapoint {
   readonly path: string;
   readonly field: string;
   readonly value: ReferenceValue;
-  readonly read: DatapointRead;
+  readonly read: DatapointDates;
 }
 
 export interface ExplainedRule {
@@ -139,12 +139,12 @@ function findText(composer: Composer, indexId: string, { session }: Composition)
 }
 
 /** Returns weighting and capping by a review of current constituents, with the datapoints read. */
-function explainWeighting(trace: Trace, sm: SessionMarket, column: number): Partial<Chain> {
+function explainWeighting(trace: Trace, sm: SessionMarket, column: number): Partial<IndexChain> {
   const { datapoints, weighting, capping } = createChain(trace, sm, column);
   return { datapoints, weighting, capping };
 }
 
-function findCompositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InForce | 'empty' {
+function findCompositionOrEmpty(composer: Composer, indexId: string, asOf: Day): RulesInForce | 'empty' {
   try {
     return findComposition(composer, indexId, asOf);
   } catch (failure) {
@@ -179,7 +179,7 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Sec
 }
 
 /** Composition in force on a session. */
-export interface InForce {
+export interface RulesInForce {
   readonly compositions: Compositions;
   readonly session: number;
   readonly composition: Composition;
@@ -191,8 +191,8 @@ export interface InForce {
  * Returns the composition in force on a day. @throws Refusal NO_DATA_AT_DATE before the first rebalance, and the
  * refusals of running the definition
  */
-export function findComposition(composer: Composer, indexId: string, asOf: Day): InForce {
-  const compositions = composeKnown(composer, indexId);
+export function findComposition(composer: Composer, indexId: string, asOf: Day): RulesInForce {
+  const compositions = composeAsKnown(composer, indexId);
   const session = compositions === undefined ? -1 : findSessionWithData(compositions.sm, asOf);
   const list = compositions?.list ?? [];
   const at = list.findLastIndex((composition) => composition.session <= session);
@@ -207,7 +207,7 @@ export function findComposition(composer: Composer, indexId: string, asOf: Day):
  * @param decided weights as decided, before any security left
  */
 export function findHolding(
-  { compositions, session, composition }: InForce,
+  { compositions, session, composition }: RulesInForce,
   column: number,
   decided: Pick<Composition, 'columns' | 'weights'> | undefined,
 ): Holding {
@@ -258,13 +258,13 @@ export function findWeight(
   return position < 0 ? null : weights[position]!;
 }
 
-type Chain = Pick<Explanation, 'inUniverse' | 'datapoints' | 'rules' | 'excludedBy' | 'weighting' | 'capping'>;
+type IndexChain = Pick<Explanation, 'inUniverse' | 'datapoints' | 'rules' | 'excludedBy' | 'weighting' | 'capping'>;
 
 function createChain(
   { cross, pipeline, verdicts, survivors, raw, capping, decision }: Trace,
   sm: SessionMarket,
   column: number,
-): Chain {
+): IndexChain {
   const inUniverse = cross.universe.includes(column);
   const rules: ExplainedRule[] = [];
   let excludedBy: string | null = null;

@@ -16,7 +16,7 @@ import { isField, toFieldRequest, type ComparisonNode } from '../datapoints/expr
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { FieldRequest } from '../datapoints/field-request.js';
 
-export interface PlacedUse {
+export interface LocatedUse {
   readonly use: FieldUse;
   /** Path of the datapoint in the document. */
   readonly path: string;
@@ -31,7 +31,7 @@ const NO_DEFINITIONS: Definitions = new Map();
  * @param definitions expressions that the document defines
  */
 export function checkFields(
-  uses: readonly PlacedUse[],
+  uses: readonly LocatedUse[],
   market: MarketData,
   severity: 'error' | 'warning',
   definitions = NO_DEFINITIONS,
@@ -54,7 +54,7 @@ export function checkFields(
  * derived datapoints.
  */
 export function listMissingColumns(
-  uses: readonly PlacedUse[],
+  uses: readonly LocatedUse[],
   market: Columns,
   definitions = NO_DEFINITIONS,
 ): string[] {
@@ -68,7 +68,7 @@ export function listMissingColumns(
 }
 
 /** No store can provide data for such an expression. */
-function reportOverTime({ name, called }: OverTimeFault, { path, rowId }: Omit<PlacedUse, 'use'>): Finding {
+function reportOverTime({ name, called }: OverTimeFault, { path, rowId }: Omit<LocatedUse, 'use'>): Finding {
   const message = `${name} is read with a lag or over a window, but ${called} in it is known only at decisions.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', path, row_id: rowId, message, value: name };
 }

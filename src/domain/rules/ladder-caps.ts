@@ -44,9 +44,9 @@ function sumByGroup(raw: Float64Array, groupOf: Int32Array): Float64Array {
   return sums;
 }
 
-type Stage = Float64Array | CapInfeasible;
+type LadderStage = Float64Array | CapInfeasible;
 
-function createFirstStage(weights: Float64Array, { above, to }: NonNullable<LadderCaps['single']>): Stage {
+function createFirstStage(weights: Float64Array, { above, to }: NonNullable<LadderCaps['single']>): LadderStage {
   if (weights.every((weight) => weight <= above + CAP_TOLERANCE)) return weights;
   return scaleToSum(weights, { cap: to, total: 1, what: `weights of at most ${to}` });
 }
@@ -54,7 +54,7 @@ function createFirstStage(weights: Float64Array, { above, to }: NonNullable<Ladd
 function createSecondStage(
   weights: Float64Array,
   { each_above: each, together_above: together, to }: NonNullable<LadderCaps['group']>,
-): Stage {
+): LadderStage {
   const isLarge = (weight: number): boolean => weight > each + CAP_TOLERANCE;
   const large = weights.filter(isLarge).reduce((sum, weight) => sum + weight, 0);
   if (large <= together + CAP_TOLERANCE) return weights;
@@ -79,7 +79,7 @@ interface ScaledSum {
 }
 
 /** Scales weights to a sum, with none above a cap. */
-function scaleToSum(weights: Float64Array, { cap, total, what }: ScaledSum): Stage {
+function scaleToSum(weights: Float64Array, { cap, total, what }: ScaledSum): LadderStage {
   const reach = weights.length * cap;
   if (reach < total - CAP_TOLERANCE)
     return {

@@ -69,7 +69,7 @@ function countPhaseSessions({ pipeline, rebalance }: RuleDocument): number {
 export function listReadsBehind(
   expressions: readonly DatapointExpression[],
   definitions: Definitions,
-): Pick<ReadsInput, 'fields' | 'dividendYears'> {
+): Pick<ReadDatesInput, 'fields' | 'dividendYears'> {
   return {
     fields: expressions.flatMap((expression) => listExpressionReads(expression, definitions).map(({ field }) => field)),
     dividendYears: expressions.some((expression) => readsDividendYears(expression, definitions))
@@ -78,7 +78,7 @@ export function listReadsBehind(
   };
 }
 
-export interface ReadsInput extends Pick<LookBackInput, 'sessions' | 'decision'> {
+export interface ReadDatesInput extends Pick<LookBackInput, 'sessions' | 'decision'> {
   readonly fields: readonly FieldRequest[];
   /** Number of full calendar years before the decision whose dividends are read. */
   readonly dividendYears: number;
@@ -92,7 +92,7 @@ export function computeLookBackOver({
   maxStaleSessions,
   sessions,
   decision,
-}: ReadsInput): LookBack {
+}: ReadDatesInput): LookBack {
   const stale = maxStaleSessions + CLOSED_SESSIONS;
   const session =
     decision - fields.reduce((most, field) => Math.max(most, field.lag + countReach(field, stale)), stale) - 1;

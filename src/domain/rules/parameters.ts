@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AssetIdentifier } from '../schema/shape.js';
-import { Datapoint, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { Datapoint, LAG_SESSIONS_MAX } from '../datapoints/field-request.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 
 /** Parameters shared by several classes. */
@@ -54,7 +54,7 @@ export const identifiers = z
   .meta({ label: 'Identifiers', help: 'Asset identifiers.' });
 
 export const defineWindow = (fallback: number) =>
-  z.int().min(1).max(SESSIONS_BACK_MAX).default(fallback).meta({
+  z.int().min(1).max(LAG_SESSIONS_MAX).default(fallback).meta({
     label: 'Window',
     help: 'Number of trailing sessions up to the decision date. Sessions without a price bar are skipped.',
     unit: 'sessions',

@@ -4,14 +4,14 @@ import type { SessionMarket } from '../market/session-market.js';
 import { listRebalanceDates } from '../schedule/schedule.js';
 
 /** Members of a document that determine its review dates. */
-export type ReviewTerms = Pick<RuleDocument, 'rebalance' | 'base_date'>;
+export type PhaseTerms = Pick<RuleDocument, 'rebalance' | 'base_date'>;
 
 /**
  * Returns the sessions on which the latest scheduled reviews of an index are decided, up to a session: latest first, at
  * most `count`, none before the first session of the market.
  */
 export function findLatestReviews(
-  { rebalance, base_date }: ReviewTerms,
+  { rebalance, base_date }: PhaseTerms,
   sm: Pick<SessionMarket, 'sessions' | 'calendar' | 'sessionAt'>,
   { session, count }: { readonly session: number; readonly count: number },
 ): number[] {

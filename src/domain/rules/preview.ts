@@ -1,7 +1,7 @@
 import type { Composer } from '../books/compositions.js';
 import { findSessionWithData } from '../books/due-rebalances.js';
 import { decideReview } from '../books/decide-review.js';
-import { composeKnown } from '../books/known-compositions.js';
+import { composeAsKnown } from '../books/known-compositions.js';
 import type { DueText } from '../books/due-rebalances.js';
 import { findTextOn } from '../documents/amended-texts.js';
 import { listReviewsDecidedOn } from '../books/rebalance-cause.js';
@@ -77,7 +77,7 @@ function decideFurtherReview(
   const [due] = listReviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
   const { review, amendment } = due;
-  const known = composeKnown(composer, indexId)?.list ?? [];
+  const known = composeAsKnown(composer, indexId)?.list ?? [];
   const decision = decideReview(composer, {
     indexId,
     review,

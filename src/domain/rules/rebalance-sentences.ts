@@ -109,7 +109,7 @@ export function describeReviews({ reviews = [] }: Pick<IndexDocument, 'reviews'>
   if (reviews.length === 0) return [];
   return [
     ...reviews.flatMap(({ id, scope, schedule, selection, weighting }) => [
-      `By the review ${id} it is ${describeFrequency(schedule)}: ${EFFECTS[scope]}.`,
+      `By the review ${id} it is ${describeFrequency(schedule)}: ${EFFECT_PHRASES[scope]}.`,
       ...describeDates(schedule).map((sentence) => `Review ${id}: ${sentence}`),
       ...(scope === 'membership' && selection
         ? selection.map((row) => `Review ${id}, rule ${row.id}: ${bindRule(row).sentence}`)
@@ -120,7 +120,7 @@ export function describeReviews({ reviews = [] }: Pick<IndexDocument, 'reviews'>
   ];
 }
 
-const EFFECTS = {
+const EFFECT_PHRASES = {
   membership: 'constituents are selected and weighted again',
   weights: 'current constituents are weighted again',
   shares: 'share counts and float are updated, and the factors of caps stay',

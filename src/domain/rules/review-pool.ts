@@ -3,7 +3,7 @@ import type { ReviewPool } from '../books/decider.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { useNumber } from '../datapoints/field-use.js';
-import { listAllPositions, rankPositions, selectWithValue } from '../datapoints/ranking.js';
+import { listPositions, rankPositions, selectPositionsWithValue } from '../datapoints/ranking.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { BoundPipeline } from './bound-pipeline.js';
@@ -73,7 +73,7 @@ export function createPool({
     ranked(session, field, { columns, constituents }) {
       const cross = findCrossSection(session, flagMembers(constituents, securityCount));
       const values = readValues({ cross, columns }, useNumber(field));
-      return rankPositions(values, selectWithValue(values, listAllPositions(columns)), false).map(
+      return rankPositions(values, selectPositionsWithValue(values, listPositions(columns)), false).map(
         (position) => columns[position]!,
       );
     },

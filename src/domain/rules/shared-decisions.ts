@@ -12,9 +12,9 @@ import { describeExpression } from '../datapoints/expressions/sentences.js';
  */
 const SECURITIES_MAX = 1 << 20;
 /** Maximum number of securities in the sections and choices that are kept between tasks. */
-const KEPT_SECURITIES_MAX = 1 << 18;
+const SHARED_SECURITIES_MAX = 1 << 18;
 /** Maximum number of datapoints read by sections that are kept for the next task, up to 64 MB. */
-const KEPT_FIELDS_MAX = 32;
+const SHARED_FIELDS_MAX = 32;
 
 /** Kinds of universes that are cached by session. */
 const SHARED_UNIVERSES: ReadonlySet<string> = new Set(['all', 'named']);
@@ -25,7 +25,7 @@ interface CacheSpace {
 }
 
 /** Results shared by successive tasks. */
-export interface KeptDecisions extends DecisionSharing {
+export interface SharedDecisions extends DecisionSharing {
   /**
    * Drops cached results between two tasks: sections or choices with more than a quarter of a million securities, and
    * all of them after 32 datapoints have been read. Objects already returned remain valid.
@@ -39,18 +39,18 @@ export interface KeptDecisions extends DecisionSharing {
  * kept, because every definition starts with them.
  * @param chosenMax maximum number of securities in all cached choices; 0 disables their cache
  */
-export function createSharedDecisions(namesMax = SECURITIES_MAX, chosenMax = namesMax): KeptDecisions {
+export function createSharedDecisions(namesMax = SECURITIES_MAX, chosenMax = namesMax): SharedDecisions {
   const fields = new Set<string>();
   let sections = createSectionStore(namesMax);
   let choices = createChoiceStore(chosenMax);
   return {
     makeRoom() {
-      const areTooMany = fields.size > KEPT_FIELDS_MAX || namesMax - sections.room.left > KEPT_SECURITIES_MAX;
+      const areTooMany = fields.size > SHARED_FIELDS_MAX || namesMax - sections.room.left > SHARED_SECURITIES_MAX;
       if (areTooMany) {
         sections = createSectionStore(namesMax);
         fields.clear();
       }
-      if (areTooMany || chosenMax - choices.room.left > KEPT_SECURITIES_MAX) choices = createChoiceStore(chosenMax);
+      if (areTooMany || chosenMax - choices.room.left > SHARED_SECURITIES_MAX) choices = createChoiceStore(chosenMax);
     },
     sectionsOf(terms, reads) {
       for (const { use } of reads) fields.add(describeExpression(use.field));

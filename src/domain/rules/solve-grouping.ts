@@ -68,7 +68,7 @@ export function clipWeights(raw: Float64Array, scale: number, { floor, cap }: We
 }
 
 /** Returns the raw weights times the multipliers of all groupings except one. */
-export function applyOtherMultipliers(
+export function applyGroupMultipliers(
   raw: Float64Array,
   groups: readonly GroupCaps[],
   multipliers: readonly Float64Array[],

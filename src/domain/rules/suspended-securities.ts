@@ -1,6 +1,6 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
 import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
-import { hasLeft } from '../market/left-securities.js';
+import { hasLeftMarket } from '../market/left-securities.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 interface SuspendedInput {
@@ -23,7 +23,7 @@ export function addSuspended(
   const [stale, entry] = [countStaleSessions(treatment), readPriceSessions(treatment)];
   if (incumbents === null || members === undefined || stale <= entry) return universe;
   const isSuspended = (column: number): boolean =>
-    sm.isSilent(session, column, entry) && !hasLeft(sm, session, column, stale);
+    sm.isSilent(session, column, entry) && !hasLeftMarket(sm, session, column, stale);
   const suspended: number[] = [];
   for (let k = 0; k < incumbents.length; k++) if (isSuspended(incumbents[k]!)) suspended.push(incumbents[k]!);
   if (suspended.length === 0) return universe;

@@ -46,12 +46,12 @@ function describeSilence(treatment: TreatmentSpec): string {
     : `A constituent without a price on a session of its exchange leaves ${worth}, at the close of that session.`;
 }
 
-const ADJUSTED_WORDS = 'reduce the previous close of the security and change the divisor';
-const HELD_BY_PAYER = 'buy more of the paying security, in every variant';
+const ADJUSTED_PHRASE = 'reduce the previous close of the security and change the divisor';
+const REINVESTED_PHRASE = 'buy more of the paying security, in every variant';
 const SPECIAL_DIVIDENDS: Readonly<Record<TreatmentSpec['special_dividends'], string>> = {
-  adjust: `Special dividends ${ADJUSTED_WORDS}.`,
-  constituent: `Special dividends ${HELD_BY_PAYER}.`,
-  reinvest: `Special dividends ${HELD_BY_PAYER}.`,
+  adjust: `Special dividends ${ADJUSTED_PHRASE}.`,
+  constituent: `Special dividends ${REINVESTED_PHRASE}.`,
+  reinvest: `Special dividends ${REINVESTED_PHRASE}.`,
   ignore: 'Special dividends are ignored.',
 };
 

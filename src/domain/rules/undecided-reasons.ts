@@ -85,7 +85,7 @@ export const refuseZeroCaps = (count: number): FailedDecision =>
 /** Maximum number of securities that the message about missing weights lists. */
 const NAMES_LISTED_MAX = 10;
 
-export function reportNotHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
+export function reportMissingData(columns: Int32Array, identifiers: readonly string[]): Finding {
   return {
     severity: 'warning',
     code: 'NO_WEIGHT_DATA',

@@ -1,5 +1,5 @@
 import type { FieldUse } from '../datapoints/field-use.js';
-import { listAllPositions, rankPositions, selectWithValue } from '../datapoints/ranking.js';
+import { listPositions, rankPositions, selectPositionsWithValue } from '../datapoints/ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
 import { formatNumber } from '../catalogue/sentence-numbers.js';
 import {
@@ -125,7 +125,7 @@ export function readGroups(
   { cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>,
   by: FieldUse | null,
 ): ReadonlyMap<string | null, Int32Array> {
-  if (by === null) return new Map([['', listAllPositions(columns)]]);
+  if (by === null) return new Map([['', listPositions(columns)]]);
   const { of, names } = cross.groups(by.field, columns);
   const sizes = new Int32Array(names.length);
   for (let i = 0; i < of.length; i++) sizes[of[i]!]!++;
@@ -184,7 +184,7 @@ export function keepRanked(
     const order =
       members.length === values.length
         ? scope.cross.ordered(values, { ascending, withMissing })
-        : rankPositions(values, withMissing ? members : selectWithValue(values, members), ascending);
+        : rankPositions(values, withMissing ? members : selectPositionsWithValue(values, members), ascending);
     const chosen = choose(order);
     for (let i = 0; i < chosen.kept.length; i++) kept[chosen.kept[i]!] = 1;
     for (let i = 0; i < order.length; i++) ranks[order[i]!] = i + 1;

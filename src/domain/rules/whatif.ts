@@ -1,7 +1,7 @@
 import type { ResolvedPreview } from './preview.js';
 
 /** Differences between two compositions of a day. */
-export interface Difference {
+export interface WeightChange {
   readonly added: readonly WeightDifference[];
   readonly removed: readonly WeightDifference[];
   /** Securities in both compositions whose weights differ by more than rounding errors. */
@@ -25,7 +25,7 @@ const DIFFERENCE_MIN = 1e-15;
  * Compares two previews of one market by identifier; each list is ordered by identifier. A preview before the first
  * date of the store has no securities.
  */
-export function compareCompositions(before: ResolvedPreview | null, after: ResolvedPreview | null): Difference {
+export function compareCompositions(before: ResolvedPreview | null, after: ResolvedPreview | null): WeightChange {
   const from = before === null ? NO_WEIGHTS : listWeights(before);
   const to = after === null ? NO_WEIGHTS : listWeights(after);
   const names = [...new Set([...from.keys(), ...to.keys()])].sort();

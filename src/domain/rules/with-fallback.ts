@@ -24,7 +24,7 @@ export function addFallback(entry: SelectionClass, { params, fallback = [] }: Ru
     select(scope) {
       let verdict = first.select(scope);
       for (const { least, rule } of steps) {
-        if (countKept(verdict) >= least) break;
+        if (countSelected(verdict) >= least) break;
         verdict = rule.select(scope);
       }
       return verdict;
@@ -32,7 +32,7 @@ export function addFallback(entry: SelectionClass, { params, fallback = [] }: Ru
   };
 }
 
-const countKept = ({ kept }: Verdict): number => kept.reduce((count, is) => count + is, 0);
+const countSelected = ({ kept }: Verdict): number => kept.reduce((count, is) => count + is, 0);
 
 /** Returns uses without duplicates. */
 function removeDuplicates(uses: readonly FieldUse[]): FieldUse[] {

@@ -59,7 +59,7 @@ export interface SecurityResult {
 }
 
 /** Scenario result, with findings on the scenario. */
-export interface FoundScenario {
+export interface ScenarioOutcome {
   readonly result: ScenarioResult;
   readonly findings: readonly Finding[];
 }

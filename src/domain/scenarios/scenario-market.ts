@@ -6,7 +6,7 @@ import { computeGrowth } from '../index-mathematics/growth.js';
 import { createSecurityTerms } from '../index-mathematics/growth-terms.js';
 import { listGroupSpells } from '../market/market-groups.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { FoundScenario, HeldSecurity, ScenarioMarket } from './holdings.js';
+import type { ScenarioOutcome, HeldSecurity, ScenarioMarket } from './holdings.js';
 import { REGRESSION_SESSIONS, type Scenario } from './scenario-request.js';
 import { computeShockScenario, isShockedDirectly, type ShockTerms } from './shock-scenario.js';
 import { computeWindowScenario } from './window-scenario.js';
@@ -61,7 +61,7 @@ interface ScenarioLocation {
  * Computes a scenario of either kind.
  * @throws Refusal VALIDATION_FAILED at its path
  */
-export function computeScenario(market: ScenarioMarket, scenario: Scenario, place: ScenarioLocation): FoundScenario {
+export function computeScenario(market: ScenarioMarket, scenario: Scenario, place: ScenarioLocation): ScenarioOutcome {
   if ('window' in scenario) return computeWindowScenario(market, { ...scenario, path: place.path });
   const terms = { ...scenario, ...place };
   return { result: computeShockScenario(market, terms), findings: listUnreadSettings(market, terms) };

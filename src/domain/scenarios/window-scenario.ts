@@ -7,7 +7,7 @@ import {
   ALL_SECURITIES,
   createResult,
   type AssignedReturn,
-  type FoundScenario,
+  type ScenarioOutcome,
   type ScenarioMarket,
   type SessionReturn,
 } from './holdings.js';
@@ -29,7 +29,7 @@ export interface WindowTerms {
  * WINDOW_CUT reports an end after the data.
  * @cost O(sessions of the window x N)
  */
-export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms): FoundScenario {
+export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms): ScenarioOutcome {
   const { name, window } = terms;
   const { sm, held } = market;
   const base = sm.sessionAt(parseValidDay(window.start) - 1);
@@ -64,7 +64,7 @@ export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms
 const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
 
 /** Returns the result for a window outside the data, with a return of null. */
-function createUncoveredResult({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): FoundScenario {
+function createUncoveredResult({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): ScenarioOutcome {
   const [first, last] = [sm.sessions[sm.first], sm.sessions.at(-1)].map((day) =>
     day === undefined ? '-' : formatDay(day),
   );

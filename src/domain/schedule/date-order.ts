@@ -8,7 +8,7 @@ import { findReviewPositions, type EffectiveDate, type ReviewPositions } from '.
 import { listEffectiveDates } from './schedule.js';
 
 /** Cadence on its calendar, with its path in the document. */
-export interface PlacedCadence {
+export interface CadenceOnCalendar {
   readonly rebalance: RebalanceSpec;
   readonly calendar: Calendar;
   readonly baseDay: Day;
@@ -71,7 +71,7 @@ function findOrderViolation(
  * Reports date rules whose dates are out of order on the calendar, each with the first affected rebalance. The base
  * rebalance is excluded, because its dates are never after its session.
  */
-export function checkDateOrder(cadence: PlacedCadence): Finding[] {
+export function checkDateOrder(cadence: CadenceOnCalendar): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const effective = listEffectiveDates(cadence).slice(1);
   const orders = DATE_ORDERS.filter(({ member }) => rebalance[member] !== undefined);
@@ -92,7 +92,7 @@ export function checkDateOrder(cadence: PlacedCadence): Finding[] {
 }
 
 /** Reports a rebalance that takes effect before the phase of the previous rebalance is complete. */
-export function checkPhase(cadence: PlacedCadence): Finding[] {
+export function checkPhase(cadence: CadenceOnCalendar): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const closes = countPhaseCloses(rebalance.phase);
   if (closes === 1) return [];

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-type GivenMembers = Readonly<Record<string, unknown>>;
+type PresentMembers = Readonly<Record<string, unknown>>;
 
 /** Returns a refinement of an object: in each pair of members exactly one is given, and the other is null. */
 export const requireOneOfEach =
@@ -29,7 +29,7 @@ interface Choice {
 /** Returns a refinement of an object: exactly one of two members is given, and the other is absent or null. */
 export const requireExactlyOne =
   ({ by, of: [one, other] }: Choice) =>
-  (value: GivenMembers, context: z.RefinementCtx): void => {
+  (value: PresentMembers, context: z.RefinementCtx): void => {
     const [first, second] = [readMember(value, one), readMember(value, other)];
     const isGiven = (member: unknown): boolean => member !== null && member !== undefined;
     if (isGiven(first) !== isGiven(second)) return;
@@ -46,5 +46,5 @@ export const requireExactlyOne =
   };
 
 function readMember(value: unknown, path: string): unknown {
-  return path.split('.').reduce<unknown>((inner, key) => (inner as GivenMembers | null | undefined)?.[key], value);
+  return path.split('.').reduce<unknown>((inner, key) => (inner as PresentMembers | null | undefined)?.[key], value);
 }

@@ -28,14 +28,10 @@ export const SimulationRequest = defineObject(() => ({
   block: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(21).meta({
     description: 'Number of sessions in a block, at most the number of returns of the run. Ignored by gaussian_factor.',
   }),
-  seed: z
-    .int()
-    .min(0)
-    .default(0)
-    .meta({
-      description:
-        'Seed of the random numbers. Equal seeds give equal paths, on any machine and for any number of workers.',
-    }),
+  seed: z.int().min(0).default(0).meta({
+    description:
+      'Seed of the random numbers. Equal seeds give equal paths, on any machine and for any number of workers.',
+  }),
   percentiles: z
     .array(z.number().gt(0).lt(1))
     .min(1)

@@ -1,5 +1,5 @@
 import { EXPORTS, type ExportTableName } from '../exports/catalogue.js';
-import { count, date, number, text, type ExportColumn } from '../exports/export-table.js';
+import { countColumn, dateColumn, numberColumn, textColumn, type ExportColumn } from '../exports/export-table.js';
 
 type Columns = Readonly<Record<string, ExportColumn>>;
 
@@ -24,54 +24,57 @@ export type ListViewName = (typeof LIST_VIEWS)[number];
 
 export type SqlViewName = RunViewName | MarketViewName | ListViewName;
 
-const INDEX_ID = { index_id: text('Id of the index or strategy.') };
+const INDEX_ID = { index_id: textColumn('Id of the index or strategy.') };
 
 export const listRunViewColumns = (view: RunViewName): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
 
 /** Columns of prices in addition to the fields of the market. */
-export const PRICE_KEYS = { identifier: text('Security.'), date: date('Session.') } as const satisfies Columns;
+export const PRICE_KEYS = {
+  identifier: textColumn('Security.'),
+  date: dateColumn('Session.'),
+} as const satisfies Columns;
 
 export const ACTION_COLUMNS = {
-  identifier: text('Security.'),
-  type: text('Type of the action, such as DIVIDEND or SPLIT.'),
-  value: number('Cash per share, share-count multiplier or ratio, depending on the type.'),
-  ex_date: date('Ex-date.'),
-  pay_date: date('Payment date.'),
-  status: text('announced, paid or cancelled.'),
-  announced: date('Day of the announcement.'),
-  related: text('Other security of a spin-off, merger or ticker change.'),
-  subscription_price: number('Subscription price of rights.'),
-  cash: number('Cash per share of a merger in addition to the shares.'),
+  identifier: textColumn('Security.'),
+  type: textColumn('Type of the action, such as DIVIDEND or SPLIT.'),
+  value: numberColumn('Cash per share, share-count multiplier or ratio, depending on the type.'),
+  ex_date: dateColumn('Ex-date.'),
+  pay_date: dateColumn('Payment date.'),
+  status: textColumn('announced, paid or cancelled.'),
+  announced: dateColumn('Day of the announcement.'),
+  related: textColumn('Other security of a spin-off, merger or ticker change.'),
+  subscription_price: numberColumn('Subscription price of rights.'),
+  cash: numberColumn('Cash per share of a merger in addition to the shares.'),
 } as const satisfies Columns;
 
 /** Columns of reference data in addition to those of the store. */
 export const REFERENCE_KEYS = {
-  identifier: text('Security.'),
-  valid_from: date('Day from which the row is valid; null from the beginning.'),
+  identifier: textColumn('Security.'),
+  valid_from: dateColumn('Day from which the row is valid; null from the beginning.'),
 } as const satisfies Columns;
 
 export const LIST_COLUMNS = {
   indices: {
     ...INDEX_ID,
-    name: text('Name.'),
-    kind: text('rule, derived or overlay.'),
-    source_index_id: text('Index from which it is derived.'),
-    calendar: text('Exchange calendar.'),
-    currency: text('Currency.'),
-    base_date: date('Base date.'),
+    name: textColumn('Name.'),
+    kind: textColumn('rule, derived or overlay.'),
+    source_index_id: textColumn('Index from which it is derived.'),
+    calendar: textColumn('Exchange calendar.'),
+    currency: textColumn('Currency.'),
+    base_date: dateColumn('Base date.'),
   },
   runs: {
     ...INDEX_ID,
-    run_id: text('Id of the newest run.'),
-    name: text('Name of the index or strategy at the time of the run.'),
-    run_at: text('Time of the run.'),
-    start: date('First date.'),
-    end: date('Last date.'),
-    index_version: count('Version of the definition.'),
-    store_id: text('Data store.'),
-    store_version: count('Version of the data.'),
-    store_content_hash: text('SHA-256 of the data.'),
-    engine_version: text('Version of the program.'),
+    run_id: textColumn('Id of the newest run.'),
+    name: textColumn('Name of the index or strategy at the time of the run.'),
+    run_at: textColumn('Time of the run.'),
+    start: dateColumn('First date.'),
+    end: dateColumn('Last date.'),
+    index_version: countColumn('Version of the definition.'),
+    store_id: textColumn('Data store.'),
+    store_version: countColumn('Version of the data.'),
+    store_content_hash: textColumn('SHA-256 of the data.'),
+    engine_version: textColumn('Version of the program.'),
   },
 } as const satisfies Readonly<Record<ListViewName, Columns>>;
 

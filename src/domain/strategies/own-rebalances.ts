@@ -6,7 +6,7 @@ import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { listRebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
 import { findLastAtMost } from '../numbers/search.js';
 
-export interface OwnSpan {
+export interface StrategySpan {
   /** First and last session of the strategy. */
   readonly from: number;
   readonly to: number;
@@ -18,10 +18,10 @@ export interface OwnSpan {
  * it, as for an index.
  * @cost O(R H)
  */
-export function decideOwnRebalances(
+export function decideStrategyRebalances(
   { book }: Pick<IndexRun, 'book'>,
   cadence: RebalanceSpec,
-  { from, to }: OwnSpan,
+  { from, to }: StrategySpan,
 ): Composition[] {
   const { sessions, calendar } = book.sm;
   const dates = listRebalanceDates({
@@ -76,18 +76,22 @@ function listHoldings(
     while (position > first && !hasAnyBar(sm, position)) position--;
     bySession.set(position, [...new Set([...(bySession.get(position) ?? []), date, ...also])]);
   }
-  return Array.from(bySession, ([session, days]) => createHeldComposition(book, days, session)).toSorted(
+  return Array.from(bySession, ([session, days]) => createHoldingsComposition(book, days, session)).toSorted(
     (a, b) => a.session - b.session,
   );
 }
 
 /** Returns the initial holdings of a strategy: the holdings of its index at the close of its first session. */
 export function findOpening({ book }: Pick<IndexRun, 'book'>, from: number): Composition {
-  return createHeldComposition(book, [book.sm.sessions[from]!], from);
+  return createHoldingsComposition(book, [book.sm.sessions[from]!], from);
 }
 
 /** Returns the holdings and pending purchases of a book as a composition without caps and without other cash. */
-function createHeldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
+function createHoldingsComposition(
+  book: IndexRun['book'],
+  [date, ...also]: readonly Day[],
+  session: number,
+): Composition {
   const { columns, weights } = findRequestedShares(book, session);
   return {
     date: date!,

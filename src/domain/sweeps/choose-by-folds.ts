@@ -64,7 +64,7 @@ export interface FoldsTooShort {
 const PERCENTILES = [0.05, 0.25, 0.5, 0.75, 0.95];
 const PATH_METRICS = ['annualised_return', 'max_drawdown', 'sharpe_ratio', 'total_return', 'volatility'] as const;
 /** Minimum number of returns of each group that must remain in a sample, to compute a deviation. */
-const KEPT_MIN = 2;
+const SAMPLE_RETURNS_MIN = 2;
 
 /**
  * Measures the out-of-sample value of choosing the best of several trials. Time is divided into groups of equal length
@@ -76,11 +76,11 @@ const KEPT_MIN = 2;
  */
 export function chooseByFolds({ returns, trials, days, folds, tick }: FoldsInput): ChoiceByFolds | FoldsTooShort {
   const all = returns.length / trials;
-  const rowOf = (trial: number): Float64Array => returns.subarray(trial * all, (trial + 1) * all);
+  const getRow = (trial: number): Float64Array => returns.subarray(trial * all, (trial + 1) * all);
   const study = createFoldStudy({ trials, days, folds });
   if (study.kind === 'short') return study;
-  for (let trial = 0; trial < trials; trial++) study.add(trial, rowOf(trial));
-  return study.end({ rowsOf: (wanted) => new Map(Array.from(wanted, (trial) => [trial, rowOf(trial)])), tick });
+  for (let trial = 0; trial < trials; trial++) study.add(trial, getRow(trial));
+  return study.end({ rowsOf: (wanted) => new Map(Array.from(wanted, (trial) => [trial, getRow(trial)])), tick });
 }
 
 /** Study of trials whose returns are added one trial at a time. It keeps only figures by group. */
@@ -105,7 +105,7 @@ export function createFoldStudy({
   const all = Math.max(0, days.length - 1);
   const length = Math.floor(all / folds.groups);
   const left = computeTrim(folds, all);
-  const kept = left.before + left.after + KEPT_MIN;
+  const kept = left.before + left.after + SAMPLE_RETURNS_MIN;
   if (length < kept) return { kind: 'short', observations: all, needed: kept * folds.groups };
   const from = all - length * folds.groups;
   const figures = createTrialFigures(trials, { groups: folds.groups, length, left });
@@ -140,8 +140,8 @@ function endStudy(
     return choose(split);
   });
   const rows = rowsOf(new Set(choices.map(({ trial }) => trial)));
-  const rowOf = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // the returns of each chosen trial were requested
-  const pathMetrics = paths.map((ofGroup) => computePathMetrics(ofGroup, { rowOf, choices, length, periods }));
+  const getRow = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // the returns of each chosen trial were requested
+  const pathMetrics = paths.map((ofGroup) => computePathMetrics(ofGroup, { rowOf: getRow, choices, length, periods }));
   return {
     kind: 'chosen',
     folds,

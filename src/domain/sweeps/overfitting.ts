@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { FIGURES_OF_CHOICE, countHalves, type BlockSums } from '#kernels/sums/halving-choices.js';
+import { FIGURES_PER_CHOICE, countHalves, type BlockSums } from '#kernels/sums/halving-choices.js';
 import { VARIANCE_MIN } from './stretch.js';
 import { computeMedian } from '../numbers/order-statistics.js';
 
@@ -91,17 +91,17 @@ function computeOverfitting(
 ): Overfitting {
   const variants = sums.means.length;
   const combinations = countHalves(partitions);
-  const figures = new Float64Array(FIGURES_OF_CHOICE * combinations);
+  const figures = new Float64Array(FIGURES_PER_CHOICE * combinations);
   engine.halvingChoices(sums, figures);
   const logits = new Float64Array(combinations);
   let low = 0;
   let losses = 0;
   for (let i = 0; i < combinations; i++) {
-    const rank = figures[FIGURES_OF_CHOICE * i]! / (variants + 1);
+    const rank = figures[FIGURES_PER_CHOICE * i]! / (variants + 1);
     const logit = Math.log(rank / (1 - rank));
     logits[i] = logit;
     if (logit <= 0) low++;
-    if (figures[FIGURES_OF_CHOICE * i + 1]! < 0) losses++;
+    if (figures[FIGURES_PER_CHOICE * i + 1]! < 0) losses++;
   }
   return {
     probability: low / combinations,

@@ -1,10 +1,10 @@
 import type { BacktestMetrics } from '../analytics/series.js';
-import type { KnownMarkets } from '../books/decision-seats.js';
+import type { DatedMarkets } from '../books/decision-seats.js';
 import type { DeciderFactory } from '../books/compositions.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { assertReturns } from '../backtest/run-summary.js';
 import { computeRun } from '../backtest/compute-run.js';
-import { createSparseRoom, type SparseWeightMemory } from '../books/sparse-room.js';
+import { createSparseMemory, type SparseWeightMemory } from '../books/sparse-room.js';
 import type { ComputedRun } from '../backtest/run.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { toCanonicalJson } from '../json/canonical-json.js';
@@ -36,7 +36,7 @@ export interface VariantsInput {
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
   /** Markets as known at decisions, for variants that request them. */
-  readonly known?: KnownMarkets | undefined;
+  readonly known?: DatedMarkets | undefined;
   /** Memory for weights, shared with other variants. */
   readonly room?: SparseWeightMemory;
   /** Reports progress from 0 to 1; may throw to stop the work. */
@@ -49,7 +49,7 @@ export interface VariantsInput {
  * share the index. A refused variant has a reason.
  */
 export function runVariants(input: VariantsInput): VariantOutcome[] {
-  const { variants, report, room = createSparseRoom() } = input;
+  const { variants, report, room = createSparseMemory() } = input;
   const outcomes: VariantOutcome[] = [];
   let done = 0;
   for (const group of groupByDefinition(variants)) {

@@ -93,8 +93,8 @@ export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, 
   const variance = computeCovariance(sharpes, sharpes);
   const threshold = computeExpectedMaximumSharpe({ trials: trials.length, variance });
   const sign = findPreference(rankBy);
-  const valueOf = ({ metrics }: RunSummary): number => sign * (metrics[rankBy] ?? 0);
-  const ranked = ran.toSorted((a, b) => valueOf(b.run) - valueOf(a.run) || a.variant - b.variant);
+  const getValue = ({ metrics }: RunSummary): number => sign * (metrics[rankBy] ?? 0);
+  const ranked = ran.toSorted((a, b) => getValue(b.run) - getValue(a.run) || a.variant - b.variant);
   const rows: SweepRow[] = ranked.map(({ variant, run, sample }, i) => ({
     rank: i + 1,
     variant,

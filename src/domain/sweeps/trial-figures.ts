@@ -15,10 +15,10 @@ export interface TrialFigures {
   /** Adds a trial. @param returns returns of all groups */
   add(trial: number, returns: Float64Array): void;
   /** Returns a metric of a trial over some groups. */
-  metric(trial: number, over: Over): number;
+  metric(trial: number, over: FiguresRange): number;
 }
 
-export interface Over {
+export interface FiguresRange {
   /** Bit mask of the groups to join. */
   readonly mask: number;
   /** Bit mask of the test groups, next to which sessions are excluded. */

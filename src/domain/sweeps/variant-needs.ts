@@ -16,7 +16,7 @@ import {
   type Variation,
 } from './variants.js';
 
-export interface VariantGround {
+export interface VariantBasis {
   readonly market: MarketData;
   readonly calendars: Calendars;
 }
@@ -60,7 +60,7 @@ function listSingleChanges(grid: NonNullable<Variation['grid']>): number[] {
 export function findLackingVariantData(
   document: IndexDocument,
   reached: Readonly<Record<string, IndexDocument>>,
-  { market, calendars }: VariantGround,
+  { market, calendars }: VariantBasis,
 ): readonly Finding[] {
   const listMissing = (one: IndexDocument): readonly Finding[] => [
     ...checkOnMarket(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
@@ -77,7 +77,7 @@ export function findLackingVariantData(
   );
 }
 
-export interface CheckGround extends VariantGround {
+export interface CheckBasis extends VariantBasis {
   /** Further documents to which the first checked variants refer. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   /** Ids of the stored risk models that these documents use. */
@@ -85,7 +85,7 @@ export interface CheckGround extends VariantGround {
 }
 
 /** Checks a variant of a large sweep, given the documents and models of the variants checked first. */
-export function checkVariant(base: SweepBase, patch: Patch, ground: CheckGround): PatchedVariant {
+export function checkVariant(base: SweepBase, patch: Patch, ground: CheckBasis): PatchedVariant {
   const { documents, models, calendars } = ground;
   const { variant, findings } = applyPatch(base, patch, {
     path: '',

@@ -14,11 +14,11 @@ export function createVerdict({ selection, overfitting, folds, identical }: Swee
   const { trials, deflatedSharpe } = selection;
   return [
     ...(identical.length === 0 ? [] : [describeIdentical(identical)]),
-    ...(deflatedSharpe === null ? [] : [describeSkill(deflatedSharpe, trials, overfitting?.probability ?? null)]),
+    ...(deflatedSharpe === null || isOverfit(overfitting) ? [] : [describeSkill(deflatedSharpe, trials)]),
     ...(overfitting === null
       ? []
       : [
-          `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other.`,
+          `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other${isOverfit(overfitting) ? ': the first rank here does not predict the future rank' : ''}.`,
         ]),
     ...(folds === null ? [] : [describeFolds(folds)]),
   ];
@@ -46,14 +46,15 @@ function describeIdentical(identical: SweepTable['identical']): string {
 /** Joins two or more words, as in `0, 2 and 5`. */
 const joinWords = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
-function describeSkill(deflatedSharpe: number, trials: number, overfit: number | null): string {
+const isOverfit = (overfitting: SweepTable['overfitting']): boolean =>
+  overfitting !== null && overfitting.probability > CHANCE_LEVEL;
+
+function describeSkill(deflatedSharpe: number, trials: number): string {
   const chance = trials === 1 ? 'one trial' : `the best of ${trials} trials`;
-  const tested = `The Sharpe ratio of the first variant exceeds that of ${chance} without skill with a probability of ${formatPercent(deflatedSharpe)} (deflated Sharpe ratio)`;
-  if (overfit === null || overfit <= CHANCE_LEVEL) return `${tested}.`;
-  return `${tested}. The probability of overfitting is ${formatPercent(overfit)}, above one half: the first rank here does not predict the future rank.`;
+  return `The Sharpe ratio of the first variant exceeds that of ${chance} without skill with a probability of ${formatPercent(deflatedSharpe)} (deflated Sharpe ratio).`;
 }
 
-const METRIC_WORDS: Readonly<Record<FoldRanking, string>> = {
+const METRIC_PHRASES: Readonly<Record<FoldRanking, string>> = {
   sharpe_ratio: 'Sharpe ratio',
   annualised_return: 'annualised return',
   max_drawdown: 'drawdown',
@@ -73,7 +74,7 @@ function describeFolds(folds: ChoiceByFolds | FoldsTooShort): string {
       ? `has ${write(outside.mean)} out of sample`
       : `has a median of ${write(outside.percentiles['0.5']!)} out of sample (${write(outside.percentiles['0.05']!)} to ${write(outside.percentiles['0.95']!)} from the 5th to the 95th percentile of ${paths.length} paths)`;
   const loss = paths.length === 1 ? '' : `; ${formatPercent(probabilityOfLoss)} of the paths lose`;
-  return `Chosen by ${METRIC_WORDS[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${range}${loss}.`;
+  return `Chosen by ${METRIC_PHRASES[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${range}${loss}.`;
 }
 
 function formatPercent(fraction: number): string {

@@ -60,10 +60,10 @@ function computeOffset(zone: string, instantMs: number): number {
 /** Maximum number of cached clocks. A zone can have many spellings, because its name is case-insensitive. */
 const CLOCKS_MAX = 1000;
 
-const clocks = new Map<string, Intl.DateTimeFormat>();
+const clocksByZone = new Map<string, Intl.DateTimeFormat>();
 
 function findClock(zone: string): Intl.DateTimeFormat {
-  const known = clocks.get(zone);
+  const known = clocksByZone.get(zone);
   if (known !== undefined) return known;
   const clock = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
@@ -75,7 +75,7 @@ function findClock(zone: string): Intl.DateTimeFormat {
     minute: 'numeric',
     second: 'numeric',
   });
-  if (clocks.size >= CLOCKS_MAX) clocks.clear();
-  clocks.set(zone, clock);
+  if (clocksByZone.size >= CLOCKS_MAX) clocksByZone.clear();
+  clocksByZone.set(zone, clock);
   return clock;
 }

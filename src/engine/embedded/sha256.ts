@@ -89,16 +89,16 @@ function compress(state: Int32Array, w: Int32Array, bytes: Uint8Array, at: numbe
 function computeConstants(): { readonly K: Int32Array; readonly H: Int32Array } {
   const primes: bigint[] = [];
   for (let n = 2n; primes.length < WORDS; n++) if (primes.every((prime) => n % prime !== 0n)) primes.push(n);
-  const fraction = (prime: bigint, power: bigint): number =>
-    Number(BigInt.asIntN(32, root(prime << (32n * power), power)));
+  const computeFraction = (prime: bigint, power: bigint): number =>
+    Number(BigInt.asIntN(32, computeRoot(prime << (32n * power), power)));
   return {
-    K: Int32Array.from(primes, (prime) => fraction(prime, 3n)),
-    H: Int32Array.from(primes.slice(0, 8), (prime) => fraction(prime, 2n)),
+    K: Int32Array.from(primes, (prime) => computeFraction(prime, 3n)),
+    H: Int32Array.from(primes.slice(0, 8), (prime) => computeFraction(prime, 2n)),
   };
 }
 
 /** Returns the largest integer whose power is at most a value. */
-function root(value: bigint, power: bigint): bigint {
+function computeRoot(value: bigint, power: bigint): bigint {
   let low = 0n;
   let high = 1n << 40n;
   while (low < high) {

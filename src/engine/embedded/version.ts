@@ -3,4 +3,4 @@
 /** Version in the package file, inserted by the build. */
 declare const EMBEDDED_VERSION: string;
 
-export const packageVersion = (): string => EMBEDDED_VERSION;
+export const readPackageVersion = (): string => EMBEDDED_VERSION;

@@ -8,7 +8,7 @@ export interface ListingPage<T> {
 }
 
 /** Returns one page of entries; undefined for an unknown cursor. */
-export function pageOf<T>(
+export function findPage<T>(
   entries: readonly T[],
   cursor: string | undefined,
   entriesMax: number,

@@ -6,13 +6,13 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { suggestName } from '#base/text/nearest-name.js';
 import type { Principal } from '../handler.js';
 import { knowsPrefixes } from '../route-access.js';
-import type { Answer } from '../reply.js';
+import type { ResponseParts } from '../reply.js';
 import type { Sdk } from './load-sdk.js';
 import { PROMPTS, type Prompt } from './prompts.js';
 import { parseResourceUri } from './resource-uri.js';
-import { PAGE_ENTRIES, pageOf, groupByBytes, type ListingPage } from './listing-pages.js';
+import { PAGE_ENTRIES, findPage, groupByBytes, type ListingPage } from './listing-pages.js';
 import { listDocumentationResources, listIndexResources, type ListedResource } from './resources.js';
-import { readWithin, errorOf, toToolResult, typeOf, type ToolResult } from './tool-answer.js';
+import { readWithin, createError, toToolResult, getType, type ToolResult } from './tool-answer.js';
 import { createToolRequest, type Arguments } from './tool-request.js';
 import { WAIT_TOOL, type ListedTool, type Tool } from './tools.js';
 import { waitForJob, createWaitTool } from './wait-for-job.js';
@@ -35,7 +35,7 @@ export interface McpClient {
   /** Aborts when the client cancels or disconnects. */
   readonly signal: AbortSignal;
   /** Answers a request as if the client had sent it. */
-  readonly ask: (request: Request) => Promise<Answer>;
+  readonly ask: (request: Request) => Promise<ResponseParts>;
 }
 
 const INSTRUCTIONS = `Divisor constructs, backtests and analyses equity indices.
@@ -65,8 +65,8 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
   const known = [...tools.values()].filter((tool) => mayCall(tool, catalogue, client));
   server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
     const list = known.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
-    const all = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as Mutable<ListedTool>[];
-    const { page, ...next } = pageOfListing(sdk, groupByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
+    const all = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as MutableDeep<ListedTool>[];
+    const { page, ...next } = findListingPage(sdk, groupByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
     return { tools: page.flat(), ...next };
   });
   server.setRequestHandler(sdk.CallToolRequestSchema, async ({ params: { name, arguments: given = {} } }, extra) => {
@@ -93,7 +93,7 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
 const LISTING_BYTES_MAX = 100_000;
 
 /** Mutable form of a type; lists of the SDK are mutable. */
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type MutableDeep<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Returns true if the key has the scope of the tool. Other tools are not listed, and their routes refuse a call. */
 function mayCall({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { principal }: McpClient): boolean {
@@ -126,56 +126,60 @@ async function convertRefusal(call: () => Promise<ToolResult>): Promise<ToolResu
   try {
     return await call();
   } catch (failure) {
-    if (failure instanceof Refusal) return errorOf(failure.toDetail());
+    if (failure instanceof Refusal) return createError(failure.toDetail());
     throw failure;
   }
 }
 
 /** Returns a page of a listing. @throws McpError for a cursor of another listing */
-function pageOfListing<T>(
+function findListingPage<T>(
   sdk: Sdk,
   entries: readonly T[],
   cursor: string | undefined,
   entriesMax: number,
 ): ListingPage<T> {
-  const page = pageOf(entries, cursor, entriesMax);
+  const page = findPage(entries, cursor, entriesMax);
   if (page !== undefined) return page;
   const message = `The cursor ${JSON.stringify(cursor?.slice(0, 40))} does not belong to this listing.`;
   throw new sdk.McpError(sdk.ErrorCode.InvalidParams, message);
 }
 
 function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client: McpClient): void {
-  const invalid = (message: string, data?: unknown) => new sdk.McpError(sdk.ErrorCode.InvalidParams, message, data);
+  const createInvalidError = (message: string, data?: unknown) =>
+    new sdk.McpError(sdk.ErrorCode.InvalidParams, message, data);
   server.setRequestHandler(sdk.ListResourcesRequestSchema, async ({ params }) => {
     const all: ListedResource[] = [
       ...listDocumentationResources(catalogue.pages),
       ...(await listStoredIndices(client)),
     ];
-    const { page, ...next } = pageOfListing(sdk, all, params?.cursor, PAGE_ENTRIES);
+    const { page, ...next } = findListingPage(sdk, all, params?.cursor, PAGE_ENTRIES);
     return { resources: page, ...next };
   });
   server.setRequestHandler(sdk.ListResourceTemplatesRequestSchema, ({ params }) => {
-    const { page, ...next } = pageOfListing(sdk, catalogue.templates, params?.cursor, PAGE_ENTRIES);
+    const { page, ...next } = findListingPage(sdk, catalogue.templates, params?.cursor, PAGE_ENTRIES);
     return { resourceTemplates: page, ...next };
   });
   server.setRequestHandler(sdk.ReadResourceRequestSchema, async ({ params: { uri } }) => {
     const path = parseResourceUri(uri);
-    if (path === undefined) throw invalid('A resource URI must begin with divisor://service/.', { uri });
+    if (path === undefined) throw createInvalidError('A resource URI must begin with divisor://service/.', { uri });
     const { headers, signal, ask } = client;
     const answer = await ask(new Request(`http://localhost${path}`, { headers: { ...headers }, signal }));
-    const type = typeOf(answer);
+    const type = getType(answer);
     if (type === 'text/event-stream') {
       if (answer.body instanceof ReadableStream) answer.body.cancel().catch(() => undefined);
-      throw invalid('A stream of events is not a resource.', { uri });
+      throw createInvalidError('A stream of events is not a resource.', { uri });
     }
     const bytes = await readWithin(answer, LIMITS.MAX_RESOURCE_BYTES);
     if (bytes === undefined)
-      throw invalid(`The resource has more than ${LIMITS.MAX_RESOURCE_BYTES} bytes: read it over HTTP, GET ${path}.`, {
-        uri,
-      });
+      throw createInvalidError(
+        `The resource has more than ${LIMITS.MAX_RESOURCE_BYTES} bytes: read it over HTTP, GET ${path}.`,
+        {
+          uri,
+        },
+      );
     const text = Buffer.from(bytes);
     if (answer.status !== 200)
-      throw invalid(`The resource cannot be read: ${text.toString('utf8').slice(0, 2000)}`, { uri });
+      throw createInvalidError(`The resource cannot be read: ${text.toString('utf8').slice(0, 2000)}`, { uri });
     const isText = /^(?:text\/|application\/(?:json|x-ndjson))/.test(type);
     return {
       contents: [
@@ -213,7 +217,7 @@ function servePrompts(sdk: Sdk, server: SdkServer): void {
     const missing =
       prompt?.arguments.filter((each) => each.required && !given[each.name]).map((each) => each.name) ?? [];
     if (prompt === undefined || missing.length > 0)
-      throw new sdk.McpError(sdk.ErrorCode.InvalidParams, faultOf(prompt, name, missing));
+      throw new sdk.McpError(sdk.ErrorCode.InvalidParams, formatFault(prompt, name, missing));
     return {
       description: prompt.description,
       messages: [{ role: 'user' as const, content: { type: 'text' as const, text: prompt.text(given) } }],
@@ -221,7 +225,7 @@ function servePrompts(sdk: Sdk, server: SdkServer): void {
   });
 }
 
-function faultOf(prompt: Prompt | undefined, name: string, missing: readonly string[]): string {
+function formatFault(prompt: Prompt | undefined, name: string, missing: readonly string[]): string {
   const names = PROMPTS.map((each) => each.name);
   if (prompt === undefined) return `Unknown prompt ${name.slice(0, 80)}.${suggestName(name.slice(0, 80), names)}`;
   return `The prompt ${prompt.name} requires ${missing.join(', ')}.`;

@@ -1,5 +1,5 @@
-import { toolsetOf, isTool } from '#contract/mcp.js';
-import { queryOf } from '#contract/common-query.js';
+import { getToolset, isTool } from '#contract/mcp.js';
+import { defineQuery } from '#contract/common-query.js';
 import type { Route } from '#contract/route.js';
 import { formatResourceTemplate, toResourceUri } from './resource-uri.js';
 
@@ -49,9 +49,9 @@ export const isResource = (route: Route): boolean => route.method === 'GET' && r
 /** Lists the URI templates of all GET routes. */
 export const listResourceTemplates = (api: Readonly<Record<string, Route>>) =>
   Object.entries(api)
-    .filter(([, route]) => isResource(route) && toolsetOf(route) !== 'mcp')
+    .filter(([, route]) => isResource(route) && getToolset(route) !== 'mcp')
     .map(([id, route]) => ({
-      uriTemplate: formatResourceTemplate(route.path, Object.keys(queryOf(route)?.shape ?? {})),
+      uriTemplate: formatResourceTemplate(route.path, Object.keys(defineQuery(route)?.shape ?? {})),
       name: id,
       description: route.summary,
     }));

@@ -31,7 +31,7 @@ export function createRunningCalls(perKeyMax: number = LIMITS.MAX_KEY_TOOL_CALLS
       }
       counts.set(keyId, count + 1);
       const controller = new AbortController();
-      const key = keyOf(name);
+      const key = formatKey(name);
       if (key !== undefined) running.set(key, controller);
       return {
         signal: controller.signal,
@@ -44,7 +44,7 @@ export function createRunningCalls(perKeyMax: number = LIMITS.MAX_KEY_TOOL_CALLS
       };
     },
     cancel(name) {
-      const key = keyOf(name);
+      const key = formatKey(name);
       if (key !== undefined) running.get(key)?.abort(CANCELLED);
     },
   };
@@ -57,5 +57,5 @@ export const CANCELLED = Symbol('cancelled');
  * Returns no key for clients without a session, because they may use the same ids; their requests cannot be
  * cancelled.
  */
-const keyOf = ({ keyId, session, id }: CallName): string | undefined =>
+const formatKey = ({ keyId, session, id }: CallName): string | undefined =>
   session === undefined ? undefined : JSON.stringify([keyId, session, id]);

@@ -22,7 +22,7 @@ export function createShallowSchema(schema: JsonSchema, components: Json, charac
 }
 
 /** Members of a schema that map names to schemas. */
-const BY_NAME: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
+const NAMED_MEMBERS: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
 /** Members that describe the same value in alternative forms, at the same depth. */
 const ALTERNATIVES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'allOf']);
 /** Members without information for a caller. */
@@ -42,7 +42,7 @@ function expandSchema(schema: unknown, components: Json, depth: number): unknown
       .filter(([name]) => !DROPPED.has(name))
       .map(([name, member]) => [
         name,
-        BY_NAME.has(name)
+        NAMED_MEMBERS.has(name)
           ? listNamedSchemas(member as Json, components, depth - 1)
           : expandSchema(member, components, ALTERNATIVES.has(name) ? depth : depth - 1),
       ]),

@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorDetail } from '#domain/refusals/refusal.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import type { Answer } from '../reply.js';
+import type { ResponseParts } from '../reply.js';
 import { toResourceUri } from './resource-uri.js';
 import { shortenJson, type Cut } from './shorten-json.js';
 
@@ -30,11 +30,11 @@ const PARSED_BYTES_MAX = 4_194_304;
  * Converts a response to a tool result, shortened if it is longer than `bytesMax`, with a link to the whole response.
  */
 export async function toToolResult(
-  answer: Answer,
+  answer: ResponseParts,
   address: Pick<Request, 'method' | 'url'>,
   bytesMax: number = LIMITS.MAX_TOOL_ANSWER_BYTES,
 ): Promise<ToolResult> {
-  const type = typeOf(answer);
+  const type = getType(answer);
   const isText = /^(?:application\/(?:json|x-ndjson)|text\/)/.test(type);
   if (!isText) return createLinkResult(answer, type, address);
   const bytes = await readWithin(answer, PARSED_BYTES_MAX);
@@ -79,7 +79,7 @@ function linkTo(type: string, { method, url }: Pick<Request, 'method' | 'url'>):
   return [{ type: 'resource_link', uri, name: uri, mimeType: type, description: 'The whole response.' }];
 }
 
-function createLinkResult(answer: Answer, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
+function createLinkResult(answer: ResponseParts, type: string, address: Pick<Request, 'method' | 'url'>): ToolResult {
   discard(answer);
   const size = answer.headers.length === undefined ? '' : ` of ${answer.headers.length} bytes`;
   const text = `The response is a file${size} (${type}); read it with ${formatRequest(address)}.`;
@@ -87,23 +87,23 @@ function createLinkResult(answer: Answer, type: string, address: Pick<Request, '
 }
 
 /** Returns an error with the meaning of its code, so that an agent can correct its call. */
-function createErrorResult(answer: Answer, text: string): ToolResult {
+function createErrorResult(answer: ResponseParts, text: string): ToolResult {
   const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
   const retry = answer.headers.byName()['Retry-After'];
-  return errorOf(error, retry === undefined ? {} : { retry_after_seconds: Number(retry) });
+  return createError(error, retry === undefined ? {} : { retry_after_seconds: Number(retry) });
 }
 
-export function errorOf(error: ErrorDetail, more: Readonly<Record<string, unknown>> = {}): ToolResult {
+export function createError(error: ErrorDetail, more: Readonly<Record<string, unknown>> = {}): ToolResult {
   const detail = { error, hint: ERRORS[error.code].help, ...more };
   return { content: [{ type: 'text', text: shortenJson(detail, LIMITS.MAX_TOOL_ANSWER_BYTES).text }], isError: true };
 }
 
 /** Returns the media type of a response without its parameters. */
-export const typeOf = ({ headers }: Answer): string =>
+export const getType = ({ headers }: ResponseParts): string =>
   (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
 
 /** Reads the body of a response; returns undefined, and closes the response, if it is longer than the limit. */
-export async function readWithin(answer: Answer, bytesMax: number): Promise<Uint8Array | undefined> {
+export async function readWithin(answer: ResponseParts, bytesMax: number): Promise<Uint8Array | undefined> {
   const { body, headers } = answer;
   if (body === null) return new Uint8Array(0);
   if ((headers.length ?? 0) > bytesMax) return void discard(answer);
@@ -119,6 +119,6 @@ export async function readWithin(answer: Answer, bytesMax: number): Promise<Uint
   return Buffer.concat(chunks, total);
 }
 
-function discard({ body }: Answer): void {
+function discard({ body }: ResponseParts): void {
   if (body instanceof ReadableStream) body.cancel().catch(() => undefined);
 }

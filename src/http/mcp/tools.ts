@@ -1,9 +1,9 @@
 import { startsJobs } from '#contract/common-query.js';
-import { isTool, toolsetOf } from '#contract/mcp.js';
+import { isTool, getToolset } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import { isReading, type Route } from '#contract/route.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { operationsOf, type JsonSchema, type Operation, type Parameter } from '#views/documentation/operation.js';
+import { listOperations, type JsonSchema, type Operation, type Parameter } from '#views/documentation/operation.js';
 import { createShallowSchema } from './shallow-schema.js';
 
 /** A tool in a listing for agents. */
@@ -50,36 +50,39 @@ const EXAMPLE_MAX = 900;
 const UNITS = 'Units: fractions (0.05 is 5 %), dates YYYY-MM-DD.';
 
 /** Lists the routes that are tools, by operation id. */
-export function toolsOf(api: Readonly<Record<string, Route>>, document: OpenApiDocument): ReadonlyMap<string, Tool> {
+export function createTools(
+  api: Readonly<Record<string, Route>>,
+  document: OpenApiDocument,
+): ReadonlyMap<string, Tool> {
   const { schemas } = document.components;
   return new Map(
-    operationsOf(document).flatMap((operation) => {
+    listOperations(document).flatMap((operation) => {
       const route = api[operation.operationId];
       return route === undefined || !isTool(route) || route.tag === 'mcp'
         ? []
-        : [[operation.operationId, toolOf(operation, route, schemas)]];
+        : [[operation.operationId, createTool(operation, route, schemas)]];
     }),
   );
 }
 
-function toolOf(operation: Operation, route: Route, components: Readonly<Record<string, unknown>>): Tool {
+function createTool(operation: Operation, route: Route, components: Readonly<Record<string, unknown>>): Tool {
   const parameters = operation.parameters.filter(isForAgents);
   const body = operation.requestBody?.content['application/json'];
   const schema = body === undefined ? undefined : createShallowSchema(body.schema, components, BODY_SCHEMA_MAX);
   const example = JSON.stringify(body?.example);
   const properties = {
-    ...Object.fromEntries(parameters.map((each) => [argumentOf(each), createParameterSchema(each)])),
+    ...Object.fromEntries(parameters.map((each) => [getArgument(each), createParameterSchema(each)])),
     ...(schema === undefined ? {} : { body: schema }),
   };
   const required = [
-    ...parameters.filter((each) => each.required).map(argumentOf),
+    ...parameters.filter((each) => each.required).map(getArgument),
     ...(operation.requestBody?.required === true ? ['body'] : []),
   ];
   return {
     route,
-    toolset: toolsetOf(route),
+    toolset: getToolset(route),
     hasBody: body !== undefined,
-    parameters: parameters.map((each) => ({ ...each, argument: argumentOf(each) })),
+    parameters: parameters.map((each) => ({ ...each, argument: getArgument(each) })),
     listed: {
       name: operation.operationId,
       description: [
@@ -104,7 +107,7 @@ const isForAgents = ({ name, description: help }: Parameter): boolean =>
   !(name === 'format' && help === 'Format of the response. It replaces `Accept`.');
 
 /** Derives the argument name: `X-Change-Note` becomes `change_note`. */
-const argumentOf = ({ name, in: place }: Parameter): string =>
+const getArgument = ({ name, in: place }: Parameter): string =>
   place === 'header' ? name.toLowerCase().replace(/^x-/, '').replaceAll('-', '_') : name;
 
 function createParameterSchema({ schema, description: help, example }: Parameter): JsonSchema {

@@ -4,7 +4,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
-import type { Answer } from '../reply.js';
+import type { ResponseParts } from '../reply.js';
 import { CANCELLED } from './running-calls.js';
 import { toToolResult, type ToolResult } from './tool-answer.js';
 import type { Arguments } from './tool-request.js';
@@ -37,7 +37,7 @@ export function createWaitTool(): ListedTool {
 
 export interface Waiting {
   /** Sends a request to the service. */
-  readonly ask: (method: 'GET' | 'DELETE', path: string) => Promise<Answer>;
+  readonly ask: (method: 'GET' | 'DELETE', path: string) => Promise<ResponseParts>;
   /** Aborts when the client cancels or disconnects; the reason CANCELLED also cancels the job. */
   readonly signal: AbortSignal;
   readonly report: (progress: number, message: string) => Promise<void>;
@@ -72,6 +72,6 @@ export async function waitForJob(given: Arguments, { ask, signal, report }: Wait
 }
 
 /** Parses the status of a short response; a long one contains a result, so its job has ended. */
-async function readStatus({ status, body }: Answer): Promise<JobStatus | undefined> {
+async function readStatus({ status, body }: ResponseParts): Promise<JobStatus | undefined> {
   return status === 200 && typeof body === 'string' ? (JSON.parse(body) as JobStatus) : undefined;
 }

@@ -37,7 +37,7 @@ const NAME_CLAIMS = ['name', 'preferred_username', 'email'] as const;
  * if every matching grant has some.
  * @throws Refusal UNAUTHENTICATED for claims without a valid subject
  */
-export function principalOf(claims: Claims, grants: readonly ClaimGrant[]): Principal {
+export function createPrincipal(claims: Claims, grants: readonly ClaimGrant[]): Principal {
   const { sub: subject } = claims;
   if (typeof subject !== 'string' || subject === '' || subject.length > SUBJECT_LENGTH_MAX)
     throw new Refusal('UNAUTHENTICATED', 'The token has no subject of 1 to 255 characters.');

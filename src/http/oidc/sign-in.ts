@@ -1,7 +1,7 @@
 import type { Configuration } from 'openid-client';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Principal } from '../handler.js';
-import { principalOf, type ClaimGrant } from './claims.js';
+import { createPrincipal, type ClaimGrant } from './claims.js';
 
 export interface SignInTerms {
   readonly issuer: string;
@@ -30,10 +30,10 @@ export interface SignIn {
 /** Creates the sign-in; discovers the provider when the first browser signs in. */
 export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInTerms): SignIn {
   let opening: Promise<Configuration> | undefined;
-  const library = () => import('openid-client');
+  const loadLibrary = () => import('openid-client');
 
-  async function configuration(): Promise<Configuration> {
-    const { discovery, allowInsecureRequests, enableNonRepudiationChecks } = await library();
+  async function readConfiguration(): Promise<Configuration> {
+    const { discovery, allowInsecureRequests, enableNonRepudiationChecks } = await loadLibrary();
     const isLocal = issuer.startsWith('http:'); // the schema of the setting admits only such addresses
     opening ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
       execute: [enableNonRepudiationChecks, ...(isLocal ? [allowInsecureRequests] : [])],
@@ -45,9 +45,9 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
   return {
     async begin(redirect) {
       const { buildAuthorizationUrl, calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier, randomState } =
-        await library();
+        await loadLibrary();
       const attempt = { verifier: randomPKCECodeVerifier(), state: randomState(), nonce: randomNonce(), redirect };
-      const url = buildAuthorizationUrl(await configuration().catch(refuseUnanswered), {
+      const url = buildAuthorizationUrl(await readConfiguration().catch(refuseUnanswered), {
         redirect_uri: redirect,
         scope: 'openid profile email',
         code_challenge: await calculatePKCECodeChallenge(attempt.verifier),
@@ -58,17 +58,17 @@ export function createSignIn({ issuer, clientId, clientSecret, grants }: SignInT
       return { url: url.href, attempt };
     },
     async finish(search, { verifier, state, nonce, redirect }) {
-      const { authorizationCodeGrant } = await library();
+      const { authorizationCodeGrant } = await loadLibrary();
       const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true };
       const returned = new URL(`${redirect}?${search}`);
       const tokens = await authorizationCodeGrant(
-        await configuration().catch(refuseUnanswered),
+        await readConfiguration().catch(refuseUnanswered),
         returned,
         checks,
       ).catch((cause: unknown) => {
         throw new Refusal('UNAUTHENTICATED', 'The provider did not confirm the sign-in.', null, { cause });
       });
-      return principalOf(tokens.claims()!, grants); // the request required an ID token
+      return createPrincipal(tokens.claims()!, grants); // the request required an ID token
     },
   };
 }

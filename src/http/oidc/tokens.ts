@@ -1,7 +1,7 @@
 import type { JWTPayload } from 'jose';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Principal } from '../handler.js';
-import { principalOf, type ClaimGrant } from './claims.js';
+import { createPrincipal, type ClaimGrant } from './claims.js';
 
 /** Accepted signature algorithms: only asymmetric algorithms, never a shared secret or none. */
 const ALGORITHMS = [
@@ -75,7 +75,7 @@ export function createTokens({
     async verify(token) {
       try {
         verifying ??= open();
-        return principalOf(await (await verifying)(token), grants);
+        return createPrincipal(await (await verifying)(token), grants);
       } catch (failure) {
         const { code } = failure as { readonly code?: string };
         if (code === undefined || code === 'ERR_JWKS_TIMEOUT') {

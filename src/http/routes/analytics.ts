@@ -5,13 +5,13 @@ import type { BacktestBatches } from '#services/runs/backtest-batches.js';
 import type { StoredBytes } from '#services/stored/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
-import { readAskedRun } from '../asked-run.js';
+import { readRunParameters } from '../asked-run.js';
 import { namesEtag } from '../reply.js';
 
 /** Routes that are not views of one run. */
-type OwnRoutes = Omit<typeof analyticsRoutes, keyof ViewRoutes<typeof analyticsRoutes>>;
+type OtherRoutes = Omit<typeof analyticsRoutes, keyof ViewRoutes<typeof analyticsRoutes>>;
 
-export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<OwnRoutes> {
+export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<OtherRoutes> {
   return {
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);
@@ -37,19 +37,19 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
       return isCsv ? { bytes, type: CSV_CONTENT_TYPE } : { bytes };
     },
     async getRecord({ params, query, header }) {
-      const { etag, read } = await analytics.record(readAskedRun({ params, query }));
+      const { etag, read } = await analytics.record(readRunParameters({ params, query }));
       // Body of a 304 for a client with a current copy, whose body is not written.
-      return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : readStoredReply(await read());
+      return namesEtag(header('if-none-match'), etag) ? { bytes: NO_BYTES, etag } : readStoredReply(await read());
     },
     async deleteRecord({ params, precondition, authorship }) {
       await analytics.remove(params.index_id, precondition(), authorship());
       return {};
     },
-    getOverview: (request) => analytics.overview(readAskedRun(request), request.signal),
+    getOverview: (request) => analytics.overview(readRunParameters(request), request.signal),
   };
 }
 
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 
 /** Streams bytes that are stored with the run. */
 async function readStoredReply({ length, etag, open }: StoredBytes): Promise<Reply> {

@@ -3,7 +3,7 @@ import { createAccountTemplate } from '#domain/personal/account-template.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { Batches } from '#services/personal/batches.js';
 import type { BatchResults } from '#services/personal/batch-results.js';
-import { contentTypeOf, parseExportFormat } from '../export-format.js';
+import { getContentType, parseExportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 
 export function createBatchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
@@ -22,7 +22,7 @@ export function createBatchHandlers(batches: Batches, results: BatchResults): Ha
       const name = `${batchId}_${table}_${block}.${EXPORT_FORMATS[format].extension}`;
       return {
         bytes: await results.table({ batchId, block, table, format }),
-        type: contentTypeOf(format),
+        type: getContentType(format),
         headers: { 'Content-Disposition': `attachment; filename="${name}"` },
       };
     },

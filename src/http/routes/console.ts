@@ -75,7 +75,7 @@ export function createConsoleHandlers(files: ConsoleFiles): Handlers<typeof cons
     const file = files.page();
     if (file === undefined)
       throw new Refusal('ROUTE_NOT_FOUND', 'The console has not been built. Run `npm run build`.');
-    const { etag, ...reply } = replyEncoded(file, request);
+    const { etag, ...reply } = createEncodedReply(file, request);
     return {
       ...reply,
       etag,
@@ -89,14 +89,14 @@ export function createConsoleHandlers(files: ConsoleFiles): Handlers<typeof cons
     getConsoleAsset(request) {
       const file = files.asset(request.params.asset);
       if (file === undefined) throw new Refusal('ROUTE_NOT_FOUND', 'The console has no such file; reload the page.');
-      const { etag: _, ...reply } = replyEncoded(file, request);
+      const { etag: _, ...reply } = createEncodedReply(file, request);
       return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'public, max-age=31536000, immutable' } };
     },
   };
 }
 
 /** Replies in the best coding that the client accepts. */
-export function replyEncoded(
+export function createEncodedReply(
   { type, etag, bytes, coded }: ConsoleFile,
   { header }: PageRequest,
 ): Reply & { readonly etag: string } {

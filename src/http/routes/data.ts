@@ -36,12 +36,12 @@ function formatReferenceCsv({ entries }: BatchReferenceResponse): string {
   const rows = entries.map(({ identifier, found, fields }) => [
     identifier,
     found,
-    ...names.map((name) => cellOf(fields[name])),
+    ...names.map((name) => toCell(fields[name])),
   ]);
   return formatCsvTable(['identifier', 'found', ...names], rows);
 }
 
-function cellOf(value: unknown): string | number | boolean | null {
+function toCell(value: unknown): string | number | boolean | null {
   if (value === undefined || value === null) return null;
   return typeof value === 'object' ? JSON.stringify(value) : (value as string | number | boolean); // other values do not occur in JSON
 }

@@ -47,7 +47,7 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
   const coded = memoise(sources.coded);
 
   /** Replies in the best coding that the client accepts; each coding has a separate etag, because its bytes differ. */
-  function replyOf(
+  function createReply(
     { bytes, etag }: Page,
     { header }: Pick<RouteRequest<Route>, 'header'>,
     more: Pick<Reply, 'type' | 'headers'> = {},
@@ -59,7 +59,8 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
     return { ...more, bytes: stored, etag: `${etag}-${coding}`, headers: { ...headers, 'Content-Encoding': coding } };
   }
 
-  const createPageReply = (page: Page, request: Pick<RouteRequest<Route>, 'header'>) => replyOf(page, request, PAGE);
+  const createPageReply = (page: Page, request: Pick<RouteRequest<Route>, 'header'>) =>
+    createReply(page, request, PAGE);
 
   function createGuideReply(name: string, request: Pick<RouteRequest<Route>, 'header' | 'media'>): Reply {
     const page = pages().get(name);
@@ -82,7 +83,7 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
   }
 
   return {
-    getOpenApi: (request) => replyOf(json(), request),
+    getOpenApi: (request) => createReply(json(), request),
     getDocumentation: (request) => createPageReply(reference(), request),
     getGuide: (request) => createGuideReply('', request),
     getGuidePage: (request) => createGuideReply(request.params.page, request),

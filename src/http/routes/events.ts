@@ -30,7 +30,7 @@ function formatIcalendar(view: EventsView, today: Day): string {
     events.map(({ date, kind, index_id: indexId, calendar, effective, summary }) => ({
       uid: `${date}-${kind}-${indexId ?? calendar}${kind === 'announcement' ? `-${effective}` : ''}@divisor`,
       day: parseValidDay(date),
-      summary: summaryOf(summary, indexId),
+      summary: formatSummary(summary, indexId),
       category: kind,
     })),
   );
@@ -40,6 +40,6 @@ function formatIcalendar(view: EventsView, today: Day): string {
  * Adds the index id to the summary, because several indices may have the same name and a calendar entry shows nothing
  * else of an index.
  */
-function summaryOf(summary: string, indexId: string | null): string {
+function formatSummary(summary: string, indexId: string | null): string {
   return indexId === null || summary.startsWith(`${indexId}: `) ? summary : `${summary} (${indexId})`;
 }

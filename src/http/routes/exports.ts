@@ -2,7 +2,7 @@ import type { exportRoutes } from '#contract/exports.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import type { Exports } from '#services/runs/exports.js';
-import { contentTypeOf, parseExportFormat } from '../export-format.js';
+import { getContentType, parseExportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 import { namesEtag } from '../reply.js';
 
@@ -17,17 +17,17 @@ export function createExportHandlers(exports: Exports): Handlers<typeof exportRo
       );
       const headers = {
         'Content-Disposition': `attachment; filename="${runId}-${table}.${extension}"`,
-        ...(stale === null ? {} : { 'X-Run-Stale': partsOf(stale).join(', ') }),
+        ...(stale === null ? {} : { 'X-Run-Stale': listParts(stale).join(', ') }),
       };
       // Body of a 304 for a client with a current copy, for which the file is not written.
-      if (namesEtag(header('if-none-match'), etag)) return { bytes: NOTHING, etag, headers };
-      return { ...(await open(signal)), type: contentTypeOf(format), etag, headers };
+      if (namesEtag(header('if-none-match'), etag)) return { bytes: NO_BYTES, etag, headers };
+      return { ...(await open(signal)), type: getContentType(format), etag, headers };
     },
   };
 }
 
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 
-function partsOf(stale: StaleState): string[] {
+function listParts(stale: StaleState): string[] {
   return (['definition', 'data', 'engine'] as const).filter((part) => stale[part]);
 }

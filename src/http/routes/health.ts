@@ -1,6 +1,6 @@
 import type { Health, healthRoutes } from '#contract/health.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import type { HealthRead, HealthService } from '#services/operations/health.js';
+import type { HealthReport, HealthService } from '#services/operations/health.js';
 import type { Handlers, Principal, Reply } from '../handler.js';
 
 const live = { text: JSON.stringify({ status: 'live' }) };
@@ -10,12 +10,12 @@ export function createHealthHandlers(
   health: HealthService,
   limits: Health['limits'] = LIMITS,
 ): Handlers<typeof healthRoutes> {
-  const replyOf = (read: HealthRead): Reply => ({ json: { ...read, limits } });
+  const createReply = (read: HealthReport): Reply => ({ json: { ...read, limits } });
   return {
     getHealth({ principal }) {
       if (isStranger(principal)) return { json: { status: 'live', version: health.version } };
       const read = health.health();
-      return read instanceof Promise ? read.then(replyOf) : replyOf(read);
+      return read instanceof Promise ? read.then(createReply) : createReply(read);
     },
     getLiveness: () => live,
     getReadiness({ principal }) {

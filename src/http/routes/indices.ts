@@ -8,7 +8,7 @@ import type { DatapointQuestions } from '#services/indices/datapoint-questions.j
 import type { IndexQuestions } from '#services/indices/index-questions.js';
 import type { MethodologyTemplates } from '#services/indices/methodology-templates.js';
 import type { Indices } from '#services/indices/indices.js';
-import { contentTypeOf, parseExportFormat } from '../export-format.js';
+import { getContentType, parseExportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 import type { Removals } from '../removals.js';
 
@@ -49,7 +49,7 @@ export function createIndexHandlers(
     async deleteIndex(request) {
       const { params, precondition } = request;
       const removal = await removals.of(request, { kind: 'index', id: params.index_id });
-      if ('purgedRuns' in removal) return { json: { deleted: purgedBefore(params.index_id, removal) } };
+      if ('purgedRuns' in removal) return { json: { deleted: selectPurged(params.index_id, removal) } };
       return { json: await indices.remove(params.index_id, precondition(), removal) };
     },
     previewIndex: async ({ params, body, signal }) => ({
@@ -67,14 +67,14 @@ export function createIndexHandlers(
       if (format === 'json') return { bytes };
       const file = `${params.index_id}-orders.${EXPORT_FORMATS[format].extension}`;
       const headers = { 'Content-Disposition': `attachment; filename="${file}"` };
-      return { bytes, type: contentTypeOf(format), headers };
+      return { bytes, type: getContentType(format), headers };
     },
     getMethodology: async ({ params }) => ({ json: await questions.methodology(params.index_id) }),
   };
 }
 
 /** Returns the deletion of an index that was deleted earlier, if this purge removed its published runs. */
-function purgedBefore(index_id: string, { purgedRuns: runs }: PurgedDocument): IndexDeletion['deleted'] {
+function selectPurged(index_id: string, { purgedRuns: runs }: PurgedDocument): IndexDeletion['deleted'] {
   if (runs === 0) return [];
   return [{ index_id, backtest_record_deleted: true, backtest_results_deleted: runs, derived_from: null }];
 }

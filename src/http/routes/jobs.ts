@@ -93,14 +93,14 @@ function createEventStream(
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let comments: NodeJS.Timeout | undefined;
-  const comment = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+  const sendComment = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     if (!(await isStillAllowed())) return void (await events.return?.()); // ends the pending pull
     // A client that does not read still has comments in its queue.
     if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
   };
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      comments = setInterval(() => void comment(controller).catch(() => {}), COMMENT_EVERY_MS);
+      comments = setInterval(() => void sendComment(controller).catch(() => {}), COMMENT_EVERY_MS);
       comments.unref();
     },
     async pull(controller) {

@@ -11,7 +11,7 @@ import { loadSdk } from '../mcp/load-sdk.js';
 import { createMcpServer, type McpCatalogue, type McpClient } from '../mcp/mcp-server.js';
 import { listResourceTemplates } from '../mcp/resources.js';
 import { createRunningCalls, type RunningCalls } from '../mcp/running-calls.js';
-import { toolsOf } from '../mcp/tools.js';
+import { createTools } from '../mcp/tools.js';
 
 export interface McpSources {
   readonly api: Readonly<Record<string, Route>>;
@@ -41,7 +41,7 @@ export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoute
   const catalogue = callOnce((): McpCatalogue => ({
     version,
     isReadOnly,
-    tools: toolsOf(api, sources.openApi()),
+    tools: createTools(api, sources.openApi()),
     templates: listResourceTemplates(api),
     pages: sources.pages(),
   }));
@@ -68,7 +68,7 @@ const SESSION_MAX = 64;
 
 const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 
-interface AnswerContext {
+interface ResponseContext {
   readonly call: ReturnType<RunningCalls['begin']>;
   readonly catalogue: McpCatalogue;
   readonly answerFor: McpSources['answerFor'];
@@ -77,7 +77,7 @@ interface AnswerContext {
 async function answerMessage(
   request: McpRequest,
   message: Message,
-  { call, catalogue, answerFor }: AnswerContext,
+  { call, catalogue, answerFor }: ResponseContext,
 ): Promise<Reply> {
   const sdk = loadSdk();
   const signal = AbortSignal.any([call.signal, request.signal]);

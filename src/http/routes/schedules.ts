@@ -17,9 +17,9 @@ export function createScheduleHandlers(
   return {
     async listSchedules({ query }) {
       const { shown, ...skipped } = await schedules.page(query);
-      const latestOf = (id: string) => (query.days === 0 ? null : days.list(id, { limit: query.days }));
+      const readLatest = (id: string) => (query.days === 0 ? null : days.list(id, { limit: query.days }));
       const listed = await Promise.all(
-        shown.map(async (schedule) => ({ ...schedule, latest: await latestOf(schedule.schedule_id) })),
+        shown.map(async (schedule) => ({ ...schedule, latest: await readLatest(schedule.schedule_id) })),
       );
       return { json: { schedules: listed, ...skipped } };
     },

@@ -67,10 +67,10 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
   const { signIn, sessions, isSecure, publicUrl, now } = options;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
   const [name, attemptName] = [formatSessionCookieName(isHttps), formatAttemptCookieName(isHttps)];
-  const cookie = (key: string, value: string, seconds: number, site: 'Strict' | 'Lax'): string =>
+  const formatCookie = (key: string, value: string, seconds: number, site: 'Strict' | 'Lax'): string =>
     `${key}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${isHttps ? '; Secure' : ''}`;
 
-  function redirectOf({ header }: PageRequest): string {
+  function getRedirect({ header }: PageRequest): string {
     const origin = publicUrl ?? `${isSecure ? 'https' : 'http'}://${header('host') ?? 'localhost'}`;
     return `${origin.replace(/\/$/, '')}/auth/callback`;
   }
@@ -82,9 +82,9 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
 
   return {
     async beginSignIn(request) {
-      const { url, attempt } = await requireSignIn().begin(redirectOf(request));
+      const { url, attempt } = await requireSignIn().begin(getRedirect(request));
       const sealed = sessions.seal('attempt', { ...attempt, ends: now() + ATTEMPT_SECONDS * 1000 });
-      return createRedirection(url, cookie(attemptName, sealed, ATTEMPT_SECONDS, 'Lax'));
+      return createRedirection(url, formatCookie(attemptName, sealed, ATTEMPT_SECONDS, 'Lax'));
     },
     async finishSignIn(request) {
       const sealed = readCookie(request.header('cookie') ?? null, attemptName);
@@ -92,7 +92,12 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
       if (attempt === undefined)
         throw new Refusal('UNAUTHENTICATED', 'The sign-in did not begin in this browser, or it expired.');
       const principal = await requireSignIn().finish(request.search(), attempt);
-      const session = cookie(name, sessions.seal('session', sessions.begin(principal)), SESSION_SECONDS, 'Strict');
+      const session = formatCookie(
+        name,
+        sessions.seal('session', sessions.begin(principal)),
+        SESSION_SECONDS,
+        'Strict',
+      );
       return createRedirection('/', session);
     },
     getSession(request) {
@@ -110,7 +115,7 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
           throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
         await sessions.end(session);
       }
-      return { headers: { 'Set-Cookie': cookie(name, '', 0, 'Strict') } };
+      return { headers: { 'Set-Cookie': formatCookie(name, '', 0, 'Strict') } };
     },
   };
 }

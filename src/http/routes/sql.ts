@@ -1,7 +1,7 @@
 import type { sqlRoutes } from '#contract/sql.js';
 import type { Sql } from '#services/sql/sql.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
-import { contentTypeOf, parseExportFormat } from '../export-format.js';
+import { getContentType, parseExportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 
 export function createSqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
@@ -17,7 +17,7 @@ export function createSqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
           ? {}
           : { 'Content-Disposition': `attachment; filename="result.${EXPORT_FORMATS[format].extension}"` }),
       };
-      return { stream, type: contentTypeOf(format), headers };
+      return { stream, type: getContentType(format), headers };
     },
   };
 }

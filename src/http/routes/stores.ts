@@ -14,7 +14,7 @@ export function createDatasetHandlers(datasets: Datasets, removals: Removals): H
   return {
     listStores: async ({ query }) => ({ json: await datasets.list(query) }),
     createStore: async (request) => ({
-      json: await datasets.create(request.body(), requesterOf(request), request.authorship()),
+      json: await datasets.create(request.body(), createRequester(request), request.authorship()),
     }),
     async getStore({ params }) {
       const { store, etag } = await datasets.get(params.store_id);
@@ -38,15 +38,15 @@ export function createDatasetHandlers(datasets: Datasets, removals: Removals): H
       return { json: await datasets.refresh(request.params.store_id, request.body(), request.origin) };
     },
     syncData: async (request) => ({ json: await datasets.sync(request.body(), request.origin) }),
-    auditStore: async (request) => ({ json: await datasets.audit(request.params.store_id, requesterOf(request)) }),
+    auditStore: async (request) => ({ json: await datasets.audit(request.params.store_id, createRequester(request)) }),
     async repairStore(request) {
       await datasets.get(request.params.store_id);
       const { params, body, authorship } = request;
-      return { json: await datasets.repair(params.store_id, body(), requesterOf(request), authorship()) };
+      return { json: await datasets.repair(params.store_id, body(), createRequester(request), authorship()) };
     },
-    inspectData: async (request) => ({ json: await datasets.inspect(request.body(), requesterOf(request)) }),
+    inspectData: async (request) => ({ json: await datasets.inspect(request.body(), createRequester(request)) }),
     importStore: async (request) => ({
-      json: await datasets.importData(parseImport(request), requesterOf(request), request.authorship()),
+      json: await datasets.importData(parseImport(request), createRequester(request), request.authorship()),
     }),
     getImportTemplate({ query, media }) {
       const { bytes, type, name } = datasets.template(query.format ?? (media === ZIP_TYPE ? 'csv.zip' : 'xlsx'));
@@ -59,7 +59,7 @@ export function createDatasetHandlers(datasets: Datasets, removals: Removals): H
 }
 
 /** Returns the identity of the client that requests a store; its signal aborts when the client disconnects. */
-const requesterOf = ({ principal, signal }: Pick<RouteRequest<Route>, 'principal' | 'signal'>): Asker => ({
+const createRequester = ({ principal, signal }: Pick<RouteRequest<Route>, 'principal' | 'signal'>): Asker => ({
   client: principal.keyId,
   signal,
 });

@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { defineRoutes } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers } from '../handler.js';
-import { replyEncoded, type ConsoleFile } from './console.js';
+import { createEncodedReply, type ConsoleFile } from './console.js';
 
 /** Returns a file of the page `/verify`; undefined if it does not exist or the engine has not been built. */
 export type VerifyFiles = (name: string) => ConsoleFile | undefined;
@@ -32,7 +32,7 @@ export const verifyRoutes = defineRoutes({
   },
 });
 
-const NOTHING_ELSE = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
+const STRICT_POLICY = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
 
 /** Policy of the page, which requests a bundle from this service and nothing from other servers. */
 export const VERIFY_POLICY = [
@@ -41,7 +41,7 @@ export const VERIFY_POLICY = [
   "style-src 'self'",
   "worker-src 'self'",
   "connect-src 'self'",
-  ...NOTHING_ELSE,
+  ...STRICT_POLICY,
 ].join('; ');
 
 /** Policy of the worker, which has the data and connects to nothing. */
@@ -49,21 +49,21 @@ export const WORKER_POLICY = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",
   "connect-src 'none'",
-  ...NOTHING_ELSE,
+  ...STRICT_POLICY,
 ].join('; ');
 
 const PAGE = 'index.html';
 const WORKER = 'worker.js';
 
 export function createVerifyHandlers(files: VerifyFiles): Handlers<typeof verifyRoutes> {
-  function createFileReply(name: string, request: Parameters<typeof replyEncoded>[1]) {
+  function createFileReply(name: string, request: Parameters<typeof createEncodedReply>[1]) {
     const file = files(name);
     if (file === undefined)
       throw new Refusal(
         'ROUTE_NOT_FOUND',
         `The page /verify has no file ${name}, or has not been built: \`npm run build\`.`,
       );
-    const reply = replyEncoded(file, request);
+    const reply = createEncodedReply(file, request);
     const policy = name === WORKER ? WORKER_POLICY : VERIFY_POLICY;
     return {
       ...reply,

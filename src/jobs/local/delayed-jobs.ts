@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import type { JobIdentity } from '../job-record.js';
-import { delayMsOf, type Life, type LifeEvent } from '../life-cycle.js';
+import { computeDelayMs, type JobLife, type LifeEvent } from '../life-cycle.js';
 import type { LiveJob } from './live-jobs.js';
 import type { Lines } from './lines.js';
 
@@ -25,7 +25,7 @@ export interface DelayedJobsDependencies {
 }
 
 export function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDependencies): DelayedJobs {
-  function waitFor(identity: JobIdentity, { attempt }: Life, delayMs: number): void {
+  function waitFor(identity: JobIdentity, { attempt }: JobLife, delayMs: number): void {
     clock.after(delayMs, () => {
       const now = live(identity.job_id);
       if (now?.identity !== identity || now.life.status !== 'pending' || now.life.attempt !== attempt) return;
@@ -36,7 +36,7 @@ export function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDep
 
   return {
     queueAgain({ identity, life }, event) {
-      const delayMs = delayMsOf(life, event);
+      const delayMs = computeDelayMs(life, event);
       if (delayMs === 0) lines.addFirst(identity);
       else waitFor(identity, life, delayMs);
     },

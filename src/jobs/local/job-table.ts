@@ -1,18 +1,25 @@
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertCallbackLimit, createCallback, putDeliveries } from '../callbacks.js';
-import { identityOf } from '../job-identity.js';
+import { createIdentity } from '../job-identity.js';
 import type { StoredInput } from '../kept-parts.js';
 import { renewRecord } from '../renewal.js';
 import { readLostJobs, type LostJobs } from '../job-listing.js';
-import { authorOf, readJobRecord, splitRecord, toStatus, selectLogFields, type JobRecord } from '../job-record.js';
-import { isTerminal, createLife, type ImpossibleReason, type Life, type LifeEvent } from '../life-cycle.js';
-import type { FoundJob, NewJob } from '../queue.js';
+import {
+  createAuthorship,
+  readJobRecord,
+  splitRecord,
+  toStatus,
+  selectLogFields,
+  type JobRecord,
+} from '../job-record.js';
+import { isTerminal, createLife, type ImpossibleReason, type JobLife, type LifeEvent } from '../life-cycle.js';
+import type { LocatedJob, NewJob } from '../queue.js';
 import { createLiveJobs, type TrackedJob, type LiveJob, type LiveJobsDependencies } from './live-jobs.js';
 import {
   deleteResultsOf,
   readFailedJob,
-  forgetIn,
+  deleteJobIn,
   isEndedIn,
   readSubmission,
   writeLife,
@@ -39,7 +46,7 @@ export interface JobTable {
    * @returns the life after the event, or the reason why the event came too late
    * @throws the error of the store or of the effect; then nothing has changed
    */
-  transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | ImpossibleReason>;
+  transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<JobLife | ImpossibleReason>;
   /**
    * Adds a callback URL to a job. If the job has ended meanwhile, the callback is due at once.
    * @throws Refusal OVERLOADED if the job has the maximum number of callbacks
@@ -52,7 +59,7 @@ export interface JobTable {
   live(jobId: string): LiveJob | undefined;
   /** Returns the input of a live job; undefined if it is unreadable. */
   input(jobId: string): Promise<StoredInput | undefined>;
-  find(jobId: string): Promise<FoundJob | undefined>;
+  find(jobId: string): Promise<LocatedJob | undefined>;
   readonly reader: TableReader;
 }
 
@@ -66,7 +73,7 @@ export interface JobTableDependencies extends LiveJobsDependencies {
  * Maximum number of ended jobs that are deleted when a job is added: enough to catch up, small enough for one
  * transaction.
  */
-const FORGOTTEN_AT_ONCE_MAX = 100;
+const DELETED_JOBS_MAX = 100;
 
 export function createJobTable(dependencies: JobTableDependencies): JobTable {
   const { store, clock, endedMax, log } = dependencies;
@@ -76,8 +83,8 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   const { find, ...reader } = createTableReader({ store, clock, live, lost: () => lost });
   let nextSequence = 1;
 
-  const timestamp = (): string => formatTimestamp(clock.now());
-  const stampSubmission = () => ({ created_at: timestamp(), sequence: nextSequence++ });
+  const getTimestamp = (): string => formatTimestamp(clock.now());
+  const stampSubmission = () => ({ created_at: getTimestamp(), sequence: nextSequence++ });
 
   async function load(): Promise<LiveJob[]> {
     const stored = await store.list('job', readJobRecord);
@@ -94,7 +101,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   async function add({ request, payload, message, ...job }: NewJob): Promise<LiveJob> {
-    const identity = identityOf(job, stampSubmission());
+    const identity = createIdentity(job, stampSubmission());
     const life = createLife(message);
     const url = job.origin?.callback ?? null;
     const callbacks = url === null ? [] : [createCallback(url)];
@@ -104,9 +111,9 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   async function write(record: JobRecord, input: StoredInput): Promise<LiveJob> {
     const { identity, life } = splitRecord(record);
     const jobId = identity.job_id;
-    const surplus = history.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX);
+    const surplus = history.surplus(endedMax, DELETED_JOBS_MAX);
     await store.transaction(async (tx) => {
-      for (const ended of surplus) await forgetIn(tx, ended);
+      for (const ended of surplus) await deleteJobIn(tx, ended);
       await deleteResultsOf(tx, jobId);
       await tx.put('job', jobId, record);
       await tx.put('job-input', jobId, input);
@@ -118,7 +125,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     return entry;
   }
 
-  function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | ImpossibleReason> {
+  function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<JobLife | ImpossibleReason> {
     const entry = job as TrackedJob; // `LiveJobs` created every live job as a tracked job
     const turn = entry.tail.then(async () => {
       live.refresh(entry);
@@ -128,7 +135,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       try {
         await store.transaction((tx) => writeLife(tx, { identity: entry.identity, life: next, effect }), {
           reserve: true,
-          by: authorOf(entry.identity),
+          by: createAuthorship(entry.identity),
         });
       } finally {
         entry.isSettling = false;
@@ -170,7 +177,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     renew: ({ record, input }) => write(renewRecord(record, stampSubmission()), input),
     transition,
     addCallback,
-    beat: (job) => live.apply(job as TrackedJob, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),
+    beat: (job) => live.apply(job as TrackedJob, { type: 'beat', attempt: job.life.attempt, at: getTimestamp() }),
     isSettling: (job) => (job as TrackedJob).isSettling,
     live: (jobId) => live.get(jobId),
     async input(jobId) {

@@ -1,22 +1,22 @@
-import { jobClassOf, type JobClass } from '../job-class.js';
+import { getJobClass, type JobClass } from '../job-class.js';
 import type { LaneLoad } from '../queue.js';
 import type { JobIdentity } from '../job-record.js';
-import type { Life } from '../life-cycle.js';
+import type { JobLife } from '../life-cycle.js';
 
 interface TalliedJob {
   readonly identity: JobIdentity;
-  readonly life: Life;
+  readonly life: JobLife;
 }
 
 /** Counts the waiting and running jobs of each class. @cost one pass over the live jobs */
-export function lanesOf(
+export function countLanes(
   live: Iterable<TalliedJob>,
   nowMs: number,
 ): Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>> {
   const tally = () => ({ waiting: 0, running: 0, oldest: '' });
   const tallies = { heavy: tally(), huge: tally(), light: tally() };
   for (const { identity, life } of live) {
-    const lane = tallies[jobClassOf(identity)];
+    const lane = tallies[getJobClass(identity)];
     if (life.status !== 'pending') lane.running++;
     // Times of the service have one format, so their texts sort like the times.
     else if (lane.waiting++ === 0 || identity.created_at < lane.oldest) lane.oldest = identity.created_at;

@@ -29,14 +29,14 @@ export interface NewLease {
   giveUp(): void;
 }
 
-interface HeldLease extends NewLease {
+interface ActiveLease extends NewLease {
   beatMs: number;
 }
 
 export function createLeases(): Leases {
   /** Leases by job. */
-  const leases = new Map<string, HeldLease>();
-  const current = ({ jobId, sequence, attempt }: Lease): HeldLease | undefined => {
+  const leases = new Map<string, ActiveLease>();
+  const findCurrent = ({ jobId, sequence, attempt }: Lease): ActiveLease | undefined => {
     const own = leases.get(jobId);
     return own?.lease.sequence === sequence && own.lease.attempt === attempt ? own : undefined;
   };
@@ -49,9 +49,9 @@ export function createLeases(): Leases {
     },
     of: ({ identity }) => leases.get(identity.job_id)?.lease,
     ofJob: (jobId) => leases.get(jobId)?.lease,
-    isHeld: (lease) => current(lease) !== undefined,
+    isHeld: (lease) => findCurrent(lease) !== undefined,
     beat(lease, nowMs) {
-      const own = current(lease);
+      const own = findCurrent(lease);
       if (own !== undefined) own.beatMs = nowMs;
     },
     silentSince: (ms) => [...leases.values()].flatMap(({ lease, beatMs }) => (beatMs < ms ? [lease] : [])),
@@ -61,7 +61,7 @@ export function createLeases(): Leases {
       if (isLost) own?.giveUp();
     },
     lose(lease) {
-      const own = current(lease);
+      const own = findCurrent(lease);
       if (own === undefined) return;
       leases.delete(lease.jobId);
       own.giveUp();

@@ -21,15 +21,15 @@ export type LaneLine = Pick<LaneQueue, 'peek' | 'shift'>;
 export function createLines(): Lines {
   const queues = { heavy: createPriorityQueues(), light: createPriorityQueues() };
   const all = Object.values(queues).flatMap((lane) => Object.values(lane));
-  const lineOf = ({ kind, priority = 'normal' }: JobIdentity): LaneQueue =>
+  const getLine = ({ kind, priority = 'normal' }: JobIdentity): LaneQueue =>
     queues[JOB_KIND_CATALOGUE[kind].lane][priority];
 
   return {
     heavy: combineByPriority(queues.heavy),
     light: combineByPriority(queues.light),
-    add: (job) => lineOf(job).push(job.owner, job.job_id),
-    addFirst: (job) => lineOf(job).unshift(job.owner, job.job_id),
-    remove: (job) => void lineOf(job).remove(job.owner, job.job_id),
+    add: (job) => getLine(job).push(job.owner, job.job_id),
+    addFirst: (job) => getLine(job).unshift(job.owner, job.job_id),
+    remove: (job) => void getLine(job).remove(job.owner, job.job_id),
     get length() {
       return all.reduce((sum, { length }) => sum + length, 0);
     },
@@ -46,7 +46,7 @@ const createPriorityQueues = (): ByPriority => ({
 });
 
 function combineByPriority(queues: ByPriority): LaneLine {
-  const next = (take: (queue: LaneQueue) => string | undefined): string | undefined => {
+  const takeNext = (take: (queue: LaneQueue) => string | undefined): string | undefined => {
     for (const priority of JOB_PRIORITIES) {
       const jobId = take(queues[priority]);
       if (jobId !== undefined) return jobId;
@@ -54,7 +54,7 @@ function combineByPriority(queues: ByPriority): LaneLine {
     return undefined;
   };
   return {
-    peek: (mayRun) => next((queue) => queue.peek(mayRun)),
-    shift: (mayRun) => next((queue) => queue.shift(mayRun)),
+    peek: (mayRun) => takeNext((queue) => queue.peek(mayRun)),
+    shift: (mayRun) => takeNext((queue) => queue.shift(mayRun)),
   };
 }

@@ -2,7 +2,7 @@ import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { selectLogFields, type JobIdentity } from '../job-record.js';
-import { advance, isTerminal, type ImpossibleReason, type Life, type LifeEvent } from '../life-cycle.js';
+import { advance, isTerminal, type ImpossibleReason, type JobLife, type LifeEvent } from '../life-cycle.js';
 import { computeLifeLimits } from '../life-limits.js';
 import type { JobLog, JobQueue } from '../queue.js';
 import type { JobState } from '../status.js';
@@ -12,12 +12,12 @@ import { createJobWatchers } from './watchers.js';
 /** A pending or running job. */
 export interface LiveJob {
   readonly identity: JobIdentity;
-  readonly life: Life;
+  readonly life: JobLife;
 }
 
 /** Live job with the writes that are in progress. */
 export interface TrackedJob extends LiveJob {
-  life: Life;
+  life: JobLife;
   /** Result of the latest transition that was started. */
   tail: Promise<unknown>;
   isSettling: boolean;
@@ -27,7 +27,7 @@ export interface TrackedJob extends LiveJob {
 export interface LiveJobs extends Pick<JobQueue, 'watch' | 'watchAll'> {
   readonly history: JobHistory;
   /** Adds a stored job. */
-  adopt(identity: JobIdentity, life: Life): TrackedJob;
+  adopt(identity: JobIdentity, life: JobLife): TrackedJob;
   get(jobId: string): TrackedJob | undefined;
   values(): Iterable<TrackedJob>;
   ids(): Iterable<string>;
@@ -37,9 +37,9 @@ export interface LiveJobs extends Pick<JobQueue, 'watch' | 'watchAll'> {
   /** Applies an event that is not stored. */
   apply(entry: TrackedJob, event: LifeEvent): void;
   /** Returns the life after an event, or the reason why the event comes too late. */
-  advance(entry: TrackedJob, event: LifeEvent): Life | ImpossibleReason;
+  advance(entry: TrackedJob, event: LifeEvent): JobLife | ImpossibleReason;
   /** Makes a stored life visible. */
-  publish(entry: TrackedJob, life: Life, event: LifeEvent): void;
+  publish(entry: TrackedJob, life: JobLife, event: LifeEvent): void;
   /** Notifies the watchers of a job. */
   notify(jobId: string): void;
 }
@@ -61,7 +61,7 @@ export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: Li
   const watchers = createJobWatchers({ clock, liveIds: () => live.keys(), look: notifyOfProgress });
   let runningCount = 0;
 
-  function adopt(identity: JobIdentity, life: Life): TrackedJob {
+  function adopt(identity: JobIdentity, life: JobLife): TrackedJob {
     const entry: TrackedJob = { identity, life, tail: Promise.resolve(), isSettling: false };
     live.set(identity.job_id, entry);
     if (life.status === 'running') runningCount++;
@@ -69,7 +69,7 @@ export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: Li
     return entry;
   }
 
-  function publish(entry: TrackedJob, life: Life, event: LifeEvent): void {
+  function publish(entry: TrackedJob, life: JobLife, event: LifeEvent): void {
     const { job_id: jobId } = entry.identity;
     const before = entry.life.status;
     entry.life = life;
@@ -98,7 +98,7 @@ export function createLiveJobs({ clock, retryOf, log, progressOf, onChange }: Li
     if (typeof next !== 'string') entry.life = next;
   }
 
-  const advanceBy = ({ identity, life }: TrackedJob, event: LifeEvent): Life | ImpossibleReason =>
+  const advanceBy = ({ identity, life }: TrackedJob, event: LifeEvent): JobLife | ImpossibleReason =>
     advance(life, event, computeLifeLimits(identity, { attempt: life.attempt, retryOf }));
 
   function notify(jobId: string): void {

@@ -2,11 +2,11 @@ import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
-import { endJob, eventOf } from '../ending.js';
+import { endJob, createEvent } from '../ending.js';
 import { countSlotsByClass, type JobClass } from '../job-class.js';
 import { selectLogFields } from '../job-record.js';
 import type { LifeEvent } from '../life-cycle.js';
-import { kindOfJob, type PausedKinds } from '../paused-kinds.js';
+import { getJobKind, type PausedKinds } from '../paused-kinds.js';
 import type {
   Claim,
   ClaimOrder,
@@ -53,16 +53,16 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   const coming = createPendingSubmissions();
   const lines = createLines();
   const leases = createLeases();
-  const table = createJobTable({ store, clock, ...limits, log, progressOf, onChange: follow });
+  const table = createJobTable({ store, clock, ...limits, log, progressOf: findProgress, onChange: follow });
   let node: Node | undefined;
   let isDraining = false;
   const delayed = createDelayedJobs({ clock, lines, live: table.live, onWork: () => node?.onWork() });
   const onWork = (): void => node?.onWork();
   const accept = createAcceptance({ table, coming, lines, limits, isDraining: () => isDraining, onWork });
-  const timestamp = (): string => formatTimestamp(clock.now());
+  const getTimestamp = (): string => formatTimestamp(clock.now());
   const watch = createLeaseWatch({ clock, leases, leaseMs: limits.leaseMs, expire });
 
-  function progressOf(job: LiveJob) {
+  function findProgress(job: LiveJob) {
     const lease = leases.of(job);
     return lease && node?.progressOf(lease);
   }
@@ -84,7 +84,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   async function cancel(jobId: string): Promise<JobStatus> {
     await coming.find(jobId)?.durable.catch(() => undefined); // A pending submission is cancelled once it is on disk.
     const job = table.live(jobId);
-    if (job !== undefined) await table.transition(job, { type: 'cancel', at: timestamp() });
+    if (job !== undefined) await table.transition(job, { type: 'cancel', at: getTimestamp() });
     return accept.requireStatus(jobId);
   }
 
@@ -95,7 +95,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     const lost = left.filter(({ life }) => life.status === 'running');
     for (const job of left) if (job.life.status === 'pending') delayed.restore(job);
     const end = (job: LiveJob) =>
-      ({ type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: timestamp() }) as const;
+      ({ type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: getTimestamp() }) as const;
     // Each job goes to the front of its line, so the oldest job goes last.
     await Promise.all(lost.reverse().map((job) => table.transition(job, end(job))));
     return lost.length;
@@ -103,7 +103,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
 
   async function claim({ lane, exceptOwners, take }: ClaimOrder): Promise<Claim | undefined> {
     const mayRun = (owner: string, jobId: string): boolean =>
-      !exceptOwners.has(owner) && paused?.has(kindOfJob(jobId)) !== true;
+      !exceptOwners.has(owner) && paused?.has(getJobKind(jobId)) !== true;
     const job = isDraining ? undefined : table.live(lines[lane].peek(mayRun) ?? '');
     if (job === undefined || !take(job.identity)) return undefined;
     lines[lane].shift(mayRun);
@@ -115,7 +115,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
 
   async function start(job: LiveJob) {
     try {
-      return await table.transition(job, { type: 'start', at: timestamp() });
+      return await table.transition(job, { type: 'start', at: getTimestamp() });
     } catch (thrown) {
       delayed.startAgain(job);
       throw thrown;
@@ -139,7 +139,9 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     const job = findHeldJob(lease);
     if (job === undefined) return false;
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
-    return typeof (await table.transition(job, eventOf(ending, lease.attempt, timestamp()), effect)) !== 'string';
+    return (
+      typeof (await table.transition(job, createEvent(ending, lease.attempt, getTimestamp()), effect)) !== 'string'
+    );
   }
 
   function expire(lease: Lease): void {
@@ -193,9 +195,9 @@ function addSlotLoads(
   loads: Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>,
   own: Readonly<Record<JobClass, number>>,
 ): Readonly<Record<JobClass, LaneLoad>> {
-  const of = (name: JobClass): LaneLoad => {
+  const createLaneLoad = (name: JobClass): LaneLoad => {
     const { waiting, running, oldestSeconds } = loads[name];
     return { waiting, running, oldestSeconds, places: own[name] };
   };
-  return { heavy: of('heavy'), huge: of('huge'), light: of('light') };
+  return { heavy: createLaneLoad('heavy'), huge: createLaneLoad('huge'), light: createLaneLoad('light') };
 }

@@ -3,10 +3,10 @@ import { readStored } from '#store/read-stored.js';
 import { putDeliveries } from '../callbacks.js';
 import { readJobRecord, toStatus, type JobIdentity, type JobRecord, type StoredSubmission } from '../job-record.js';
 import type { StoredInput } from '../kept-parts.js';
-import { isTerminal, type Life } from '../life-cycle.js';
+import { isTerminal, type JobLife } from '../life-cycle.js';
 import type { Ending } from '../queue.js';
 import { requireInput } from '../renewal.js';
-import { resultsOf } from '../stored-results.js';
+import { listResults } from '../stored-results.js';
 import type { RememberedJob } from './job-history.js';
 
 export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
@@ -26,7 +26,7 @@ export async function isEndedIn(tx: DocumentTransaction, { id, sequence }: Remem
 }
 
 /** Deletes an ended job with its results, if it is still stored. */
-export async function forgetIn(tx: DocumentTransaction, ended: RememberedJob): Promise<void> {
+export async function deleteJobIn(tx: DocumentTransaction, ended: RememberedJob): Promise<void> {
   if (!(await isEndedIn(tx, ended))) return;
   await deleteResultsOf(tx, ended.id);
   await tx.delete('job', ended.id);
@@ -36,12 +36,12 @@ export async function forgetIn(tx: DocumentTransaction, ended: RememberedJob): P
 /** Deletes the results of the job stored under an id, if there is one. */
 export async function deleteResultsOf(tx: DocumentTransaction, jobId: string): Promise<void> {
   const record = readStored(await tx.get('job', jobId), readJobRecord);
-  if (record !== undefined) for (const { kind, id } of resultsOf(record)) await tx.delete(kind, id);
+  if (record !== undefined) for (const { kind, id } of listResults(record)) await tx.delete(kind, id);
 }
 
 interface Change {
   readonly identity: JobIdentity;
-  readonly life: Life;
+  readonly life: JobLife;
   readonly effect: Effect;
 }
 

@@ -1,13 +1,13 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
-import { causeOf, readStored } from '#store/read-stored.js';
+import { findCause, readStored } from '#store/read-stored.js';
 import type { Clock } from '../clock.js';
 import { createListing, type LostJobs } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
 import { findStoredResult } from '../life-cycle.js';
 import type { JobClass } from '../job-class.js';
-import type { FoundJob, JobListing, JobQuery, JobQueue, LaneLoad } from '../queue.js';
-import { lanesOf } from './lane-tally.js';
+import type { LocatedJob, JobListing, JobQuery, JobQueue, LaneLoad } from '../queue.js';
+import { countLanes } from './lane-tally.js';
 import type { LiveJobs } from './live-jobs.js';
 import { readSubmission } from './stored-jobs.js';
 
@@ -26,7 +26,7 @@ export interface TableReaderDependencies {
 
 /** Creates the reads of a table of jobs. */
 export function createTableReader({ store, clock, live, lost }: TableReaderDependencies): TableReader {
-  async function find(jobId: string): Promise<FoundJob | undefined> {
+  async function find(jobId: string): Promise<LocatedJob | undefined> {
     const revision = live.history.revisionOf(jobId);
     const entry = live.get(jobId);
     if (entry !== undefined) {
@@ -48,7 +48,7 @@ export function createTableReader({ store, clock, live, lost }: TableReaderDepen
     const listing = createListing();
     for (const jobId of live.history.matching(query)) {
       if (listing.count >= limit) break;
-      const cause = live.get(jobId) !== undefined ? undefined : causeOf(await store.get('job', jobId), readJobRecord);
+      const cause = live.get(jobId) !== undefined ? undefined : findCause(await store.get('job', jobId), readJobRecord);
       const status = cause === undefined ? (await find(jobId))?.status : undefined;
       if (cause !== undefined) listing.skip(cause);
       else if (status !== undefined) listing.add(status);
@@ -62,7 +62,7 @@ export function createTableReader({ store, clock, live, lost }: TableReaderDepen
     list,
     ids: async (kind) => live.history.ids(kind),
     liveIds: async () => [...live.ids()],
-    lanes: async () => lanesOf(live.values(), clock.now()),
+    lanes: async () => countLanes(live.values(), clock.now()),
     counts: async () => live.counts(),
     watch: live.watch,
     watchAll: live.watchAll,

@@ -25,7 +25,7 @@ export interface AcceptanceDependencies {
 }
 
 /** Maximum number of ended jobs deleted at a time. */
-const FORGOTTEN_AT_ONCE_MAX = 400;
+const DELETED_JOBS_MAX = 400;
 
 /** @returns functions that queue new jobs and retry failed ones */
 export function createAcceptance(dependencies: AcceptanceDependencies) {
@@ -103,6 +103,6 @@ function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDo
     left -= count;
     if (left >= 0) return;
     left = submissions - 1;
-    for (const ended of await rows.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX)) await jobs.forget(ended);
+    for (const ended of await rows.surplus(endedMax, DELETED_JOBS_MAX)) await jobs.forget(ended);
   };
 }

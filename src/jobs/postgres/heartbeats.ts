@@ -3,7 +3,7 @@ import type { TaskProgress } from '../compute-pool.js';
 import type { Leases } from '../local/leases.js';
 import type { Lease } from '../queue.js';
 import type { JobRows } from './job-rows.js';
-import type { OwnAttempts } from './own-attempts.js';
+import type { NodeAttemptRecords } from './own-attempts.js';
 
 /** Interval between heartbeats of a node, and of an attempt without news. */
 export const QUIET_MS = 2000;
@@ -16,7 +16,7 @@ export const BEAT_MS_MIN = 1250;
 export interface HeartbeatsDependencies {
   readonly rows: Pick<JobRows, 'beat'>;
   readonly leases: Leases;
-  readonly own: Pick<OwnAttempts, 'say'>;
+  readonly own: Pick<NodeAttemptRecords, 'say'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly leaseMs: number;
   readonly progressOf: (lease: Lease) => TaskProgress | undefined;

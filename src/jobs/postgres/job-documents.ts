@@ -8,17 +8,24 @@ import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow } from '#store/postgres/commit-order.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { identityOf } from '../job-identity.js';
+import { createIdentity } from '../job-identity.js';
 import { assertCallbackLimit, createCallback, putDeliveries } from '../callbacks.js';
-import { authorOf, readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from '../job-record.js';
+import {
+  createAuthorship,
+  readJobRecord,
+  splitRecord,
+  toStatus,
+  type JobIdentity,
+  type JobRecord,
+} from '../job-record.js';
 import {
   advance,
-  delayMsOf,
+  computeDelayMs,
   isTerminal,
   createLife,
   startLife,
   type ImpossibleReason,
-  type Life,
+  type JobLife,
   type LifeEvent,
 } from '../life-cycle.js';
 import { computeLifeLimits } from '../life-limits.js';
@@ -27,23 +34,23 @@ import type { JobStatus } from '../status.js';
 import type { Admission, Waiting } from '../admission.js';
 import { requireInput, renewRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
-import { resultsOf } from '../stored-results.js';
-import type { JobRows, QueuePosition, PlaceOfJob, ReservedJob } from './job-rows.js';
+import { listResults } from '../stored-results.js';
+import type { JobRows, QueuePosition, SubmissionPosition, ReservedJob } from './job-rows.js';
 import { formatKind, formatLane } from './queued-kinds.js';
-import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
+import { ABSENT_JOB, type Beat, type DocumentBodyRow, type JobReading } from './seen-job.js';
 
 /** Committed change of a job. */
 export interface JobChange {
   readonly identity: JobIdentity;
-  readonly before: Life;
-  readonly life: Life;
+  readonly before: JobLife;
+  readonly life: JobLife;
   readonly status: JobStatus;
 }
 
 /** Attempt that has started. */
 export interface StartedAttempt extends JobChange {
   /** Stored job; the end of the attempt is based on it. */
-  readonly seen: SeenJob;
+  readonly seen: JobReading;
 }
 
 export interface ChangeOrder {
@@ -53,14 +60,14 @@ export interface ChangeOrder {
   readonly event: LifeEvent;
   readonly effect?: Extract<Ending, { type: 'succeed' }>['effect'];
   /** Job as the caller read it; it is read again only if it has changed. */
-  readonly seen?: SeenJob | undefined;
+  readonly seen?: JobReading | undefined;
 }
 
 export interface AddTerms {
   /** Time of the submission, in the wire format. */
   readonly at: string;
   /** State of the queue as the caller read it; it is read again only if the job has changed. */
-  readonly place: PlaceOfJob;
+  readonly place: SubmissionPosition;
   /** Admits a job by the limits of the queue. @throws Refusal of a job that exceeds a limit */
   readonly admit: (place: QueuePosition) => void;
 }
@@ -104,7 +111,7 @@ export interface JobDocumentsDependencies {
 }
 
 interface MoveTerms {
-  readonly seen: SeenJob;
+  readonly seen: JobReading;
   /** Receives the job before its effects are written, which name its author. */
   setBy(record: JobRecord): void;
 }
@@ -113,14 +120,14 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
   /** @param delayMs delay before the job may start */
   async function write(tx: JobTransaction, record: JobRecord, delayMs = 0): Promise<void> {
     await tx.put('job', record.job_id, record);
-    tx.putJob({ ...rowOf(record), ...(delayMs > 0 && { delay_ms: delayMs }) });
+    tx.putJob({ ...createRow(record), ...(delayMs > 0 && { delay_ms: delayMs }) });
   }
 
-  const placeOf = async (job: { readonly jobId: string; readonly owner: string }): Promise<PlaceOfJob> =>
+  const findPosition = async (job: { readonly jobId: string; readonly owner: string }): Promise<SubmissionPosition> =>
     (await rows.places([job]))[0]!;
 
-  const look = async (jobId: string): Promise<SeenJob> =>
-    (await rows.look([jobId])).get(jobId) ?? { ...NOTHING, beat: undefined };
+  const look = async (jobId: string): Promise<JobReading> =>
+    (await rows.look([jobId])).get(jobId) ?? { ...ABSENT_JOB, beat: undefined };
 
   /** @returns the change, or the reason why the event came too late */
   async function moveIn(tx: JobTransaction, order: ChangeOrder, { seen, setBy }: MoveTerms) {
@@ -139,18 +146,18 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
     const isOver = isTerminal(next.status);
     const callbacks = isOver ? await putDeliveries(tx, toStatus(identity, next, record), identity) : record.callbacks;
     const written = { ...identity, ...next, request: record.request, callbacks };
-    await write(tx, written, delayMsOf(next, event));
+    await write(tx, written, computeDelayMs(next, event));
     if (isOver && next.status !== 'failed') tx.drop({ kind: 'job-input', id: jobId });
     return { identity, before, life: next, status: toStatus(identity, next, written) };
   }
 
   return {
     async add(job, { at, place: known, admit }) {
-      let first: PlaceOfJob | undefined = known;
+      let first: SubmissionPosition | undefined = known;
       return documents.jobTransaction(async (tx) => {
         const { jobId, payload, request, message, origin } = job;
         const url = origin?.callback ?? null;
-        const { seen, ...place } = first ?? (await placeOf({ jobId, owner: origin?.owner ?? '' }));
+        const { seen, ...place } = first ?? (await findPosition({ jobId, owner: origin?.owner ?? '' }));
         first = undefined; // the body may run again on another version
         tx.buildOn({ kind: 'job', id: jobId }, seen.version);
         const before = recordOf(seen.found);
@@ -159,9 +166,9 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
           return { record: url === null ? before : await addCallback(tx, before, url), isNew: false };
         }
         admit(place);
-        if (before !== undefined) resultsOf(before).forEach(tx.drop);
+        if (before !== undefined) listResults(before).forEach(tx.drop);
         const callbacks = url === null ? [] : [createCallback(url)];
-        const identity = identityOf(job, { created_at: at, sequence: place.sequence });
+        const identity = createIdentity(job, { created_at: at, sequence: place.sequence });
         const record = { ...identity, ...createLife(message), request, callbacks };
         await write(tx, record);
         await tx.put('job-input', jobId, { payload });
@@ -176,7 +183,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
         if (before?.status !== 'failed') return before && { record: before, isNew: false };
         const input = requireInput(await tx.get('job-input', jobId), jobId);
         const { owner, estimated_bytes: estimatedBytes } = before;
-        const { sequence, ...place } = await placeOf({ jobId, owner });
+        const { sequence, ...place } = await findPosition({ jobId, owner });
         admit({ owner, estimatedBytes }, place);
         const record = renewRecord(before, { created_at: at, sequence });
         await write(tx, record);
@@ -199,7 +206,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
     async move(order) {
       let { seen } = order;
       let by = NO_REQUEST;
-      const setBy = (record: JobRecord): void => void (by = authorOf(splitRecord(record).identity));
+      const setBy = (record: JobRecord): void => void (by = createAuthorship(splitRecord(record).identity));
       return documents.jobTransaction(
         async (tx) => {
           const known = seen;
@@ -222,7 +229,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
       const { identity, life } = splitRecord(record);
       return { identity, before: { ...life, status: 'running' }, life, status: toStatus(identity, life, record) };
     },
-    forget: ({ id, sequence }) => documents.jobTransaction((tx) => forgetIn(tx, id, sequence)),
+    forget: ({ id, sequence }) => documents.jobTransaction((tx) => deleteJobIn(tx, id, sequence)),
   };
 }
 
@@ -238,18 +245,18 @@ async function addCallback(tx: DocumentTransaction, record: JobRecord, url: stri
 const refuseOtherRequest = (jobId: string): Refusal =>
   new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
 
-async function forgetIn(tx: JobTransaction, id: string, sequence: number): Promise<void> {
+async function deleteJobIn(tx: JobTransaction, id: string, sequence: number): Promise<void> {
   const stored = await tx.get('job', id);
   const record = recordOf(stored);
   const isItself = record === undefined ? stored !== undefined : record.sequence === sequence;
   if (!isItself || (record !== undefined && !isTerminal(record.status))) return;
-  if (record !== undefined) resultsOf(record).forEach(tx.drop); // drops the results without reading their documents
+  if (record !== undefined) listResults(record).forEach(tx.drop); // drops the results without reading their documents
   await tx.delete('job', id);
   if (record?.status !== 'succeeded') await tx.delete('job-input', id);
 }
 
 /** Builds the row of a job. @param lease lease of a running attempt */
-export function rowOf(record: JobRecord, lease?: { readonly node: string; readonly ms: number }): JobRow {
+export function createRow(record: JobRecord, lease?: { readonly node: string; readonly ms: number }): JobRow {
   const { job_id, kind, owner, status, sequence, attempt, estimated_bytes, priority } = record;
   const lane = formatLane(JOB_KIND_CATALOGUE[kind].lane, priority);
   const leaseColumns = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
@@ -257,12 +264,12 @@ export function rowOf(record: JobRecord, lease?: { readonly node: string; readon
 }
 
 /** Parses a stored job; undefined if it is absent or unreadable. */
-export function recordOf(stored: FoundBody): JobRecord | undefined {
+export function recordOf(stored: DocumentBodyRow): JobRecord | undefined {
   return readStored(stored, readJobRecord);
 }
 
 /** Parses a stored job. @throws Refusal DOCUMENT_UNREADABLE */
-export function requireRecord(stored: FoundBody, jobId: string): JobRecord | undefined {
+export function requireRecord(stored: DocumentBodyRow, jobId: string): JobRecord | undefined {
   const record = recordOf(stored);
   if (stored !== undefined && record === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
@@ -270,16 +277,16 @@ export function requireRecord(stored: FoundBody, jobId: string): JobRecord | und
 }
 
 /** Merges the row into a life: the start of its attempt and its last report. */
-export function addBeat<L extends Life>(stored: L, beat: Beat | undefined): L {
+export function addBeat<L extends JobLife>(stored: L, beat: Beat | undefined): L {
   if (beat === undefined) return stored;
-  const at = (time: Date): string => formatTimestamp(time.getTime());
+  const formatTime = (time: Date): string => formatTimestamp(time.getTime());
   const isBegun = stored.status === 'pending' && beat.started_at !== null;
-  const life = isBegun ? startLife(stored, { at: at(beat.started_at), node: beat.node }) : stored;
+  const life = isBegun ? startLife(stored, { at: formatTime(beat.started_at), node: beat.node }) : stored;
   if (life.status !== 'running') return life;
   return {
     ...life,
     progress: Math.max(life.progress, beat.progress),
     message: beat.message ?? life.message,
-    heartbeat_at: beat.beat_at === null ? life.heartbeat_at : at(beat.beat_at),
+    heartbeat_at: beat.beat_at === null ? life.heartbeat_at : formatTime(beat.beat_at),
   };
 }

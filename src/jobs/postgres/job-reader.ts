@@ -1,17 +1,17 @@
-import { causeOf } from '#store/read-stored.js';
+import { findCause } from '#store/read-stored.js';
 import { createListing } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
 import { findStoredResult } from '../life-cycle.js';
-import type { FoundJob, JobListing, JobQuery, JobReader } from '../queue.js';
+import type { LocatedJob, JobListing, JobQuery, JobReader } from '../queue.js';
 import { requireRecord, addBeat } from './job-documents.js';
 import type { JobRows } from './job-rows.js';
-import type { SeenRevision } from './seen-job.js';
+import type { JobRevision } from './seen-job.js';
 
 /** Reads job statuses: their documents, with the last reports of running attempts. */
 export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
-  const look = async (jobId: string): Promise<SeenRevision | undefined> => (await rows.look([jobId])).get(jobId);
+  const look = async (jobId: string): Promise<JobRevision | undefined> => (await rows.look([jobId])).get(jobId);
 
-  async function find(jobId: string): Promise<FoundJob | undefined> {
+  async function find(jobId: string): Promise<LocatedJob | undefined> {
     const seen = await look(jobId);
     return seen && readJobRow(seen, jobId);
   }
@@ -22,7 +22,7 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
     const listed = createListing();
     for (const jobId of jobIds) {
       const found = seen.get(jobId);
-      const cause = causeOf(found?.found, readJobRecord);
+      const cause = findCause(found?.found, readJobRecord);
       const job = found === undefined || cause !== undefined ? undefined : readJobRow(found, jobId);
       if (cause !== undefined) listed.skip(cause);
       else if (job !== undefined) listed.add(job.status);
@@ -44,7 +44,7 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
 }
 
 /** Converts the row and document of a job to its status. @throws Refusal DOCUMENT_UNREADABLE */
-function readJobRow({ found, beat, revision }: SeenRevision, jobId: string): FoundJob | undefined {
+function readJobRow({ found, beat, revision }: JobRevision, jobId: string): LocatedJob | undefined {
   const record = requireRecord(found, jobId);
   if (record === undefined) return undefined;
   return { status: toStatus(record, addBeat(record, beat), record), stored: findStoredResult(record), revision };

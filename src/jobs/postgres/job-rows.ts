@@ -1,19 +1,19 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
-import type { FoundDocument } from '#store/port.js';
+import type { DocumentLookup } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import type { Lane, TaskProgress } from '../compute-pool.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { JobCounts, JobQuery, WaitingJob } from '../queue.js';
-import { CLAIMED_KINDS, kindOfRow, formatLanes } from './queued-kinds.js';
+import { CLAIMED_KINDS, ROW_KIND, formatLanes } from './queued-kinds.js';
 import {
   createLooks,
   formatDocumentColumns,
-  documentOf,
+  createDocument,
   type Beat,
   type DocumentColumns,
-  type SeenJob,
-  type SeenRevision,
+  type JobReading,
+  type JobRevision,
 } from './seen-job.js';
 
 /** State of the queue before a submission, and the submission's sequence number. */
@@ -24,8 +24,8 @@ export interface QueuePosition {
 }
 
 /** State of the queue before a submission, with the existing job of the id, if any. */
-export interface PlaceOfJob extends QueuePosition {
-  readonly seen: SeenJob;
+export interface SubmissionPosition extends QueuePosition {
+  readonly seen: JobReading;
 }
 
 export interface BeatOrder {
@@ -59,9 +59,9 @@ export interface ReserveOrder {
 export type OfferedKey = AttemptKey & { readonly claim: string | null };
 
 export interface ReservedJob extends WaitingJob, OfferedKey {
-  readonly seen: SeenJob;
+  readonly seen: JobReading;
   /** Input of the job. */
-  readonly input: FoundDocument;
+  readonly input: DocumentLookup;
 }
 
 export interface RunningJob extends AttemptKey {
@@ -71,7 +71,7 @@ export interface RunningJob extends AttemptKey {
 /** Statements on the rows of jobs, which contain the data that is queried often and is in no document. */
 export interface JobRows {
   /** Returns the states before several submissions, with sequence numbers in the order of the submissions. */
-  places(jobs: readonly { readonly jobId: string; readonly owner: string }[]): Promise<readonly PlaceOfJob[]>;
+  places(jobs: readonly { readonly jobId: string; readonly owner: string }[]): Promise<readonly SubmissionPosition[]>;
   /**
    * Reserves the next job of a lane that the node may take, and starts the job if it fits. The document of the job may
    * be older than its row if another process has just changed both.
@@ -88,7 +88,7 @@ export interface JobRows {
   /** Renews a lease. @returns the last report of the attempt; undefined if the attempt is no longer current */
   beat(key: AttemptKey, order: BeatOrder): Promise<Beat | undefined>;
   /** Reads jobs with their documents; omits absent jobs. */
-  look(jobIds: readonly string[]): Promise<ReadonlyMap<string, SeenRevision>>;
+  look(jobIds: readonly string[]): Promise<ReadonlyMap<string, JobRevision>>;
   /** Lists the attempts of a node, the newest job first. */
   runningOn(node: string): Promise<readonly RunningJob[]>;
   /** Lists at most `countMax` ended jobs in excess of `endedMax`. */
@@ -106,7 +106,7 @@ export interface KeyRow {
   readonly attempt: number;
 }
 
-type PlaceRow = DocumentColumns<'document'> & { sequence: string; queued: number; of_owner: number };
+type SubmissionPositionRow = DocumentColumns<'document'> & { sequence: string; queued: number; of_owner: number };
 
 type ReservedRow = KeyRow &
   DocumentColumns<'document'> &
@@ -119,12 +119,12 @@ export const RESERVED_SECONDS = 10;
  * Time that a job waits for a node with enough memory; afterwards, a node without enough free memory frees it for the
  * job.
  */
-const PASSED_OVER_SECONDS = 30;
+const MEMORY_WAIT_SECONDS = 30;
 /** Maximum number of attempts taken over in one poll; a restarted node returns its attempts one by one. */
-const LEFT_MAX = 50;
+const TAKEOVERS_MAX = 50;
 /** SQL condition that makes the commit not wait for the disk, for writes that may be lost in a crash of the server. */
 export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
-const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
+const SAME_ATTEMPT = `job_id = $1 AND sequence = $2 AND attempt = $3`;
 const BEAT = 'progress, message, beat_at, started_at, node';
 
 /**
@@ -133,8 +133,8 @@ const BEAT = 'progress, message, beat_at, started_at, node';
  */
 export function createJobRows(database: Database, schema: string, kinds = () => CLAIMED_KINDS): JobRows {
   const jobs = `${schema}.jobs`;
-  const keyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
-  const idsOf = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
+  const listKeyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
+  const readIds = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
     (await database.query<{ readonly job_id: string }>(sql, values)).map(({ job_id: id }) => id);
   // Each half of the query has a separate index; a combined condition would read all stored jobs.
   const live = ['pending', 'running']
@@ -148,8 +148,8 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
             progress = greatest(progress, least($5::double precision, 1)), message = coalesce($6, message),
             revision = CASE WHEN $7 THEN nextval('${schema}.job_revision') ELSE revision END
-          WHERE ${SAME} AND status = 'running' AND ${UNFLUSHED} RETURNING ${BEAT}`,
-        [...keyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null, hasNews],
+          WHERE ${SAME_ATTEMPT} AND status = 'running' AND ${UNFLUSHED} RETURNING ${BEAT}`,
+        [...listKeyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null, hasNews],
       );
       return beat;
     },
@@ -157,10 +157,10 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
     async runningOn(node) {
       const rows = await database.query<KeyRow & { readonly node: string }>(
         `SELECT job_id, sequence, attempt, node FROM ${jobs} WHERE status = 'running' AND node = $1
-          ORDER BY jobs.sequence DESC LIMIT ${LEFT_MAX}`,
+          ORDER BY jobs.sequence DESC LIMIT ${TAKEOVERS_MAX}`,
         [node],
       );
-      return rows.map((row) => ({ ...keyOf(row), node: row.node }));
+      return rows.map((row) => ({ ...createKey(row), node: row.node }));
     },
     async surplus(endedMax, countMax) {
       const rows = await database.query<KeyRow>(
@@ -177,11 +177,11 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
       );
       return new Map(rows.map(({ job_id: id, revision }) => [id, Number(revision)]));
     },
-    ids: (kind) => idsOf(`SELECT job_id FROM ${jobs} WHERE ${kindOfRow} = $1 ORDER BY jobs.sequence`, [kind]),
-    liveIds: () => idsOf(`SELECT job_id FROM (${live}) AS live ORDER BY sequence`, []),
+    ids: (kind) => readIds(`SELECT job_id FROM ${jobs} WHERE ${ROW_KIND} = $1 ORDER BY jobs.sequence`, [kind]),
+    liveIds: () => readIds(`SELECT job_id FROM (${live}) AS live ORDER BY sequence`, []),
     matching: ({ kinds, statuses, before, limit }) =>
-      idsOf(
-        `SELECT job_id FROM ${jobs} WHERE ($1::text[] IS NULL OR ${kindOfRow} = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
+      readIds(
+        `SELECT job_id FROM ${jobs} WHERE ($1::text[] IS NULL OR ${ROW_KIND} = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
             AND ($3::text IS NULL OR sequence < (SELECT sequence FROM ${jobs} AS b WHERE b.job_id = $3))
           ORDER BY jobs.sequence DESC LIMIT $4`,
         [kinds ?? null, statuses ?? null, before ?? null, limit],
@@ -219,7 +219,7 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
   /** Returns the condition for jobs that a node may take, from its free and total memory. */
   const isFitting = (free: string, all: string): string =>
     `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
-        CASE WHEN queued_at < clock_timestamp() - interval '${PASSED_OVER_SECONDS} s' THEN ${all}::bigint ELSE ${free}::bigint END`;
+        CASE WHEN queued_at < clock_timestamp() - interval '${MEMORY_WAIT_SECONDS} s' THEN ${all}::bigint ELSE ${free}::bigint END`;
 
   /** Returns the columns that a start writes. @param from number of its first parameter */
   const listStartColumns = (from: number): readonly (readonly [column: string, value: string])[] => [
@@ -238,7 +238,7 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
   const formatFirstOfLane = (i: number): string =>
     `(SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ($4::text[])[${i}] AND NOT owner = ANY($5)
         ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED)`;
-  const ofStart = ({ node, leaseMs, at, claim }: Start) => [node, leaseMs, at, claim];
+  const listStartValues = ({ node, leaseMs, at, claim }: Start) => [node, leaseMs, at, claim];
   const fits = 'estimated_bytes <= $2::bigint';
   const reserved = listStartColumns(6).map(([column, value]) =>
     column === 'reserved_until'
@@ -247,12 +247,12 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
   );
   const undone = `status = 'pending', reserved_until = NULL, node = NULL, lease_until = NULL, started_at = NULL, claim = NULL`;
   /** The job waits, or this claim started it. */
-  const isOffered = `${SAME} AND (status = 'pending' OR status = 'running' AND claim = $4::uuid)`;
+  const isOffered = `${SAME_ATTEMPT} AND (status = 'pending' OR status = 'running' AND claim = $4::uuid)`;
   const offerValues = ({ jobId, sequence, attempt, claim }: OfferedKey) => [jobId, sequence, attempt, claim];
 
   return {
     async places(all) {
-      const rows = await database.query<PlaceRow>(
+      const rows = await database.query<SubmissionPositionRow>(
         `SELECT place.*, ${formatDocumentColumns('document')} FROM (
             SELECT job_id, number, nextval('${schema}.job_sequence') AS sequence,
               (SELECT count(*) FROM ${jobs} WHERE status = 'pending')::int AS queued,
@@ -265,7 +265,7 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
       );
       return rows.map((row) => {
         const { sequence, queued, of_owner: queuedOfOwner } = row;
-        const seen = { ...documentOf(row, 'document'), beat: undefined };
+        const seen = { ...createDocument(row, 'document'), beat: undefined };
         return { sequence: Number(sequence), queued, queuedOfOwner, seen };
       });
     },
@@ -273,27 +273,27 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
       const [row] = await database.query<ReservedRow>(
         `WITH reserved AS (
             UPDATE ${jobs} SET ${reserved.join(', ')}
-              WHERE job_id = coalesce(${JOB_PRIORITIES.map((_, i) => formatFirstOfLane(i + 1)).join(', ')}) RETURNING job_id, ${kindOfRow} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
+              WHERE job_id = coalesce(${JOB_PRIORITIES.map((_, i) => formatFirstOfLane(i + 1)).join(', ')}) RETURNING job_id, ${ROW_KIND} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
                 CASE WHEN ${fits} THEN claim END AS claim
           )
           SELECT reserved.*, ${formatDocumentColumns('document')}, ${formatDocumentColumns('input')} FROM reserved
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job-input' AND id = job_id LIMIT 1) AS input ON true`,
-        [kinds(), freeBytes, memoryBytes, formatLanes(lane), exceptOwners, ...ofStart(start)],
+        [kinds(), freeBytes, memoryBytes, formatLanes(lane), exceptOwners, ...listStartValues(start)],
       );
       if (row === undefined) return undefined;
       const { job_id, kind, owner, claim, estimated_bytes: bytes } = row;
       const { progress, message, beat_at, started_at, node } = row;
       const beat = claim === null ? undefined : { progress, message, beat_at, started_at, node };
-      const seen = { ...documentOf(row, 'document'), beat };
-      const { found: input } = documentOf(row, 'input');
-      return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen, input };
+      const seen = { ...createDocument(row, 'document'), beat };
+      const { found: input } = createDocument(row, 'input');
+      return { ...createKey(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen, input };
     },
     async start({ jobId, sequence, attempt }, start) {
       const set = listStartColumns(4).map(([column, value]) => `${column} = ${value}`);
       const [beat] = await database.query<Beat>(
-        `UPDATE ${jobs} SET ${set.join(', ')} WHERE ${SAME} AND status = 'pending' RETURNING ${BEAT}`,
-        [jobId, sequence, attempt, ...ofStart(start)],
+        `UPDATE ${jobs} SET ${set.join(', ')} WHERE ${SAME_ATTEMPT} AND status = 'pending' RETURNING ${BEAT}`,
+        [jobId, sequence, attempt, ...listStartValues(start)],
       );
       return beat;
     },
@@ -312,7 +312,7 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
   };
 }
 
-export const keyOf = ({ job_id: jobId, sequence, attempt }: KeyRow): AttemptKey => ({
+export const createKey = ({ job_id: jobId, sequence, attempt }: KeyRow): AttemptKey => ({
   jobId,
   sequence: Number(sequence),
   attempt,

@@ -1,4 +1,4 @@
-import { openDatabase, stateOf } from '#store/postgres/database.js';
+import { openDatabase, findState } from '#store/postgres/database.js';
 import { assertGranted, assertMigrated, INSUFFICIENT_PRIVILEGE, SCHEMA } from '#store/postgres/migrate.js';
 import { runWithClient, type DatabaseTarget } from '#store/postgres/open-documents.js';
 import { createNodeRows, type NodeEntry } from './node-rows.js';
@@ -10,7 +10,8 @@ export async function listNodes({ url, schema = SCHEMA }: DatabaseTarget): Promi
   try {
     return await createNodeRows(database, `"${schema}"`).list();
   } catch (thrown) {
-    if (stateOf(thrown) === INSUFFICIENT_PRIVILEGE) await runWithClient(url, (client) => assertGranted(client, schema));
+    if (findState(thrown) === INSUFFICIENT_PRIVILEGE)
+      await runWithClient(url, (client) => assertGranted(client, schema));
     throw thrown;
   } finally {
     await database.close();

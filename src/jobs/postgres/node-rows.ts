@@ -85,10 +85,10 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
     WHERE j.status = 'running' AND p.output IS NULL AND p.lease_until > clock_timestamp()`;
 
   const sum = (lane: Lane, where = ''): string =>
-    `coalesce(sum(${placesOf(lane)}) FILTER (WHERE ${live} AND NOT ${IS_COMMAND} ${where}), 0)::int`;
+    `coalesce(sum(${formatSlots(lane)}) FILTER (WHERE ${live} AND NOT ${IS_COMMAND} ${where}), 0)::int`;
   // A node that does not report its memory takes jobs of any size.
   const formatLargest = (lane: Lane): string =>
-    `max(coalesce((state::jsonb ->> 'memory_bytes')::float8, 'infinity')) FILTER (WHERE ${placesOf(lane)} > 0) AS ${lane}`;
+    `max(coalesce((state::jsonb ->> 'memory_bytes')::float8, 'infinity')) FILTER (WHERE ${formatSlots(lane)} > 0) AS ${lane}`;
 
   return {
     async largest() {
@@ -173,4 +173,4 @@ const LANE = formatRowLane('lane');
 const CLASS = `CASE WHEN ${LANE} = 'heavy' AND estimated_bytes > ${HUGE_BYTES} THEN 'huge' ELSE ${LANE} END`;
 const HAS_HUGE = `(state::jsonb ->> 'memory_bytes')::float8 > ${HUGE_BYTES}`;
 const IS_COMMAND = `coalesce(state::jsonb ->> 'role', '') = 'command'`;
-const placesOf = (lane: Lane): string => `(state::jsonb -> 'places' ->> '${lane}')::int`;
+const formatSlots = (lane: Lane): string => `(state::jsonb -> 'places' ->> '${lane}')::int`;

@@ -30,18 +30,18 @@ export interface Offers {
   close(): Promise<void>;
 }
 
-interface HeldJob {
+interface OfferedJob {
   readonly job: ReservedJob;
   readonly untilMs: number;
 }
 
 export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): Offers {
-  const held = new Map<Lane, HeldJob>();
+  const held = new Map<Lane, OfferedJob>();
   /** Starts that failed half-way or were not confirmed; no node runs their jobs. */
   const lost = new Set<Start>();
 
   /** Removes the job for which the node frees memory; an expired reservation may belong to another node. */
-  function takeHeld({ lane, exceptOwners }: ClaimOrder): ReservedJob | undefined {
+  function takeOffered({ lane, exceptOwners }: ClaimOrder): ReservedJob | undefined {
     const entry = held.get(lane);
     if (entry !== undefined && exceptOwners.has(entry.job.owner)) return undefined;
     held.delete(lane);
@@ -68,7 +68,7 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
     async next(claim, start) {
       await takeBack();
       const { lane, exceptOwners, freeBytes } = claim;
-      const own = takeHeld(claim);
+      const own = takeOffered(claim);
       if (own !== undefined) return own;
       const order = { lane, exceptOwners: [...exceptOwners], freeBytes, memoryBytes, start };
       return undoOnFailure(start, () => rows.reserve(order));

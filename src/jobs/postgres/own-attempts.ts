@@ -1,23 +1,23 @@
 import type { Lease } from '../queue.js';
-import type { Beat, SeenJob } from './seen-job.js';
+import type { Beat, JobReading } from './seen-job.js';
 
 /**
  * Jobs of the attempts that this node runs, as read at their start, so that the ends of the attempts need not read
  * them. Another process changes such a job only to end it, to add a callback or after a silence; then the end of the
  * attempt also reads it.
  */
-export interface OwnAttempts {
-  start(lease: Lease, seen: SeenJob): void;
+export interface NodeAttemptRecords {
+  start(lease: Lease, seen: JobReading): void;
   /**
    * Records the last report of an attempt; undefined if its arrival is unknown, so that the end of the attempt reads
    * the job.
    */
   say(lease: Lease, beat: Beat | undefined): void;
-  of(lease: Lease): SeenJob | undefined;
+  of(lease: Lease): JobReading | undefined;
 }
 
-export function createOwnAttempts(): OwnAttempts {
-  const jobs = new WeakMap<Lease, SeenJob>();
+export function createNodeAttemptRecords(): NodeAttemptRecords {
+  const jobs = new WeakMap<Lease, JobReading>();
   return {
     start: (lease, seen) => void jobs.set(lease, seen),
     say(lease, beat) {

@@ -8,7 +8,7 @@ import { formatPriorityOrder, formatRowLane } from './queued-kinds.js';
 import { formatTakeableParts, type PartNode } from './takeable-parts.js';
 
 /** Parts that a node has taken. */
-export interface TakenParts extends AttemptKey {
+export interface ClaimedParts extends AttemptKey {
   readonly parts: readonly number[];
 }
 
@@ -28,28 +28,28 @@ export interface PartRows {
   /** Deletes the parts of a job, for all its attempts. */
   withdraw(jobId: string): Promise<void>;
   /** Takes parts of one job that runs on another node. */
-  claim(order: PartOrder): Promise<(WaitingJob & TakenParts) | undefined>;
+  claim(order: PartOrder): Promise<(WaitingJob & ClaimedParts) | undefined>;
   /** @returns true if this node still holds the parts, and the job continues */
-  beat(taken: TakenParts, leaseMs: number): Promise<boolean>;
+  beat(taken: ClaimedParts, leaseMs: number): Promise<boolean>;
   /** @returns true if the job waits for the outputs */
-  write(taken: TakenParts, written: WrittenParts): Promise<boolean>;
+  write(taken: ClaimedParts, written: WrittenParts): Promise<boolean>;
   /** Releases parts to any node. */
-  release(taken: TakenParts): Promise<void>;
+  release(taken: ClaimedParts): Promise<void>;
   /** Returns parts to the node of the job. */
-  giveBack(taken: TakenParts): Promise<void>;
+  giveBack(taken: ClaimedParts): Promise<void>;
 }
 
 /** Maximum number of parts per claim: a few seconds of work, after which waiting jobs come first. */
 const CLAIMED_MAX = 8;
-const SAME = 'job_id = $1 AND sequence = $2 AND attempt = $3';
+const SAME_ATTEMPT = 'job_id = $1 AND sequence = $2 AND attempt = $3';
 
 /** @param schema quoted identifier */
 export function createPartRows(database: Database, schema: string, { node, version }: PartNode): PartRows {
   const table = `${schema}.parts`;
-  const keyOf = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
-  const isOwn = `${SAME} AND part = ANY($4) AND node = $5 AND output IS NULL`;
-  const listOwnValues = (taken: TakenParts) => [...keyOf(taken), taken.parts, node];
-  const isRunning = `EXISTS (SELECT FROM ${schema}.jobs WHERE ${SAME} AND status = 'running')`;
+  const listKeyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
+  const isOwn = `${SAME_ATTEMPT} AND part = ANY($4) AND node = $5 AND output IS NULL`;
+  const listAttemptValues = (taken: ClaimedParts) => [...listKeyValues(taken), taken.parts, node];
+  const isRunning = `EXISTS (SELECT FROM ${schema}.jobs WHERE ${SAME_ATTEMPT} AND status = 'running')`;
 
   return {
     async offer(key, parts) {
@@ -57,32 +57,32 @@ export function createPartRows(database: Database, schema: string, { node, versi
         `WITH gone AS (DELETE FROM ${table} WHERE job_id = $1 AND (sequence, attempt) <> ($2, $3))
           INSERT INTO ${table} (job_id, sequence, attempt, part, version)
             SELECT $1, $2, $3, part, $5 FROM unnest($4::int[]) AS part`,
-        [...keyOf(key), parts, version()],
+        [...listKeyValues(key), parts, version()],
       );
     },
     async take(key) {
       // The node of the job takes parts from the opposite end to other nodes.
       const [row] = await database.query<{ readonly part: number }>(
-        `DELETE FROM ${table} WHERE ${SAME} AND part = (
-            SELECT part FROM ${table} WHERE ${SAME} AND (node IS NULL OR output IS NULL AND lease_until < clock_timestamp())
+        `DELETE FROM ${table} WHERE ${SAME_ATTEMPT} AND part = (
+            SELECT part FROM ${table} WHERE ${SAME_ATTEMPT} AND (node IS NULL OR output IS NULL AND lease_until < clock_timestamp())
               ORDER BY part DESC LIMIT 1 FOR UPDATE SKIP LOCKED
           ) RETURNING part`,
-        keyOf(key),
+        listKeyValues(key),
       );
       return row?.part;
     },
     async collect(key) {
       const rows = await database.query<{ readonly output: string }>(
-        `WITH written AS (DELETE FROM ${table} WHERE ${SAME} AND output IS NOT NULL RETURNING output)
+        `WITH written AS (DELETE FROM ${table} WHERE ${SAME_ATTEMPT} AND output IS NOT NULL RETURNING output)
           SELECT DISTINCT output FROM written`,
-        keyOf(key),
+        listKeyValues(key),
       );
       return rows.map(({ output }) => JSON.parse(output) as WrittenParts); // `write` wrote the output
     },
     async remaining(key) {
       const rows = await database.query<{ readonly part: number }>(
-        `SELECT part FROM ${table} WHERE ${SAME}`,
-        keyOf(key),
+        `SELECT part FROM ${table} WHERE ${SAME_ATTEMPT}`,
+        listKeyValues(key),
       );
       return rows.map(({ part }) => part);
     },
@@ -130,22 +130,25 @@ export function createPartRows(database: Database, schema: string, { node, versi
       const beaten = await database.query(
         `UPDATE ${table} SET lease_until = clock_timestamp() + $6::double precision * interval '1 ms'
           WHERE ${isOwn} AND ${isRunning} RETURNING part`,
-        [...listOwnValues(taken), leaseMs],
+        [...listAttemptValues(taken), leaseMs],
       );
       return beaten.length > 0;
     },
     async write(taken, written) {
       const rows = await database.query(
         `UPDATE ${table} SET output = $6 WHERE ${isOwn} AND ${isRunning} RETURNING part`,
-        [...listOwnValues(taken), JSON.stringify(written)],
+        [...listAttemptValues(taken), JSON.stringify(written)],
       );
       return rows.length > 0;
     },
     async release(taken) {
-      await database.query(`UPDATE ${table} SET node = NULL, lease_until = NULL WHERE ${isOwn}`, listOwnValues(taken));
+      await database.query(
+        `UPDATE ${table} SET node = NULL, lease_until = NULL WHERE ${isOwn}`,
+        listAttemptValues(taken),
+      );
     },
     async giveBack(taken) {
-      await database.query(`UPDATE ${table} SET lease_until = '-infinity' WHERE ${isOwn}`, listOwnValues(taken));
+      await database.query(`UPDATE ${table} SET lease_until = '-infinity' WHERE ${isOwn}`, listAttemptValues(taken));
     },
   };
 }

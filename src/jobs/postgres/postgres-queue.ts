@@ -52,13 +52,13 @@ const CANCEL_TRIES_MAX = 10;
 /** Creates the queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
   const { database, schema, node, describe, limits, documents, paused } = dependencies;
-  const kinds = () => listStartedKinds((kind) => paused?.has(kind) === true);
+  const listKinds = () => listStartedKinds((kind) => paused?.has(kind) === true);
   const helper = describe && { node, version: () => describe().version };
-  const rows = createJobRows(database, schema, kinds);
+  const rows = createJobRows(database, schema, listKinds);
   const parts =
     helper &&
     createSharedParts({ ...dependencies, rows: createPartRows(database, schema, helper), leaseMs: limits.leaseMs });
-  const presence = createPresence({ ...dependencies, kinds, events: documents.events }, helper, parts);
+  const presence = createPresence({ ...dependencies, kinds: listKinds, events: documents.events }, helper, parts);
   return createSharedQueue({ ...dependencies, rows, parts, presence });
 }
 

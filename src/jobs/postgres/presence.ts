@@ -59,7 +59,7 @@ export interface Presence {
 const CENSUS_EVERY = 3;
 /** Time for which the largest memory is cached. */
 const LARGEST_MS = 2000;
-const NOTHING: PollResult = { hasWork: false, silent: [] };
+const NO_WORK: PollResult = { hasWork: false, silent: [] };
 
 export function createPresence(
   options: PresenceOptions,
@@ -82,7 +82,7 @@ export function createPresence(
     const isToSay = describe !== undefined && nowMs + lookOut.pauseMs() - saidMs > QUIET_MS;
     const asksSilent = nowMs >= watchMs;
     const isOpen = room !== undefined && room.lanes.length > 0;
-    if (!isToSay && !asksSilent && !isOpen) return NOTHING;
+    if (!isToSay && !asksSilent && !isOpen) return NO_WORK;
     const asksNodes = isToSay && heartbeats++ % CENSUS_EVERY === 0;
     if (isToSay) saidMs = nowMs;
     if (asksSilent) watchMs = nowMs + lookOut.watchPauseMs();

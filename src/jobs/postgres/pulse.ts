@@ -1,7 +1,7 @@
 import type { Database } from '#store/postgres/database.js';
 import type { EventReading } from '#store/postgres/event-reader.js';
 import type { FreeCapacity } from '../queue.js';
-import { keyOf, type KeyRow, type RunningJob } from './job-rows.js';
+import { createKey, type KeyRow, type RunningJob } from './job-rows.js';
 import type { NodeState } from './node-rows.js';
 import { CLAIMED_KINDS, formatLanes } from './queued-kinds.js';
 import type { PartNode } from './takeable-parts.js';
@@ -66,7 +66,7 @@ export function createPulse(options: PulseOptions): (order: PulseOrder) => Promi
     const row = (await database.query<PulseRow>(statement, values))[0]!; // the statement returns exactly one row
     events?.take({ horizon: row.horizon!, ids: row.event_ids ?? [], events: row.events ?? [] });
     return {
-      silent: (row.silent ?? []).map((each) => ({ ...keyOf(each), node: each.node })),
+      silent: (row.silent ?? []).map((each) => ({ ...createKey(each), node: each.node })),
       nodes: row.live_nodes ?? undefined,
       waiting: { jobs: row.has_jobs === true, parts: row.has_parts === true },
     };

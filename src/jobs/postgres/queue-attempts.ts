@@ -5,7 +5,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
-import { endJob, eventOf } from '../ending.js';
+import { endJob, createEvent } from '../ending.js';
 import { selectLogFields } from '../job-record.js';
 import type { StoredInput } from '../kept-parts.js';
 import type { LifeEvent } from '../life-cycle.js';
@@ -16,7 +16,7 @@ import { recordOf, type JobChange, type JobDocuments } from './job-documents.js'
 import type { JobRows, ReservedJob, Start } from './job-rows.js';
 import { createNotificationBuffer } from './notification-buffer.js';
 import { createOffers, type Offers } from './offers.js';
-import { createOwnAttempts } from './own-attempts.js';
+import { createNodeAttemptRecords } from './own-attempts.js';
 import type { Presence } from './presence.js';
 import type { SharedParts } from './shared-parts.js';
 
@@ -63,9 +63,9 @@ export interface QueueAttempts extends Pick<JobQueue, 'claim' | 'heartbeat' | 'c
 }
 
 /** Delay before the end of an attempt retries the database. */
-const AGAIN_MS = 500;
+const RETRY_DELAY_MS = 500;
 /** Events by which another process or the thread ends an attempt. */
-const ENDS_OF_OTHERS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash', 'lose']);
+const EXTERNAL_END_EVENTS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash', 'lose']);
 
 export function createQueueAttempts(dependencies: QueueAttemptsDependencies): QueueAttempts {
   const { documents, rows, presence, parts, clock, limits, log } = dependencies;
@@ -73,7 +73,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   const leases = createLeases();
   const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
   const hearing = createNotificationBuffer();
-  const own = createOwnAttempts();
+  const own = createNodeAttemptRecords();
   const beats = createHeartbeats({ rows, leases, own, clock, ...limits, progressOf, onNews });
 
   function follow({ identity, before, life }: JobChange, event: LifeEvent): void {
@@ -84,19 +84,19 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
       'job changed',
     );
     if (life.status === 'running') leases.grant(changed, clock.monotonicMs());
-    else if (before.status === 'running') leases.end(changed, ENDS_OF_OTHERS.has(event.type));
+    else if (before.status === 'running') leases.end(changed, EXTERNAL_END_EVENTS.has(event.type));
     const ended = endJob(changed);
     if (ended !== undefined) onEnded?.(ended);
     onChange(jobId);
   }
 
   /** Checks at once whether an attempt is still wanted: its row records a cancellation. */
-  function askAgain(lease: Lease | undefined): void {
+  function retryCompletion(lease: Lease | undefined): void {
     if (lease !== undefined) void beats.prolong(lease).catch(() => {}); // a heartbeat tries again
   }
 
   async function lose(key: AttemptKey, cause: string): Promise<boolean> {
-    const event = eventOf({ type: 'lose', cause }, key.attempt, timestampOf(clock));
+    const event = createEvent({ type: 'lose', cause }, key.attempt, getTimestamp(clock));
     const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
     if (typeof moved !== 'object') return false;
     follow(moved, event);
@@ -107,7 +107,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   async function claim(order: ClaimOrder): Promise<Claim | undefined> {
     if (isDraining()) return undefined;
     const { node } = dependencies;
-    const event: LifeEvent = { type: 'start', at: timestampOf(clock), node };
+    const event: LifeEvent = { type: 'start', at: getTimestamp(clock), node };
     const start = { node, leaseMs: limits.leaseMs, at: event.at, claim: randomUUID() };
     const { value: taken, heard } = await hearing.during(() => take(order, start));
     if (taken === undefined) return isDraining() || order.lane === 'light' ? undefined : parts?.claim(order);
@@ -117,7 +117,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     const granted = leases.of(begun);
     if (granted === undefined) return undefined;
     own.start(granted, begun.seen);
-    if (heard.has(granted.jobId)) askAgain(granted);
+    if (heard.has(granted.jobId)) retryCompletion(granted);
     return { lease: granted, job: begun.identity, input };
   }
 
@@ -143,7 +143,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     for (let lost: unknown; ;) {
       const isHeld = leases.isHeld(lease);
       if (!isHeld && lost === undefined) return refuseStale(lease);
-      const event = eventOf(ending, lease.attempt, timestampOf(clock));
+      const event = createEvent(ending, lease.attempt, getTimestamp(clock));
       try {
         const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: own.of(lease) };
         const moved = isHeld ? await jobs.move(move) : undefined;
@@ -158,7 +158,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
         if (!isUnavailable(thrown) || isClosed() || thrown === lost) throw thrown;
         lost = thrown;
       }
-      await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
+      await new Promise<void>((resolve) => void clock.after(RETRY_DELAY_MS, resolve));
       // A heartbeat shows that the attempt is alive while its end cannot be written.
       if (leases.isHeld(lease)) await beats.prolong(lease).catch(() => {});
     }
@@ -178,7 +178,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     lose,
     hear(jobId) {
       hearing.hear(jobId); // a job whose start is being written has no lease yet
-      askAgain(leases.ofJob(jobId));
+      retryCompletion(leases.ofJob(jobId));
     },
     takeBack: offers.takeBack,
     claim,
@@ -188,7 +188,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   };
 }
 
-const timestampOf = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
+const getTimestamp = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
 
 /** Returns the input of a job. */
 async function readInput(

@@ -13,11 +13,11 @@ import type { Lane } from '../compute-pool.js';
 const GENERATION = 3;
 const SEPARATOR = '/';
 
-const inGeneration = (kind: JobKindName, generation: number): string =>
+const formatGeneration = (kind: JobKindName, generation: number): string =>
   generation === 1 ? kind : `${kind}${SEPARATOR}${generation}`;
 
 /** Returns the kind that this release writes into the row of a job. */
-export const formatKind = (kind: JobKindName): string => inGeneration(kind, GENERATION);
+export const formatKind = (kind: JobKindName): string => formatGeneration(kind, GENERATION);
 
 /** Kinds in rows that this release claims: the kinds of this release and of earlier releases. */
 export const CLAIMED_KINDS: readonly string[] = listClaimedKinds(JOB_KINDS);
@@ -27,11 +27,11 @@ export const listStartedKinds = (isPaused: (kind: JobKindName) => boolean): read
   JOB_KINDS.some(isPaused) ? listClaimedKinds(JOB_KINDS.filter((kind) => !isPaused(kind))) : CLAIMED_KINDS;
 
 function listClaimedKinds(kinds: readonly JobKindName[]): readonly string[] {
-  return Array.from({ length: GENERATION }, (_, i) => kinds.map((kind) => inGeneration(kind, i + 1))).flat();
+  return Array.from({ length: GENERATION }, (_, i) => kinds.map((kind) => formatGeneration(kind, i + 1))).flat();
 }
 
 /** SQL expression for the kind of a job in a row of any release. */
-export const kindOfRow = `split_part(kind, '${SEPARATOR}', 1)`;
+export const ROW_KIND = `split_part(kind, '${SEPARATOR}', 1)`;
 
 /**
  * Returns the lane in the row of a job. Each priority has a separate line, in which owners take turns. Nodes of

@@ -1,5 +1,5 @@
 import { isDocumentId } from '#store/document-id.js';
-import type { FoundDocument, StoredDocument, UnreadableDocument } from '#store/port.js';
+import type { DocumentLookup, StoredDocument, UnreadableDocument } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import { ABSENT_ETAG } from '#store/postgres/draft.js';
 import { openRow, type DocumentRow } from '#store/postgres/rows.js';
@@ -16,11 +16,11 @@ export interface Beat {
 }
 
 /** Document with only its body. */
-export type FoundBody = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
+export type DocumentBodyRow = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
 
 /** Document of a job and last report of its attempt, read together. */
-export interface SeenJob {
-  readonly found: FoundBody;
+export interface JobReading {
+  readonly found: DocumentBodyRow;
   /** Version of the document. */
   readonly version: string;
   /**
@@ -30,7 +30,7 @@ export interface SeenJob {
   readonly beat: Beat | undefined;
 }
 
-export interface SeenRevision extends SeenJob {
+export interface JobRevision extends JobReading {
   /** Revision of the row; 0 if there is no row. */
   readonly revision: number;
 }
@@ -56,19 +56,19 @@ export const formatDocumentColumns = (table: string): string =>
   MEMBERS.map((member) => `${table}.${member} AS ${table}_${member}`).join(', ');
 
 /** Builds the document from the columns of `formatDocumentColumns`. */
-export function documentOf<P extends string>(
+export function createDocument<P extends string>(
   row: DocumentColumns<P>,
   table: P,
-): { readonly found: FoundDocument; readonly version: string } {
+): { readonly found: DocumentLookup; readonly version: string } {
   const columns = row as Readonly<Record<string, unknown>>;
   const members = MEMBERS.map((member) => [member, columns[`${table}_${member}`]] as const);
   const document = Object.fromEntries(members) as unknown as DocumentRow; // `formatDocumentColumns` names the columns
-  return document.id === null ? NOTHING : { found: openRow(document), version: document.version };
+  return document.id === null ? ABSENT_JOB : { found: openRow(document), version: document.version };
 }
 
-export const NOTHING = { found: undefined, version: ABSENT_ETAG } as const;
+export const ABSENT_JOB = { found: undefined, version: ABSENT_ETAG } as const;
 
-type LookRow = DocumentColumns<'document'> & {
+type JobReadingRow = DocumentColumns<'document'> & {
   readonly progress: number | null;
   readonly message: string | null;
   readonly beat_at: Date | null;
@@ -80,25 +80,25 @@ type LookRow = DocumentColumns<'document'> & {
 /** @returns a function that finds jobs with all their data in one statement, and omits absent jobs */
 export function createLooks(database: Database, schema: string) {
   // A report belongs to the document's attempt: one commit writes both, and one statement reads both.
-  const statement = (jobs: string): string =>
+  const formatStatement = (jobs: string): string =>
     `SELECT ${formatDocumentColumns('document')}, row.progress, row.message, row.beat_at,
         CASE WHEN row.status = 'running' THEN row.started_at END AS started_at, row.node, row.revision
       FROM ${schema}.documents AS document LEFT JOIN ${schema}.jobs AS row ON row.job_id = document.id
       WHERE document.kind = 'job' AND document.id ${jobs}`;
-  const [one, several] = [statement('= $1'), statement('= ANY($1)')];
+  const [one, several] = [formatStatement('= $1'), formatStatement('= ANY($1)')];
 
-  return async (jobIds: readonly string[]): Promise<ReadonlyMap<string, SeenRevision>> => {
+  return async (jobIds: readonly string[]): Promise<ReadonlyMap<string, JobRevision>> => {
     const known = jobIds.filter(isDocumentId);
     if (known.length === 0) return new Map();
-    const rows = await database.query<LookRow>(known.length === 1 ? one : several, [
+    const rows = await database.query<JobReadingRow>(known.length === 1 ? one : several, [
       known.length === 1 ? known[0] : known,
     ]);
-    return new Map(rows.map((row) => [row.document_id!, seenOf(row)])); // the documents exist
+    return new Map(rows.map((row) => [row.document_id!, createRevision(row)])); // the documents exist
   };
 }
 
-function seenOf(row: LookRow): SeenRevision {
+function createRevision(row: JobReadingRow): JobRevision {
   const { progress, message, beat_at, started_at, node, revision } = row;
   const beat = progress === null ? undefined : { progress, message, beat_at, started_at, node };
-  return { ...documentOf(row, 'document'), beat, revision: Number(revision ?? 0) };
+  return { ...createDocument(row, 'document'), beat, revision: Number(revision ?? 0) };
 }

@@ -9,7 +9,7 @@ import type { Claim, ClaimOrder, Ending, Lease } from '../queue.js';
 import { recordOf } from './job-documents.js';
 import { createNotificationBuffer } from './notification-buffer.js';
 import { BEAT_MS_MIN } from './heartbeats.js';
-import type { PartRows, TakenParts } from './part-rows.js';
+import type { PartRows, ClaimedParts } from './part-rows.js';
 
 export interface SharedPartsDependencies {
   readonly rows: PartRows;
@@ -40,8 +40,8 @@ export interface SharedParts extends OfferedParts {
   forget(jobId: string): Promise<void>;
 }
 
-interface HeldPartLease extends NewLease {
-  readonly taken: TakenParts;
+interface ActivePartLease extends NewLease {
+  readonly taken: ClaimedParts;
   beatMs: number;
 }
 
@@ -57,7 +57,7 @@ interface SubmittedJob {
 const REFUSED_MAX = 100;
 
 export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
-  const held = new Map<Lease, HeldPartLease>();
+  const held = new Map<Lease, ActivePartLease>();
   const granted = new WeakSet<Lease>();
   const refused = new Set<string>();
   /** Jobs that end while the node takes parts of them. */
@@ -66,7 +66,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   let areWaiting = false;
 
   /** Returns the input of a job; the last input is cached, because the next parts of the same job follow. */
-  async function submittedOf({ jobId, sequence }: TakenParts): Promise<SubmittedJob | undefined> {
+  async function readSubmittedJob({ jobId, sequence }: ClaimedParts): Promise<SubmittedJob | undefined> {
     if (last?.jobId === jobId && last.sequence === sequence) return last;
     const [record, stored] = await Promise.all([
       documents.get('job', jobId).then(recordOf),
@@ -90,12 +90,12 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
       await rows.release(taken);
       return undefined;
     }
-    const own: HeldPartLease = { ...createLease(taken), taken, beatMs: clock.monotonicMs() };
+    const own: ActivePartLease = { ...createLease(taken), taken, beatMs: clock.monotonicMs() };
     const { lease } = own;
     granted.add(lease);
     held.set(lease, own);
     if (heard.has(taken.jobId)) askAgain(own);
-    const submitted = await submittedOf(taken).catch((thrown: unknown) => {
+    const submitted = await readSubmittedJob(taken).catch((thrown: unknown) => {
       held.delete(lease);
       throw thrown;
     });
@@ -107,17 +107,17 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     return { lease, job, input, parts: taken.parts };
   }
 
-  function askAgain(own: HeldPartLease): void {
+  function askAgain(own: ActivePartLease): void {
     void prolong(own).catch(() => {}); // a heartbeat tries again
   }
 
-  function lose(own: HeldPartLease): false {
+  function lose(own: ActivePartLease): false {
     held.delete(own.lease);
     own.giveUp();
     return false;
   }
 
-  async function prolong(own: HeldPartLease): Promise<boolean> {
+  async function prolong(own: ActivePartLease): Promise<boolean> {
     const now = clock.monotonicMs();
     if (!(await rows.beat(own.taken, leaseMs))) return lose(own);
     own.beatMs = now;

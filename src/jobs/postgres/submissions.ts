@@ -21,7 +21,7 @@ interface WaitingJob {
 }
 
 /** Maximum number of jobs written together: their locks exclude other writers during the write. */
-const TOGETHER_MAX = 64;
+const BATCH_MAX = 64;
 
 /**
  * Writes jobs that arrive during a write as one group, so that a process is not limited to one job per round trip.
@@ -73,7 +73,7 @@ export function createSubmissions(write: SubmissionWriter): Submissions {
 function takeGroup(waiting: WaitingJob[]): readonly WaitingJob[] {
   const ids = new Set<string>();
   for (const { job } of waiting) {
-    if (ids.size === TOGETHER_MAX || ids.has(job.jobId)) break;
+    if (ids.size === BATCH_MAX || ids.has(job.jobId)) break;
     ids.add(job.jobId);
   }
   return waiting.splice(0, ids.size);

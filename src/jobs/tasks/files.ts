@@ -3,12 +3,12 @@ import type { ArtifactDestination } from '#store/port.js';
 import type { HashCells } from '../thread-messages.js';
 
 /** Response bytes, transferred out of the worker; they are not stored. */
-export interface AnswerBytes {
+export interface ResponseBytes {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** Response bytes with their hash, computed by the worker. */
-export interface HashedBytes extends AnswerBytes {
+export interface HashedBytes extends ResponseBytes {
   /** SHA-256, hex. */
   readonly sha256: string;
 }
@@ -39,7 +39,7 @@ export interface HashedFile {
 export type CheckedFiles = BigUint64Array<SharedArrayBuffer>;
 
 /** Changes back to earlier contents of a market, for decisions based on the data known at their time. */
-export interface KnownFiles {
+export interface EarlierContentFiles {
   /** Day at whose end the market itself was known. */
   readonly knownOn: Day;
   /**

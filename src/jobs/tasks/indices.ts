@@ -12,7 +12,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ModelDate } from '#domain/risk/imported/model-dates.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
-import type { MeasuringModel } from '#domain/risk/measuring-model.js';
+import type { RiskMeasureModel } from '#domain/risk/measuring-model.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
 import type { SandboxProgram } from '#base/sandbox/sandbox.js';
@@ -57,6 +57,10 @@ export interface LevelSketch {
   /** YYYY-MM-DD, ascending. */
   readonly dates: readonly string[];
   readonly levels: readonly number[];
+  /** Annualised volatility over the sessions up to each date; null before enough returns. */
+  readonly volatilities: readonly (number | null)[];
+  /** Fraction in the underlying index after each close; null without a target exposure. */
+  readonly exposures: readonly number[] | null;
 }
 
 export interface EvaluatedDatapoint {
@@ -102,7 +106,7 @@ export interface OptimiseInput {
   /** Request in the form of the body of `POST /optimise/runs`, with defaults. Dates are YYYY-MM-DD. */
   readonly request: OptimisationRequest;
   /** Stored model that the request names, with its result; null if it names no model. */
-  readonly measuredBy: MeasuringModel | null;
+  readonly measuredBy: RiskMeasureModel | null;
   readonly outputs: TaskOutputs<'result'>;
 }
 

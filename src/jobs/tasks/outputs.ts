@@ -5,7 +5,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { KnownFiles, TaskOutputs } from './files.js';
+import type { EarlierContentFiles, TaskOutputs } from './files.js';
 import type { IndexQuestion } from './indices.js';
 import type { OverviewFile } from './runs.js';
 
@@ -37,7 +37,7 @@ export interface ExportPartInput {
    * Definition of the run and the earlier contents that its decisions used, for a table that computes the decisions
    * again.
    */
-  readonly definition?: (Omit<IndexQuestion, 'market'> & { readonly known?: KnownFiles }) | undefined;
+  readonly definition?: (Omit<IndexQuestion, 'market'> & { readonly known?: EarlierContentFiles }) | undefined;
   /** Memory that receives the part. */
   readonly room: SharedArrayBuffer;
 }

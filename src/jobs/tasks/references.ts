@@ -1,7 +1,7 @@
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { FactorFile, ModelFile, RiskUniverse, ValidateRiskModelInput } from './indices.js';
-import type { KnownFiles, OutputNames, TaskOutputs } from './files.js';
+import type { EarlierContentFiles, OutputNames, TaskOutputs } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
 import type { BacktestInput } from './runs.js';
 
@@ -25,7 +25,7 @@ interface NamedFields<V> {
   /** Stored risk models. */
   readonly models: ModelReferences;
   /** Earlier contents, for decisions that use data as it was known. */
-  readonly known: KnownReferences;
+  readonly known: EarlierContentReferences;
   /** Securities of a risk model. */
   readonly universe: V extends RiskUniverse ? OrderOf<V> : V;
   /** Outputs of the parts of a job. */
@@ -51,8 +51,8 @@ export type ModelReference = Omit<ModelFile, 'paths' | 'factors'> & {
 };
 
 /** Changes back to earlier contents by the names of their files. */
-export interface KnownReferences extends Omit<KnownFiles, 'earlier'> {
-  readonly earlier: readonly (Omit<KnownFiles['earlier'][number], 'path'> & ArtifactReference)[];
+export interface EarlierContentReferences extends Omit<EarlierContentFiles, 'earlier'> {
+  readonly earlier: readonly (Omit<EarlierContentFiles['earlier'][number], 'path'> & ArtifactReference)[];
 }
 
 export type BacktestOrder = OrderOf<Omit<BacktestInput, 'stored' | 'checkedFiles'>> & {

@@ -1,7 +1,7 @@
 import type { Finding } from '#domain/refusals/findings.js';
 import type { ImportTerms, ModelFileFormat } from '#domain/risk/imported/import-terms.js';
 import type { FactorModelPayload, ImportedModelPayload } from '#domain/risk/risk-model-document.js';
-import type { AnswerBytes } from './files.js';
+import type { ResponseBytes } from './files.js';
 import type { StoredMatrix } from './indices.js';
 
 /** External model as received. */
@@ -25,9 +25,9 @@ export interface ImportedModelOutput {
   /** Dates of the model, ascending. */
   readonly dates: readonly ImportedModelPayload['dates'][number][];
   /** Packed matrices by date. */
-  readonly covariance: AnswerBytes;
+  readonly covariance: ResponseBytes;
   /** Packed factor models by date; null for covariances without factors. */
-  readonly factors: AnswerBytes | null;
+  readonly factors: ResponseBytes | null;
   readonly factorModel: FactorModelPayload | null;
   /** Diagnostics of the model at its newest date. */
   readonly newest: {

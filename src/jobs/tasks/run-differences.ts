@@ -1,7 +1,7 @@
 import type { LevelsDifference } from '#domain/backtest/levels-difference.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import type { KnownFiles } from './files.js';
+import type { EarlierContentFiles } from './files.js';
 import type { ModelFiles } from './indices.js';
 
 /** Paths of the columns of two stored runs. */
@@ -19,5 +19,5 @@ export interface TotalReturnInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
-  readonly known?: KnownFiles;
+  readonly known?: EarlierContentFiles;
 }

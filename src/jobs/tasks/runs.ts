@@ -9,7 +9,7 @@ import type { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { Patch, SweepBase, Variation } from '#domain/sweeps/variants.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { AnswerBytes, CheckedFiles, HashedFile, KnownFiles, TaskOutputs } from './files.js';
+import type { ResponseBytes, CheckedFiles, HashedFile, EarlierContentFiles, TaskOutputs } from './files.js';
 import type { ModelFiles } from './indices.js';
 import type { RowsInBlocks } from '../rows-in-blocks.js';
 
@@ -21,7 +21,7 @@ export interface BacktestInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
-  readonly known?: KnownFiles;
+  readonly known?: EarlierContentFiles;
   readonly engineVersion: string;
   /** Stored run to extend if the result is the same, or the reason why no run can be extended. */
   readonly stored?: ResumableRun | FullRunReason | null;
@@ -116,7 +116,7 @@ export interface ReplayInput {
   /** Plan of the stored run. */
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
-  readonly known?: KnownFiles;
+  readonly known?: EarlierContentFiles;
   readonly engineVersion: string;
   readonly definitionChanged: boolean;
   /** Provenance of the stored run. */
@@ -140,7 +140,7 @@ export interface SweepPartInput {
   /** Documents that variants refer to, in addition to the variants themselves. */
   readonly documents: BacktestPlan['documents'];
   readonly models?: ModelFiles;
-  readonly known?: KnownFiles;
+  readonly known?: EarlierContentFiles;
   readonly patches: readonly Patch[];
   /** False if the variants were not checked before the sweep was queued; the task then checks them. */
   readonly areChecked: boolean;
@@ -246,14 +246,14 @@ export interface PublicationBundleInput {
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
   /** Earlier contents, for a plan with decisions based on the data known at their time. */
-  readonly known?: KnownFiles;
+  readonly known?: EarlierContentFiles;
   /** Log entries in order. */
   readonly entries: readonly PublicationEntry[];
 }
 
 /** Files of a bundle with their SHA-256, and the digests of the inputs. */
 export interface PublicationBundleOutput {
-  readonly files: Readonly<Record<string, AnswerBytes>>;
+  readonly files: Readonly<Record<string, ResponseBytes>>;
   readonly hashes: Readonly<Record<string, string>>;
   readonly securities: Readonly<Record<string, string>>;
   readonly dates: Readonly<Record<string, string>>;

@@ -100,7 +100,7 @@ export interface NeededFiles {
   readonly cells: HashCells;
 }
 
-type AllOf<N extends keyof Needed> = [N] extends [never]
+type MergedNeeds<N extends keyof Needed> = [N] extends [never]
   ? object
   : { readonly [K in N]: (needed: Needed[K]) => void }[N] extends (needed: infer All) => void
     ? All
@@ -114,8 +114,8 @@ type InputOf<Q> = Q extends RunViewQuestion
       readonly columns: string;
       /** Format of the output. Default: JSON. */
       readonly format?: ExportFormat;
-    } & Omit<Q['asked'], keyof AllOf<Q['need']>> &
-      AllOf<Q['need']>
+    } & Omit<Q['asked'], keyof MergedNeeds<Q['need']>> &
+      MergedNeeds<Q['need']>
   : never;
 
 /** Input of a view of stored runs. Dates are YYYY-MM-DD. */

@@ -1,5 +1,5 @@
 import { parseValidDay } from '#domain/time/days.js';
-import { allocateKeptFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { compareActions } from '../content/action-rows.js';
@@ -9,7 +9,7 @@ import type { ActionRow, Repair } from './doubt.js';
 
 /** Returns the content with repairs applied in the given order. The content itself is not changed. */
 export function applyRepairs(content: MarketContent, repairs: readonly Repair[]): MarketContent {
-  const touched = new Set(repairs.flatMap(columnsOf));
+  const touched = new Set(repairs.flatMap(listColumns));
   const fields = new Map(
     [...content.fields].map(([name, panel]) => [name, touched.has(name) ? copyValues(panel) : panel]),
   );
@@ -36,7 +36,7 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
         forEachCell(content, repair, repair.columns, (panel, cell) => (panel[cell] = Number.NaN), fields);
         break;
       case 'insert_action':
-        actions.push(actionOf(repair.action));
+        actions.push(createAction(repair.action));
         break;
       case 'remove_action':
         actions = actions.filter((action) => !isSame(action, repair.action));
@@ -82,19 +82,19 @@ export function changesContent(content: MarketContent, adjustment: Adjustment, r
 
 type CellRepair = Extract<Repair, { columns: unknown }>;
 
-const columnsOf = (repair: Repair) =>
+const listColumns = (repair: Repair) =>
   'columns' in repair
     ? [...repair.columns, ...('inverse_columns' in repair ? (repair.inverse_columns ?? []) : [])]
     : [];
 
 function holdsValues(content: MarketContent, repair: CellRepair): boolean {
   let values = 0;
-  forEachCell(content, repair, columnsOf(repair), () => (values += 1), content.fields);
+  forEachCell(content, repair, listColumns(repair), () => (values += 1), content.fields);
   return values > 0;
 }
 
 function copyValues(panel: Float64Array): Float64Array {
-  const copy = allocateKeptFloats(panel.length);
+  const copy = allocateRetainedFloats(panel.length);
   copy.set(panel);
   return copy;
 }
@@ -128,7 +128,7 @@ function isSame({ identifier, type, value, exDay }: CorporateAction, row: Action
   );
 }
 
-function actionOf({ identifier, type, value, ex_date }: ActionRow): CorporateAction {
+function createAction({ identifier, type, value, ex_date }: ActionRow): CorporateAction {
   return {
     identifier,
     type,

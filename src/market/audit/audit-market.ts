@@ -13,7 +13,7 @@ import { listSecurityHistories } from './name-history.js';
 import type { AuditPanels } from './split-odds.js';
 
 /** Maximum number of data warnings that are listed; the others are counted. */
-export const DOUBTS_MAX = 1000;
+export const WARNINGS_MAX = 1000;
 
 export interface MarketAudit {
   /** Warnings by date, identifier and kind; only the most certain ones if there are too many. */
@@ -49,7 +49,9 @@ export function auditMarket(
   }
   doubts.push(...findDoubtfulRates(content), ...findDoubtfulTerms(content, adjustment));
   const strongest =
-    doubts.length <= DOUBTS_MAX ? doubts : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, DOUBTS_MAX);
+    doubts.length <= WARNINGS_MAX
+      ? doubts
+      : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, WARNINGS_MAX);
   const offered = strongest.map((doubt) =>
     doubt.repair === null || changesContent(content, adjustment, doubt.repair) ? doubt : { ...doubt, repair: null },
   );

@@ -57,14 +57,14 @@ interface Payment {
  * Finds dividends whose size contradicts the price, that are reported twice, or that the vendor's adjusted price omits.
  */
 export function* findDoubtfulDividends(history: SecurityHistory, content: MarketContent): Generator<DataWarning> {
-  const payments = paymentsOf(history);
+  const payments = listPayments(history);
   const doubted = new Set<Payment>();
   for (const doubt of [...findUnusualSizes(history, payments, doubted), ...findDuplicates(payments, doubted)])
     yield doubt;
   yield* findUnadjusted(history, content, payments);
 }
 
-function paymentsOf({ close, returns, sigma, actions }: SecurityHistory): Payment[] {
+function listPayments({ close, returns, sigma, actions }: SecurityHistory): Payment[] {
   return (
     actions
       .filter(
@@ -115,7 +115,7 @@ function findDeniedSize(
   denied: ReadonlySet<Payment>,
 ): DataWarning | undefined {
   const { action, yield: share, move } = payment;
-  const others = neighboursOf(payment, payments).filter((other) => !denied.has(other));
+  const others = listNeighbours(payment, payments).filter((other) => !denied.has(other));
   const alike = others.filter((other) => isWithin(share / other.yield, SIMILAR_FACTOR));
   if (alike.length > 0 && 2 * alike.length >= others.length) return undefined;
   const isHundredfold =
@@ -170,7 +170,7 @@ function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfo
       Math.min(hundredfold, 0.85),
       `it is ${formatPercent(share)} of the price, as others are, and on these days the price falls by a hundred times as much`,
     );
-  const neighbours = neighboursOf(payment, payments);
+  const neighbours = listNeighbours(payment, payments);
   if (neighbours.length === 0 || equalsNeighbour(payment, payments)) return undefined;
   const usual = findUpperMedian(neighbours.map((other) => other.action.value));
   const usualShare = findUpperMedian(neighbours.map((other) => other.yield));
@@ -201,7 +201,7 @@ const computeLogOdds = ({ yield: share, move, sigma }: Payment, times: number) =
   computeLogStudent((move + times * share) / sigma) - computeLogStudent((move + share) / sigma);
 
 /** Returns the neighbouring dividends of the same type, at most four on each side. */
-function neighboursOf(payment: Payment, payments: readonly Payment[]): Payment[] {
+function listNeighbours(payment: Payment, payments: readonly Payment[]): Payment[] {
   const alike = payments.filter((other) => other.action.type === payment.action.type);
   const at = alike.indexOf(payment);
   return alike.slice(Math.max(0, at - NEIGHBOURS), at + NEIGHBOURS + 1).filter((other) => other !== payment);
@@ -245,7 +245,7 @@ function* findDuplicates(payments: readonly Payment[], doubted: ReadonlySet<Paym
         other_date: formatDay(other.action.exDay),
         other_move: other.move,
       },
-      repair: { kind: 'remove_action', action: rowOf(wrong.action) },
+      repair: { kind: 'remove_action', action: createRow(wrong.action) },
     };
   }
 }
@@ -260,10 +260,10 @@ function* findUnadjusted(
   if (column === undefined) return;
   const panel = fields.get(column)!;
   const adjust = (bar: number) => panel[rows[bar]! * identifiers.length + position]!;
-  const factor = (bar: number) => adjust(bar) / close[bar]!;
+  const computeFactor = (bar: number) => adjust(bar) / close[bar]!;
   for (const payment of payments) {
     const { bar, yield: share } = payment;
-    const step = factor(bar) / factor(bar - 1);
+    const step = computeFactor(bar) / computeFactor(bar - 1);
     const due = 1 / (1 - share);
     if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1) continue;
     const unit = findLastDigit(Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => adjust(bar - i)));
@@ -289,8 +289,8 @@ function* findUnadjusted(
 function createSizeWarning(payment: Payment, proposed: number | null, confidence: number, why: string): DataWarning {
   const repair: Repair =
     proposed === null
-      ? { kind: 'remove_action', action: rowOf(payment.action) }
-      : { kind: 'replace_action', action: rowOf(payment.action), value: proposed };
+      ? { kind: 'remove_action', action: createRow(payment.action) }
+      : { kind: 'replace_action', action: createRow(payment.action), value: proposed };
   return {
     ...createWarningFields(payment, 'dividend_size'),
     confidence,
@@ -308,18 +308,18 @@ function createWarningFields(
   return { id: `${kind} ${action.identifier} ${date} ${action.value}`, kind, identifier: action.identifier, date };
 }
 
-export function rowOf({ identifier, type, value, exDay }: CorporateAction): ActionRow {
+export function createRow({ identifier, type, value, exDay }: CorporateAction): ActionRow {
   return { identifier, type, value, ex_date: formatDay(exDay) };
 }
 
 /** Returns one unit of the last decimal that the vendor writes. */
 function findLastDigit(values: Iterable<number>): number {
   let decimals = 0;
-  for (const value of values) decimals = Math.max(decimals, decimalsOf(value));
+  for (const value of values) decimals = Math.max(decimals, countDecimals(value));
   return raiseToPower(10, -decimals);
 }
 
-function decimalsOf(value: number): number {
+function countDecimals(value: number): number {
   for (let decimals = 0; decimals < DECIMALS_MAX; decimals++)
     if (Number(value.toFixed(decimals)) === value) return decimals;
   return DECIMALS_MAX;

@@ -2,7 +2,7 @@ import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { formatBarDay, EX_DATE_BARS, type SecurityHistory } from './name-history.js';
 import type { DataWarning, Repair } from './doubt.js';
-import { rowOf } from './doubtful-dividends.js';
+import { createRow } from './doubtful-dividends.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
 
 /** Minimum suspicious move; smaller moves are assumed to be real. */
@@ -23,7 +23,7 @@ const REVERSAL_BARS = 20;
 const RATIO_TOLERANCE = 0.01;
 const CONFIDENCE_AWAY = 0.8;
 /** Factors between units, such as pence and pounds or a misplaced decimal point. */
-const UNITS = [100, 10, 1000, 1 / 100, 1 / 10, 1 / 1000];
+const UNIT_FACTORS = [100, 10, 1000, 1 / 100, 1 / 10, 1 / 1000];
 /** Maximum distance of a jump from its factor, in addition to the usual move of the day. */
 const FACTOR_TOLERANCE = 0.06;
 
@@ -105,7 +105,7 @@ function findReturnBar({ returns, sigma, days }: SecurityHistory, b: number): nu
 function print(history: SecurityHistory, b: number, back: number, held: readonly string[]): DataWarning {
   const { identifier, close, returns, sigma } = history;
   const [date, to] = [formatBarDay(history, b), formatBarDay(history, back - 1)];
-  const factor = findNearestFactor(UNITS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
+  const factor = findNearestFactor(UNIT_FACTORS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
   const kind = factor === 100 || factor === 1 / 100 ? 'currency_flip' : 'unexplained_jump';
   return {
     id: `${kind} ${identifier} ${date}`,
@@ -207,7 +207,7 @@ function claim(
       ? createRestatement(history, b, split, held)
       : elsewhere === undefined
         ? createActionRepair(history, b, ratio)
-        : { kind: 'replace_action', action: rowOf(elsewhere.action), value: elsewhere.action.value, ex_date: date },
+        : { kind: 'replace_action', action: createRow(elsewhere.action), value: elsewhere.action.value, ex_date: date },
   };
 }
 
@@ -224,8 +224,8 @@ function createActionRepair(history: SecurityHistory, b: number, ratio: number):
     };
   const value = Number((recorded.value * ratio).toPrecision(12));
   return value === 1
-    ? { kind: 'remove_action', action: rowOf(recorded) }
-    : { kind: 'replace_action', action: rowOf(recorded), value };
+    ? { kind: 'remove_action', action: createRow(recorded) }
+    : { kind: 'replace_action', action: createRow(recorded), value };
 }
 
 /**

@@ -90,7 +90,7 @@ export function* listSecurityHistories(
         ? placed.filter(({ bar, action }) => RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length)
         : [];
     const misdated = new Set<DatedAction>(splits.filter((split) => isMisdated(close, split, splits)));
-    const returns = returnsOf(
+    const returns = computeReturns(
       close,
       splits.filter((split) => !misdated.has(split)),
     );
@@ -101,14 +101,14 @@ export function* listSecurityHistories(
       days,
       close,
       returns,
-      sigma: sigmaOf(returns),
+      sigma: computeSigma(returns),
       actions: placed,
       misdated,
     };
   }
 }
 
-function returnsOf(close: Float64Array, splits: readonly DatedAction[]): Float64Array {
+function computeReturns(close: Float64Array, splits: readonly DatedAction[]): Float64Array {
   const returns = new Float64Array(close.length).fill(Number.NaN);
   for (let b = 1; b < close.length; b++) returns[b] = close[b]! / close[b - 1]! - 1;
   for (const { bar, action } of splits) returns[bar] = (1 + returns[bar]!) * action.value - 1;
@@ -122,14 +122,14 @@ function returnsOf(close: Float64Array, splits: readonly DatedAction[]): Float64
 function isMisdated(close: Float64Array, { bar, action }: DatedAction, splits: readonly DatedAction[]): boolean {
   const size = Math.abs(Math.log(action.value));
   if (size < MISDATED_MIN) return false;
-  const distance = (b: number) => Math.abs(Math.log((close[b]! / close[b - 1]!) * action.value));
-  if (distance(bar) < size / 2) return false;
+  const computeDistance = (b: number) => Math.abs(Math.log((close[b]! / close[b - 1]!) * action.value));
+  if (computeDistance(bar) < size / 2) return false;
   for (let b = Math.max(1, bar - EX_DATE_BARS); b <= Math.min(bar + EX_DATE_BARS, close.length - 1); b++)
-    if (distance(b) < size / 4 && !splits.some((other) => other.bar === b)) return true;
+    if (computeDistance(b) < size / 4 && !splits.some((other) => other.bar === b)) return true;
   return false;
 }
 
-function sigmaOf(returns: Float64Array): Float64Array {
+function computeSigma(returns: Float64Array): Float64Array {
   const sigma = new Float64Array(returns.length);
   const sizes = returns.map((each) => (Number.isNaN(each) ? Infinity : Math.abs(each)));
   const window = new Float64Array(2 * WINDOW_BARS);

@@ -186,12 +186,15 @@ function readVolume(
   if (before.length < VOLUME_BARS_MIN || today === undefined) return undefined;
   const usual = findUpperMedian(before);
   const surprise = Math.log(today / usual);
-  const spread = (distance: number, size: number) => computeLogStudent(distance / size) - Math.log(size);
-  const asSplit = Math.max(spread(surprise, VOLUME_SPREAD), spread(surprise - Math.log(ratio), VOLUME_SPREAD));
+  const computeSpread = (distance: number, size: number) => computeLogStudent(distance / size) - Math.log(size);
+  const asSplit = Math.max(
+    computeSpread(surprise, VOLUME_SPREAD),
+    computeSpread(surprise - Math.log(ratio), VOLUME_SPREAD),
+  );
   const after = sumTrade(bar, bar + VOLUME_BARS);
   return {
     ratio: today / usual,
-    logOdds: asSplit - spread(surprise - NEWS_VOLUME.centre, NEWS_VOLUME.spread),
+    logOdds: asSplit - computeSpread(surprise - NEWS_VOLUME.centre, NEWS_VOLUME.spread),
     steps: isNearer(findUpperMedian(after) / usual, ratio),
   };
 }

@@ -2,12 +2,12 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { suggestName } from '#base/text/nearest-name.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
-import { explainNotANumber, numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
-import { electionIn, type ElectionTerms } from './election-terms.js';
+import { explainNotANumber, readNumber, readText, formatWrittenCell, type Cell } from '../formats/cells.js';
+import { readElection, type ElectionTerms } from './election-terms.js';
 import { quoteText } from '../tables/key-problems.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
-import { dateIn, identifierIn, type CellLocation, type CheckedRows, createNeededReader } from './table-rows.js';
+import { readDate, readIdentifier, type CellLocation, type CheckedRows, createNeededReader } from './table-rows.js';
 
 const TYPES = Object.keys(ACTION_KINDS);
 const STATUSES = ['announced', 'paid', 'cancelled'];
@@ -32,47 +32,47 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
      * Returns the position of a column in the file, -1 if it is absent, and the location of its cell in the current
      * row.
      */
-    const at = (name: string) => {
+    const locateColumn = (name: string) => {
       const column = names.indexOf(name);
       return { column, path: () => formatCellPath(label, fileRow, written[column] ?? name) };
     };
     const [identifierAt, typeAt, exAt, valueAt, payAt] = [
-      at('identifier'),
-      at('type'),
-      at('ex_date'),
-      at('value'),
-      at('pay_date'),
+      locateColumn('identifier'),
+      locateColumn('type'),
+      locateColumn('ex_date'),
+      locateColumn('value'),
+      locateColumn('pay_date'),
     ];
     const [announcedAt, statusAt, relatedAt, subscriptionAt, cashAt] = [
-      at('announced'),
-      at('status'),
-      at('related'),
-      at('subscription_price'),
-      at('cash'),
+      locateColumn('announced'),
+      locateColumn('status'),
+      locateColumn('related'),
+      locateColumn('subscription_price'),
+      locateColumn('cash'),
     ];
-    const electionOf = createElectionReader(at, problems);
+    const electionOf = createElectionReader(locateColumn, problems);
 
     return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
       fileRow += 1;
       if (cells === null) return;
       const needed = createNeededReader(cells, problems);
-      const identifier = needed(identifierAt, identifierIn);
-      const type = needed(typeAt, typeIn);
-      const exDay = needed(exAt, exDayIn);
+      const identifier = needed(identifierAt, readIdentifier);
+      const type = needed(typeAt, readType);
+      const exDay = needed(exAt, readExDay);
       const value =
-        type === undefined ? undefined : needed(valueAt, (cell, path) => valueIn(type, cell, path, problems));
-      const payDay = dateIn(cells[payAt.column], payAt.path, problems);
-      const announcedDay = dateIn(cells[announcedAt.column], announcedAt.path, problems);
-      const status = statusIn(cells[statusAt.column], statusAt.path, problems);
+        type === undefined ? undefined : needed(valueAt, (cell, path) => readValue(type, cell, path, problems));
+      const payDay = readDate(cells[payAt.column], payAt.path, problems);
+      const announcedDay = readDate(cells[announcedAt.column], announcedAt.path, problems);
+      const status = readStatus(cells[statusAt.column], statusAt.path, problems);
       const related =
-        textIn(cells[relatedAt.column]) === null
+        readText(cells[relatedAt.column]) === null
           ? null
-          : identifierIn(cells[relatedAt.column], relatedAt.path, problems);
+          : readIdentifier(cells[relatedAt.column], relatedAt.path, problems);
       const isApplicable =
         isOwn || hasRelatedSecurity({ identifier, type, exDay, value, related }, relatedAt.path, problems);
-      const subscriptionPrice = subscriptionIn(cells[subscriptionAt.column], subscriptionAt.path, problems);
-      const cash = cashIn(type, cells[cashAt.column], cashAt.path, problems);
+      const subscriptionPrice = readSubscription(cells[subscriptionAt.column], subscriptionAt.path, problems);
+      const cash = readCash(type, cells[cashAt.column], cashAt.path, problems);
       if (
         identifier === undefined ||
         type === undefined ||
@@ -119,9 +119,9 @@ interface ColumnLocation {
 function createElectionReader(at: (name: string) => ColumnLocation, problems: Problems) {
   const [ratioAt, dateAt, defaultAt] = [at('scrip_ratio'), at('election_date'), at('election_default')];
   return (type: ActionType, cells: readonly (Cell | undefined)[]): ElectionTerms | undefined => {
-    const cellAt = ({ column, path }: ColumnLocation) => ({ cell: cells[column], path });
-    const read = { ratio: cellAt(ratioAt), date: cellAt(dateAt), byDefault: cellAt(defaultAt) };
-    return electionIn(type, read, problems);
+    const findCell = ({ column, path }: ColumnLocation) => ({ cell: cells[column], path });
+    const read = { ratio: findCell(ratioAt), date: findCell(dateAt), byDefault: findCell(defaultAt) };
+    return readElection(type, read, problems);
   };
 }
 
@@ -161,14 +161,14 @@ function hasRelatedSecurity(
   return false;
 }
 
-function exDayIn(cell: Cell | undefined, path: CellLocation, problems: Problems): Day | undefined {
-  const day = dateIn(cell, path, problems);
+function readExDay(cell: Cell | undefined, path: CellLocation, problems: Problems): Day | undefined {
+  const day = readDate(cell, path, problems);
   if (day === null) problems.error({ code: 'BAD_DATE', path: path(), message: 'The ex_date is empty.' });
   return day ?? undefined;
 }
 
-function typeIn(cell: Cell | undefined, path: CellLocation, problems: Problems): ActionType | undefined {
-  const text = textIn(cell);
+function readType(cell: Cell | undefined, path: CellLocation, problems: Problems): ActionType | undefined {
+  const text = readText(cell);
   if (text !== null && Object.hasOwn(ACTION_KINDS, text)) return text as ActionType; // the type was just looked up
   problems.error({
     code: 'UNKNOWN_ACTION_TYPE',
@@ -180,8 +180,13 @@ function typeIn(cell: Cell | undefined, path: CellLocation, problems: Problems):
   return undefined;
 }
 
-function valueIn(type: ActionType, cell: Cell | undefined, path: CellLocation, problems: Problems): number | undefined {
-  const value = numberIn(cell);
+function readValue(
+  type: ActionType,
+  cell: Cell | undefined,
+  path: CellLocation,
+  problems: Problems,
+): number | undefined {
+  const value = readNumber(cell);
   const kind = ACTION_KINDS[type];
   if (value === undefined) {
     problems.error({
@@ -224,8 +229,8 @@ function valueIn(type: ActionType, cell: Cell | undefined, path: CellLocation, p
   return value + 0;
 }
 
-function statusIn(cell: Cell | undefined, path: CellLocation, problems: Problems): ActionStatus | null | undefined {
-  const text = textIn(cell);
+function readStatus(cell: Cell | undefined, path: CellLocation, problems: Problems): ActionStatus | null | undefined {
+  const text = readText(cell);
   if (text === null) return null;
   if (STATUSES.includes(text)) return text as ActionStatus; // just checked to be one of the three
   problems.error({
@@ -241,13 +246,13 @@ function statusIn(cell: Cell | undefined, path: CellLocation, problems: Problems
 /**
  * Returns the cash that a merger pays in addition to shares; null if there is none, undefined if the cell is invalid.
  */
-function cashIn(
+function readCash(
   type: ActionType | undefined,
   cell: Cell | undefined,
   path: CellLocation,
   problems: Problems,
 ): number | null | undefined {
-  const value = numberIn(cell);
+  const value = readNumber(cell);
   if (value !== undefined && (Number.isNaN(value) || value === 0)) return null;
   if (value !== undefined && value > 0 && (type === 'MERGER' || type === undefined)) return value;
   const isElsewhere = value !== undefined && value > 0;
@@ -263,8 +268,8 @@ function cashIn(
   return undefined;
 }
 
-function subscriptionIn(cell: Cell | undefined, path: CellLocation, problems: Problems): number | null | undefined {
-  const value = numberIn(cell);
+function readSubscription(cell: Cell | undefined, path: CellLocation, problems: Problems): number | null | undefined {
+  const value = readNumber(cell);
   if (value !== undefined && Number.isNaN(value)) return null;
   if (value !== undefined && value >= 0) return value + 0;
   problems.error({

@@ -64,7 +64,7 @@ export function findChangedHistories(held: Panels, fresh: Panels, lastOf: Int32A
       if (bars === undefined) changed.set(identifier, (bars = { added: 0, changed: 0, removed: 0, first: [] }));
       bars[kind] += 1;
       if (bars.first.length < DIFFERENCES_MAX)
-        bars.first.push(...valuesOf(axes.fields, [was, is], { identifier, day }));
+        bars.first.push(...listRestatements(axes.fields, [was, is], { identifier, day }));
     }
   }
   for (const { first } of changed.values()) first.splice(DIFFERENCES_MAX);
@@ -113,15 +113,15 @@ function alignVersions(held: Panels, fresh: Panels) {
 
 type Cells = readonly [was: number, is: number];
 
-const valueIn = (panel: Float64Array | undefined, cell: number): number =>
+const getValue = (panel: Float64Array | undefined, cell: number): number =>
   cell < 0 ? Number.NaN : (panel?.[cell] ?? Number.NaN);
 
 /** Returns the kind of difference of a bar; undefined if the bars are equal. */
 function classifyDifference(fields: readonly Field[], was: number, is: number): keyof RowCounts | undefined {
   let [isOther, isHeld, isFresh] = [false, false, false];
   for (const field of fields) {
-    const x = valueIn(field.was, was);
-    const y = valueIn(field.is, is);
+    const x = getValue(field.was, was);
+    const y = getValue(field.is, is);
     if (x === x) isHeld = true;
     if (y === y) isFresh = true;
     if (x !== y && (x === x || y === y)) isOther = true;
@@ -131,13 +131,13 @@ function classifyDifference(fields: readonly Field[], was: number, is: number): 
 }
 
 /** Returns the values of a bar that differ. */
-function valuesOf(
+function listRestatements(
   fields: readonly Field[],
   [was, is]: Cells,
   { identifier, day }: { readonly identifier: string; readonly day: Day },
 ): Restatement[] {
   return fields.flatMap(({ name, was: before, is: after }) => {
-    const [x, y] = [valueIn(before, was), valueIn(after, is)];
+    const [x, y] = [getValue(before, was), getValue(after, is)];
     if (x === y || (x !== x && y !== y)) return [];
     return {
       dataset: 'market' as const,

@@ -10,7 +10,7 @@ import {
   BLOCK_DAYS,
   createBlockDigests,
   DIGEST_BYTES,
-  type KnownBlocks,
+  type CachedBlockDigests,
   type ComputedBlocks,
 } from '../panels/day-blocks.js';
 import { computeHistoryDigests } from './history.js';
@@ -20,15 +20,15 @@ import type { ContentTables, MarketContent } from './market-content.js';
 const FORMAT = 2;
 
 /** Known digests of parts of a content. */
-export interface KnownDigests {
+export interface CachedDigests {
   /** Digests of the blocks of the first days, of a content with the same identifiers and fields. */
-  readonly blocks?: KnownBlocks;
+  readonly blocks?: CachedBlockDigests;
   /** Digests that were computed while the content was read. Valid only if the panels are the same objects. */
   readonly made?: ComputedBlocks | undefined;
   /** Digest of identical tables. */
   readonly tables?: Uint8Array;
   /** Digests of identical tables for the blocks of the first days, of a content that begins with the same days. */
-  readonly history?: KnownBlocks;
+  readonly history?: CachedBlockDigests;
 }
 
 /**
@@ -46,7 +46,7 @@ export async function computeContentHash(content: MarketContent): Promise<string
  */
 export async function digestContent(
   content: MarketContent,
-  known: KnownDigests = {},
+  known: CachedDigests = {},
 ): Promise<{ readonly hash: string; readonly digests: ContentDigests }> {
   const { identifiers, dates, fields } = content;
   const names = [...fields.keys()].toSorted(compareText);
@@ -89,12 +89,12 @@ function computeTablesDigest({ reference, actions, universes, series }: ContentT
 const RESTING_BYTES = 16 << 20;
 
 /** Counts the rows of a content by table. @cost one pass over CLOSE */
-export function rowsOf({ fields, reference, actions, universes, series }: MarketContent): RowsByTable {
+export function countTableRows({ fields, reference, actions, universes, series }: MarketContent): RowsByTable {
   const panels = [...fields.values()];
-  const isHeld = (cell: number) => panels.some((panel) => panel[cell] === panel[cell]);
+  const isUnchanged = (cell: number) => panels.some((panel) => panel[cell] === panel[cell]);
   const cells = fields.get('CLOSE')!.length;
   let market = 0;
-  for (let cell = 0; cell < cells; cell++) if (isHeld(cell)) market += 1;
+  for (let cell = 0; cell < cells; cell++) if (isUnchanged(cell)) market += 1;
   const rows: Record<TableKind, number> = {
     market,
     reference: [...reference.rows.values()].reduce((sum, spells) => sum + spells.length, 0),

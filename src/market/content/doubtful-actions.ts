@@ -108,7 +108,7 @@ function findLateAnnouncement(action: CorporateAction, { day, member, words }: L
 const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
 /** Number of sessions that are searched for later bars. A later return of the security is a different case. */
-const TRADED_ON_SESSIONS = 20;
+const SEARCHED_SESSIONS = 20;
 
 function findEndWarning(action: CorporateAction, { content, position }: Prices): ActionWarning | undefined {
   const { identifiers, dates, fields } = content;
@@ -116,7 +116,7 @@ function findEndWarning(action: CorporateAction, { content, position }: Prices):
   if (!ENDING_TYPES.has(action.type) || n === undefined) return undefined;
   const close = fields.get('CLOSE')!;
   const first = findFirstAtLeast(dates, action.exDay) + GAP_SESSIONS_MAX;
-  for (let t = first; t < Math.min(first + TRADED_ON_SESSIONS, dates.length); t++) {
+  for (let t = first; t < Math.min(first + SEARCHED_SESSIONS, dates.length); t++) {
     if (Number.isNaN(close[t * identifiers.length + n]!)) continue;
     const [bar, exDate] = [formatDay(dates[t]!), formatDay(action.exDay)];
     return {
@@ -189,11 +189,11 @@ function findEndingConflict(action: CorporateAction, { endings }: Prices): Actio
   const sameDay = [action, ...others];
   const isOffer = sameDay.some(isElective) && sameDay.every(({ type }) => ELECTIONS.has(type));
   if (others.length === 0 || isOffer || chooseAppliedEnding(sameDay) !== action) return undefined;
-  const ignored = others.map(termsOf).join(', ');
+  const ignored = others.map(formatTerms).join(', ');
   return {
     action,
     code: 'ACTION_CONFLICT',
-    message: `${describeAction(action)} is applied: ${termsOf(action)}. Other endings on that day are not: ${ignored}. The cash of a merger belongs in its cash; of an offer one action needs an election_date or election_default.`,
+    message: `${describeAction(action)} is applied: ${formatTerms(action)}. Other endings on that day are not: ${ignored}. The cash of a merger belongs in its cash; of an offer one action needs an election_date or election_default.`,
     evidence: { ex_date: formatDay(exDay), applied: action.type, ignored },
   };
 }
@@ -238,7 +238,7 @@ function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateActi
   )[0];
 }
 
-function termsOf({ type, value, related, cash }: CorporateAction): string {
+function formatTerms({ type, value, related, cash }: CorporateAction): string {
   const besides = cash === undefined ? '' : ` and ${cash} in cash`;
   if (type === 'MERGER') return `MERGER of ${value} shares of ${related}${besides}`;
   if (type === 'TICKER_CHANGE') return `TICKER_CHANGE to ${related}`;
@@ -262,22 +262,23 @@ const SHARE_GIVING_TYPES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarning | undefined {
   const { type, identifier, related, value, exDay, cash = 0 } = action;
   if (!SHARE_GIVING_TYPES.has(type)) return undefined;
-  const createPriceDoubt = (why: string): ActionWarning => ({
+  const createPriceWarning = (why: string): ActionWarning => ({
     action,
     code: 'ACTION_WITHOUT_PRICE',
     message: `${describeAction(action)} gives ${value} shares for one ${why}: ${type === 'MERGER' ? 'its last close is paid instead' : 'they are worth nothing'}.`,
     evidence: { ratio: value, ...(related === null ? {} : { related }) },
   });
-  if (related === null) return createPriceDoubt('and names no related identifier');
-  if (related === identifier) return createPriceDoubt('of itself');
-  if (!prices.position.has(related)) return createPriceDoubt(`of ${related}, of which the market holds no bar`);
+  if (related === null) return createPriceWarning('and names no related identifier');
+  if (related === identifier) return createPriceWarning('of itself');
+  if (!prices.position.has(related)) return createPriceWarning(`of ${related}, of which the market holds no bar`);
   const [own, other] = [closeBefore(identifier, exDay, prices), closeBefore(related, exDay, prices)];
   if (type !== 'MERGER' || own === undefined) return undefined;
-  if (other === undefined) return createPriceDoubt(`of ${related}, which has no bar before`);
+  if (other === undefined) return createPriceWarning(`of ${related}, which has no bar before`);
   const { reference } = prices.content;
-  const currencyOf = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
+  const findCurrency = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
   const worth = value * other.price + cash;
-  if (currencyOf(identifier) !== currencyOf(related) || Math.abs(worth / own.price - 1) <= JUMP_MAX) return undefined;
+  if (findCurrency(identifier) !== findCurrency(related) || Math.abs(worth / own.price - 1) <= JUMP_MAX)
+    return undefined;
   return {
     action,
     code: 'ACTION_SIZE',

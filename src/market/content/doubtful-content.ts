@@ -4,7 +4,7 @@ import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { findActionWarnings } from './doubtful-actions.js';
 import type { MarketContent } from './market-content.js';
-import { warnOfHoles } from './market-holes.js';
+import { warnOfMissingDays } from './market-holes.js';
 import { warnOfMarket } from './market-warnings.js';
 import { findPartialDates } from './partial-dates.js';
 import type { Problems } from '../tables/problems.js';
@@ -32,7 +32,7 @@ export interface WarningTerms {
 export function findContentWarnings(content: MarketContent, terms: WarningTerms, problems: Problems): Finding[] {
   const { adjustment, calendars } = terms;
   warnOfMarket(content, problems);
-  warnOfHoles(content.dates, problems);
+  warnOfMissingDays(content.dates, problems);
   for (const { code, message, action } of findActionWarnings(content, adjustment))
     problems.warning({ code, path: `corporate_actions[${action.identifier} ${formatDay(action.exDay)}]`, message });
   for (const { identifier, table, currency, message } of findUnknownCurrencies(content))

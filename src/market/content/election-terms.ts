@@ -1,9 +1,9 @@
 import { suggestName } from '#base/text/nearest-name.js';
 import { ELECTIONS, type ActionType, type CorporateAction, type ElectionDefault } from '#domain/market/market-data.js';
-import { numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
+import { readNumber, readText, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { quoteText } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
-import { dateIn, type CellLocation } from './table-rows.js';
+import { readDate, type CellLocation } from './table-rows.js';
 
 /** Terms of an action with an election by its holder. */
 export type ElectionTerms = Pick<CorporateAction, 'scripRatio' | 'electionDay' | 'electionDefault'>;
@@ -22,14 +22,14 @@ interface ElectionCells {
 const DIVIDENDS: ReadonlySet<ActionType> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND']);
 
 /** Returns the election terms of an action, empty if it has no election; undefined if one of its cells is invalid. */
-export function electionIn(
+export function readElection(
   type: ActionType,
   { ratio, date, byDefault }: ElectionCells,
   problems: Problems,
 ): ElectionTerms | undefined {
-  const scripRatio = ratioIn(ratio, problems);
-  const electionDay = dateIn(date.cell, date.path, problems);
-  const electionDefault = defaultIn(type, byDefault, problems);
+  const scripRatio = readRatio(ratio, problems);
+  const electionDay = readDate(date.cell, date.path, problems);
+  const electionDefault = readDefault(type, byDefault, problems);
   if (scripRatio === undefined || electionDay === undefined || electionDefault === undefined) return undefined;
   const isDividend = DIVIDENDS.has(type);
   const refuse = (path: CellLocation, message: string): undefined => {
@@ -56,8 +56,8 @@ export function electionIn(
 
 const formatElectionError = (type: ActionType): string => `A ${type} has an election; nothing is elected of one.`;
 
-function ratioIn({ cell, path }: ElectionCell, problems: Problems): number | null | undefined {
-  const value = numberIn(cell);
+function readRatio({ cell, path }: ElectionCell, problems: Problems): number | null | undefined {
+  const value = readNumber(cell);
   if (value !== undefined && Number.isNaN(value)) return null;
   if (value !== undefined && value > 0) return value;
   problems.error({
@@ -69,12 +69,12 @@ function ratioIn({ cell, path }: ElectionCell, problems: Problems): number | nul
   return undefined;
 }
 
-function defaultIn(
+function readDefault(
   type: ActionType,
   { cell, path }: ElectionCell,
   problems: Problems,
 ): ElectionDefault | null | undefined {
-  const text = textIn(cell);
+  const text = readText(cell);
   if (text === null) return null;
   const accepted = ELECTIONS.get(type);
   const known = accepted?.find((name) => name === text);

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { compareText } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from '../panels/day-blocks.js';
+import { BLOCK_DAYS, DIGEST_BYTES, type CachedBlockDigests } from '../panels/day-blocks.js';
 
 /**
  * Fact about one day from the tables of a store: an action, reference values that take effect, or a membership that
@@ -23,7 +23,7 @@ type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' |
  * @param known digests to reuse.
  * @cost O(rows of the tables)
  */
-export function computeHistoryDigests({ dates, ...tables }: Tables, known?: KnownBlocks): Uint8Array {
+export function computeHistoryDigests({ dates, ...tables }: Tables, known?: CachedBlockDigests): Uint8Array {
   const blocks = Math.ceil(dates.length / BLOCK_DAYS);
   if (blocks === 0) return new Uint8Array(0); // a refresh may add tables but no bars
   const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last block may have gained days
@@ -33,7 +33,10 @@ export function computeHistoryDigests({ dates, ...tables }: Tables, known?: Know
     (_, block) => dates[Math.min(dates.length, (block + 1) * BLOCK_DAYS) - 1]!,
   );
   const hashes = Array.from({ length: blocks }, () => createHash('sha256'));
-  for (const { day, text } of factsOf(tables, { after: whole === 0 ? undefined : after, to: ends.at(-1) ?? -Infinity }))
+  for (const { day, text } of iterateFacts(tables, {
+    after: whole === 0 ? undefined : after,
+    to: ends.at(-1) ?? -Infinity,
+  }))
     hashes[findFirstAtLeast(ends, day)]!.update(text);
   ends.forEach((to, block) =>
     hashSeries(hashes[block]!, tables, { after: block === 0 ? undefined : ends[block - 1]!, to }),
@@ -47,7 +50,7 @@ export function computeHistoryDigests({ dates, ...tables }: Tables, known?: Know
 /** Returns the SHA-256 of the facts and series values within a span of days. */
 export function computeHistoryDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8Array {
   const hash = createHash('sha256');
-  for (const { text } of factsOf(tables, span)) hash.update(text);
+  for (const { text } of iterateFacts(tables, span)) hash.update(text);
   hashSeries(hash, tables, span);
   return hash.digest();
 }
@@ -71,7 +74,7 @@ interface Span {
 }
 
 /** Yields the facts within a span, in the order of the tables: by identifier, then by day. */
-function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Fact> {
+function* iterateFacts({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Fact> {
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
   for (const action of actions) {
     const { identifier, type, value, exDay, payDay, announcedDay, related, subscriptionPrice } = action;

@@ -23,7 +23,7 @@ interface IdentifierFile {
 export function createIdentifierCodes(problems: Problems): IdentifierCodes {
   const codes = new Map<string, number>();
 
-  function codeOf(
+  function findCode(
     text: string | null,
     { label, written, identifierColumn }: IdentifierFile,
     row: number,
@@ -47,5 +47,5 @@ export function createIdentifierCodes(problems: Problems): IdentifierCodes {
     return codes.size - 1;
   }
 
-  return { codeOf, names: () => [...codes.keys()] };
+  return { codeOf: findCode, names: () => [...codes.keys()] };
 }

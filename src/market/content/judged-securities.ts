@@ -26,7 +26,7 @@ export interface Rejection {
 }
 
 /** Decision of a refresh about each security. Securities in neither map keep their history and gain later bars. */
-export interface Judgement {
+export interface SecurityJudgement {
   readonly rejected: ReadonlyMap<string, Rejection>;
   /** Securities with their split; all data of the source is accepted for them. */
   readonly restated: ReadonlyMap<string, SplitRestatement>;
@@ -57,7 +57,7 @@ export function judgeSecurities(
   fresh: Panels,
   actions: readonly CorporateAction[],
   options: JudgeOptions,
-): Judgement {
+): SecurityJudgement {
   const until = options.until ?? Infinity;
   const lastOf = findLastDays(held);
   const nothing = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };
@@ -114,7 +114,7 @@ function listActions(
   { lastOf, dividendErrors }: { readonly lastOf: Int32Array; readonly dividendErrors: readonly DividendError[] },
 ): ActionLists {
   const errors = new Map(dividendErrors.map(({ identifier, exDay, error }) => [`${identifier} ${exDay}`, error]));
-  const errorOf = ({ identifier, exDay, type }: CorporateAction): number =>
+  const computeError = ({ identifier, exDay, type }: CorporateAction): number =>
     type === 'DIVIDEND' ? (errors.get(`${identifier} ${exDay}`) ?? 0) : 0;
   const [before, after] = [groupBySecurity(held.actions), groupBySecurity(actions)];
   const settled = new Map<string, readonly CorporateAction[]>();
@@ -122,14 +122,14 @@ function listActions(
   held.identifiers.forEach((identifier, n) => {
     const [was, is] = [before.get(identifier) ?? [], after.get(identifier) ?? []];
     if (actions === held.actions || isSameList(was, is)) return;
-    const alike = is.map((action) => findStoredDividend(action, was, errorOf(action)) ?? action);
+    const alike = is.map((action) => findStoredDividend(action, was, computeError(action)) ?? action);
     if (alike.some((action, i) => action !== is[i])) settled.set(identifier, alike);
-    const differences = changesOf(identifier, [was, alike], { held, lastDay: lastOf[n]! });
+    const differences = findChanges(identifier, [was, alike], { held, lastDay: lastOf[n]! });
     if (differences !== undefined) changed.set(identifier, differences);
   });
   return {
     of: (identifier) => ({ held: before.get(identifier) ?? [], fresh: after.get(identifier) ?? [] }),
-    errorOf,
+    errorOf: computeError,
     changed,
     taken(rejected, restated) {
       const isReplaced = (identifier: string) =>
@@ -171,20 +171,22 @@ function findStoredDividend(
 }
 
 /** Returns the differences in the actions of a history; undefined if there are none. */
-function changesOf(
+function findChanges(
   identifier: string,
   [was, is]: readonly [readonly CorporateAction[], readonly CorporateAction[]],
   { held, lastDay }: { readonly held: MarketContent; readonly lastDay: Day },
 ): ChangedActions | undefined {
-  const changesIn = (isLiteral: boolean) =>
+  const collectTableChanges = (isLiteral: boolean) =>
     compareTables(
       { ...held, actions: was },
       { ...held, actions: is },
       { identifiers: [identifier], lastDay, ...(isLiteral ? { isLiteral } : {}) },
     ).corporate_actions;
-  const counts = changesIn(false).history;
+  const counts = collectTableChanges(false).history;
   if (counts.added + counts.changed + counts.removed === 0) return undefined;
-  const reports = changesIn(true).restatements.filter(({ date }) => date === null || date <= formatDay(lastDay));
+  const reports = collectTableChanges(true).restatements.filter(
+    ({ date }) => date === null || date <= formatDay(lastDay),
+  );
   return { counts, first: reports.slice(0, DIFFERENCES_MAX) };
 }
 

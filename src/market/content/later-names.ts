@@ -23,12 +23,12 @@ export async function computeMarksWithoutLater(market: MarketData, day: Day): Pr
   const blocks = new Uint8Array(whole * DIGEST_BYTES);
   for (let block = 0; block < whole; block++) {
     blocks.set(
-      digestOf(market, columns, { from: block * BLOCK_DAYS, to: (block + 1) * BLOCK_DAYS }),
+      computeDigest(market, columns, { from: block * BLOCK_DAYS, to: (block + 1) * BLOCK_DAYS }),
       block * DIGEST_BYTES,
     );
     await setImmediate();
   }
-  const rest = digestOf(market, columns, { from: whole * BLOCK_DAYS, to: days });
+  const rest = computeDigest(market, columns, { from: whole * BLOCK_DAYS, to: days });
   const held = new Set(names);
   return [removeSecurities(market, new Set(identifiers.filter((name) => !held.has(name)))), market].map((tables) => {
     const history = computeHistoryDigests({ ...tables, dates: dates.subarray(0, whole * BLOCK_DAYS) });
@@ -54,7 +54,7 @@ async function listFilledColumns({ identifiers, fields }: MarketData, days: numb
 }
 
 /** Returns the digest of a range of days of a market, of selected columns. */
-function digestOf(
+function computeDigest(
   { identifiers, dates, fields }: MarketData,
   columns: readonly number[],
   { from, to }: { readonly from: number; readonly to: number },
@@ -73,11 +73,14 @@ function digestOf(
 /** Returns the tables of a market without some securities. */
 function removeSecurities(market: MarketData, names: ReadonlySet<string>): MarketData {
   const { reference, actions, universes } = market;
-  const isOther = ({ identifier }: { readonly identifier: string }): boolean => !names.has(identifier);
+  const isOtherName = ({ identifier }: { readonly identifier: string }): boolean => !names.has(identifier);
   return {
     ...market,
-    reference: { ...reference, rows: new Map([...reference.rows].filter(([identifier]) => isOther({ identifier }))) },
-    actions: actions.filter(isOther),
-    universes: universes.filter(isOther),
+    reference: {
+      ...reference,
+      rows: new Map([...reference.rows].filter(([identifier]) => isOtherName({ identifier }))),
+    },
+    actions: actions.filter(isOtherName),
+    universes: universes.filter(isOtherName),
   };
 }

@@ -8,10 +8,10 @@ import { flushFolder } from './write-market.js';
  * Name of the file that marks a folder as created by the engine. Files with names that begin with a dot are never read
  * as data.
  */
-const MARK = '.divisor-store.json';
-const TRASH = '.trash-';
+const MARKER_FILE = '.divisor-store.json';
+const TRASH_PREFIX = '.trash-';
 /** Prefix of a new folder until it is complete. */
-const DRAFT = '.draft-';
+const DRAFT_PREFIX = '.draft-';
 
 /** Folders that the engine creates for stores, all in one folder of its home. */
 export interface ManagedFolders {
@@ -42,7 +42,7 @@ export function createManagedFolders(root: string): ManagedFolders {
   let isSwept = false;
 
   async function discard(folder: string): Promise<void> {
-    const trash = join(dirname(folder), `${TRASH}${randomBytes(8).toString('hex')}`);
+    const trash = join(dirname(folder), `${TRASH_PREFIX}${randomBytes(8).toString('hex')}`);
     await rename(folder, trash);
     await rm(trash, { recursive: true, force: true });
   }
@@ -54,11 +54,11 @@ export function createManagedFolders(root: string): ManagedFolders {
   }
 
   async function make(folder: string, datasetId: string, fill: (draft: string) => Promise<void>): Promise<void> {
-    const draft = join(root, `${DRAFT}${randomBytes(4).toString('hex')}`);
+    const draft = join(root, `${DRAFT_PREFIX}${randomBytes(4).toString('hex')}`);
     if (!isSwept) own.add(folder).add(draft);
     try {
       await mkdir(draft, { recursive: true, mode: 0o700 });
-      await writeFile(join(draft, MARK), JSON.stringify({ format: 1, store_id: datasetId }), {
+      await writeFile(join(draft, MARKER_FILE), JSON.stringify({ format: 1, store_id: datasetId }), {
         mode: 0o600,
         flush: true,
       });
@@ -79,10 +79,10 @@ export function createManagedFolders(root: string): ManagedFolders {
     },
     async receive(name, datasetId, fetch) {
       const folder = join(root, name);
-      const isHere = async () => (await readMarkedStore(folder)) === datasetId;
-      if (await isHere()) return;
+      const isInParent = async () => (await readMarkedStore(folder)) === datasetId;
+      if (await isInParent()) return;
       await make(folder, datasetId, fetch).catch(async (failure: unknown) => {
-        if (!(await isHere())) throw failure; // another request has fetched the folder
+        if (!(await isInParent())) throw failure; // another request has fetched the folder
       });
     },
     remove,
@@ -94,7 +94,8 @@ export function createManagedFolders(root: string): ManagedFolders {
       for (const name of await readdir(root).catch(() => [])) {
         const folder = join(root, name);
         if (own.has(folder)) continue;
-        if (name.startsWith(TRASH) || name.startsWith(DRAFT)) await rm(folder, { recursive: true, force: true });
+        if (name.startsWith(TRASH_PREFIX) || name.startsWith(DRAFT_PREFIX))
+          await rm(folder, { recursive: true, force: true });
         else if (!named.has(folder) && (await readMarkedStore(folder)) !== undefined) await discard(folder);
       }
       isSwept = true;
@@ -105,7 +106,7 @@ export function createManagedFolders(root: string): ManagedFolders {
 
 /** Returns the store in the mark of a folder; undefined if the folder has no valid mark. */
 async function readMarkedStore(folder: string): Promise<string | undefined> {
-  const text = await readFile(join(folder, MARK), 'utf8').catch(() => undefined);
+  const text = await readFile(join(folder, MARKER_FILE), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
   try {
     const mark = JSON.parse(text) as { readonly store_id?: unknown } | null;

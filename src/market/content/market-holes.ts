@@ -13,7 +13,7 @@ const WEEKDAYS = 5;
  * @param dates of the store, ascending
  * @cost O(dates)
  */
-export function warnOfHoles(dates: Int32Array, problems: Problems): void {
+export function warnOfMissingDays(dates: Int32Array, problems: Problems): void {
   const holes: { readonly to: number; readonly days: number }[] = [];
   for (let t = 1; t < dates.length; t++) {
     const days = countWeekdaysBetween(dates[t - 1]!, dates[t]!);

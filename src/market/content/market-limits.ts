@@ -18,7 +18,7 @@ const PAGED_CELLS_MAX = 2 ** 29;
  * Returns the maximum size in bytes of the panels of a store with this number of fields, which exceeds memory if panels
  * can be paged.
  */
-export function panelBytesMax(fields: number): number {
+export function computePanelBytesMax(fields: number): number {
   const { panelBytes: inMemory } = findMemoryLimit();
   return canPage()
     ? Math.max(inMemory, computePanelBytes({ dates: 1, identifiers: PAGED_CELLS_MAX, fields }))
@@ -45,7 +45,7 @@ export function refuseSize(
   }
   const bytes = computePanelBytes(shape);
   if (bytes <= findMemoryLimit().panelBytes) return false;
-  const bytesMax = panelBytesMax(shape.fields);
+  const bytesMax = computePanelBytesMax(shape.fields);
   if (bytes <= bytesMax) return false;
   problems.error({
     code: 'OUT_OF_RANGE',

@@ -1,15 +1,15 @@
 import type { Day } from '#domain/time/days.js';
 import {
-  dayIn,
+  readDay,
   explainNotANumber,
-  numberIn,
-  textIn,
+  readNumber,
+  readText,
   formatWrittenCell,
   type Cell,
   type Heading,
 } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
-import type { OnDuplicate } from './repeated-rows.js';
+import type { DuplicatePolicy } from './repeated-rows.js';
 import { describeBadDay, formatNonPositivePrice, quoteText } from '../tables/key-problems.js';
 import { ROWS_MAX, RowsFault } from './market-limits.js';
 import { createIdentifierCodes } from './identifier-codes.js';
@@ -85,7 +85,7 @@ export interface MarketRowsOptions {
   /** True if the rows are only a part of a source, which may be empty. */
   readonly isPart?: boolean;
   readonly rowsMax?: number;
-  readonly onDuplicate?: OnDuplicate;
+  readonly onDuplicate?: DuplicatePolicy;
   /** Merges rows of several files for one security and date into one bar if each file supplies different fields. */
   readonly isJoined?: boolean;
 }
@@ -174,10 +174,10 @@ export function createMarketRows(
     problems.error({ code: 'UNREADABLE_FILE', path: formatCellPath(file.label, fileRow, ''), message });
   }
 
-  const codeOf = (file: MarketFile, text: string | null): number | undefined => codes.codeOf(text, file, fileRow + 1);
+  const findCode = (file: MarketFile, text: string | null): number | undefined => codes.codeOf(text, file, fileRow + 1);
 
-  function dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined {
-    const day = dayIn(cell);
+  function readFileDay(file: MarketFile, cell: Cell | undefined): Day | undefined {
+    const day = readDay(cell);
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
     const path = formatCellPath(file.label, fileRow + 1, name);
@@ -185,7 +185,13 @@ export function createMarketRows(
     return undefined;
   }
 
-  const cellRows: CellRows = { beginRow: (code, day) => beginRow(code, day), setNumber, refuseNumber, codeOf, dayOf };
+  const cellRows: CellRows = {
+    beginRow: (code, day) => beginRow(code, day),
+    setNumber,
+    refuseNumber,
+    codeOf: findCode,
+    dayOf: readFileDay,
+  };
   return {
     ...cellRows,
     beginFile,
@@ -215,12 +221,12 @@ function addCells(rows: CellRows, file: MarketFile, cells: readonly (Cell | unde
   }
   const { identifierColumn, dateColumn } = file;
   rows.beginRow(
-    identifierColumn < 0 ? undefined : rows.codeOf(file, textIn(cells[identifierColumn])),
+    identifierColumn < 0 ? undefined : rows.codeOf(file, readText(cells[identifierColumn])),
     dateColumn < 0 ? undefined : rows.dayOf(file, cells[dateColumn]),
   );
   for (let column = 0; column < file.fieldOf.length; column++) {
     if (file.fieldOf[column]! < 0) continue;
-    const value = numberIn(cells[column]);
+    const value = readNumber(cells[column]);
     if (value === undefined) rows.refuseNumber(file, column, formatWrittenCell(cells[column]));
     else if (value === value) rows.setNumber(file, column, value);
   }

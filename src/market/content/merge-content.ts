@@ -10,7 +10,7 @@ import type {
 } from '#domain/market/market-data.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { compareActions } from './action-rows.js';
-import { seriesIn, joinContent } from './whole-content.js';
+import { getSeries, joinContent } from './whole-content.js';
 import type { MarketContent } from './market-content.js';
 import { refuseSize } from './market-limits.js';
 import { allocateEmptyPanel, type Panels } from '../panels/panels.js';
@@ -32,7 +32,7 @@ export function mergeContents(
     reference: mergeReference(held.reference, added.reference, problems),
     actions: mergeActions(held.actions, added.actions, problems),
     universes: mergeUniverses(held.universes, added.universes, problems),
-    ...seriesIn(mergeSeries(held.series, added.series, problems)),
+    ...getSeries(mergeSeries(held.series, added.series, problems)),
   };
   return panels === undefined || problems.errors > 0 ? undefined : joinContent(panels, merged, problems);
 }
@@ -40,11 +40,11 @@ export function mergeContents(
 function mergeSeries(held: SeriesTable = new Map(), added: SeriesTable = new Map(), problems: Problems): SeriesTable {
   const merged = [...new Set([...held.keys(), ...added.keys()])]
     .toSorted(compareText)
-    .map((identifier) => mergeOne(identifier, [held.get(identifier), added.get(identifier)], problems));
+    .map((identifier) => mergeField(identifier, [held.get(identifier), added.get(identifier)], problems));
   return new Map(merged.map((series) => [series.identifier, series]));
 }
 
-function mergeOne(
+function mergeField(
   identifier: string,
   [held, added]: readonly [PriceSeries | undefined, PriceSeries | undefined],
   problems: Problems,
@@ -183,14 +183,17 @@ function mergeActions(
   added: readonly CorporateAction[],
   problems: Problems,
 ): readonly CorporateAction[] {
-  const [own, others] = [new Set(held.map(textOf)), new Set(added.map(textOf))];
+  const [own, others] = [new Set(held.map(formatAction)), new Set(added.map(formatAction))];
   const replaced = new Set<CorporateAction>();
   const byKey = new Map<string, CorporateAction[]>();
   for (const action of held)
-    if (!others.has(textOf(action))) byKey.set(keyOf(action), [...(byKey.get(keyOf(action)) ?? []), action]);
+    if (!others.has(formatAction(action)))
+      byKey.set(formatKey(action), [...(byKey.get(formatKey(action)) ?? []), action]);
   for (const action of added) {
-    const list = own.has(textOf(action)) ? [] : (byKey.get(keyOf(action)) ?? []);
-    const paid = list.findIndex((each) => textOf({ ...each, status: null }) === textOf({ ...action, status: null }));
+    const list = own.has(formatAction(action)) ? [] : (byKey.get(formatKey(action)) ?? []);
+    const paid = list.findIndex(
+      (each) => formatAction({ ...each, status: null }) === formatAction({ ...action, status: null }),
+    );
     const [before] = list.splice(Math.max(paid, 0), 1);
     if (before === undefined) continue;
     replaced.add(before);
@@ -202,14 +205,16 @@ function mergeActions(
       value: action.value,
     });
   }
-  const byText = new Map([...held.filter((each) => !replaced.has(each)), ...added].map((each) => [textOf(each), each]));
+  const byText = new Map(
+    [...held.filter((each) => !replaced.has(each)), ...added].map((each) => [formatAction(each), each]),
+  );
   return [...byText.values()].sort(compareActions);
 }
 
-const textOf = (action: CorporateAction): string => toCanonicalJson(action);
+const formatAction = (action: CorporateAction): string => toCanonicalJson(action);
 
 /** Key of an action, independent of its terms. */
-const keyOf = ({ identifier, type, exDay, related }: CorporateAction): string =>
+const formatKey = ({ identifier, type, exDay, related }: CorporateAction): string =>
   JSON.stringify([identifier, type, exDay, related]);
 
 function mergeUniverses(
@@ -217,10 +222,10 @@ function mergeUniverses(
   added: readonly Membership[],
   problems: Problems,
 ): readonly Membership[] {
-  const keyOf = ({ universe, identifier, start }: Membership) => JSON.stringify([universe, identifier, start]);
-  const spells = new Map(held.map((spell) => [keyOf(spell), spell]));
+  const formatSpellKey = ({ universe, identifier, start }: Membership) => JSON.stringify([universe, identifier, start]);
+  const spells = new Map(held.map((spell) => [formatSpellKey(spell), spell]));
   for (const spell of added) {
-    const known = spells.get(keyOf(spell));
+    const known = spells.get(formatSpellKey(spell));
     if (known !== undefined && known.end !== null && known.end !== spell.end) {
       problems.error({
         code: 'OVERLAPPING_MEMBERSHIP',
@@ -228,7 +233,7 @@ function mergeUniverses(
         message: `The store holds the membership of ${spell.identifier} in ${spell.universe} with a different end.`,
       });
     }
-    spells.set(keyOf(spell), spell.end === null && known !== undefined ? known : spell);
+    spells.set(formatSpellKey(spell), spell.end === null && known !== undefined ? known : spell);
   }
   const ordered = [...spells.values()].sort(compareMemberships);
   ordered.forEach((spell, i) => {

@@ -1,22 +1,27 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { allocateGrowablePanel, removeEmptyLines, type Panels } from '../panels/panels.js';
-import type { Judgement } from './judged-securities.js';
+import type { SecurityJudgement } from './judged-securities.js';
 
 /**
  * Returns merged panels with changes on stored days. A restated security takes the bars of the source; a rejected
  * security keeps the stored bars; any other security has the stored bars followed by the later bars of the source.
  * @cost one pass over the cells of both, and a copy
  */
-export function mergeRestatedPanels(held: Panels, fresh: Panels, judgement: Judgement, until: Day | null): Panels {
+export function mergeRestatedPanels(
+  held: Panels,
+  fresh: Panels,
+  judgement: SecurityJudgement,
+  until: Day | null,
+): Panels {
   const last = until ?? Infinity;
   const lastDay = held.dates.at(-1)!;
   const identifiers = [...new Set([...held.identifiers, ...fresh.identifiers])].sort(compareText);
   const dates = Int32Array.from(
     new Set([...held.dates, ...fresh.dates.filter((day) => day <= Math.max(last, lastDay))]),
   ).sort();
-  const [ownRows, freshRows] = [placesOf(dates, held.dates), placesOf(dates, fresh.dates)];
-  const spans = spansOf(identifiers, { held, fresh }, judgement, { last, lastDay });
+  const [ownRows, freshRows] = [findPositions(dates, held.dates), findPositions(dates, fresh.dates)];
+  const spans = listSpans(identifiers, { held, fresh }, judgement, { last, lastDay });
   const names = [...new Set([...held.fields.keys(), ...fresh.fields.keys()])];
   const width = identifiers.length;
   const fields = new Map<string, Float64Array>();
@@ -29,8 +34,8 @@ export function mergeRestatedPanels(held: Panels, fresh: Panels, judgement: Judg
         const { n, m, from, to } = spans[i]!;
         const isFresh = day > from && day <= to;
         const value = isFresh
-          ? valueAt(is, freshRows[t]! * fresh.identifiers.length + m, freshRows[t]! >= 0 && m >= 0)
-          : valueAt(was, ownRows[t]! * held.identifiers.length + n, ownRows[t]! >= 0 && n >= 0);
+          ? getValueAt(is, freshRows[t]! * fresh.identifiers.length + m, freshRows[t]! >= 0 && m >= 0)
+          : getValueAt(was, ownRows[t]! * held.identifiers.length + n, ownRows[t]! >= 0 && n >= 0);
         panel[t * width + i] = value;
         if (value === value) isUsed = true;
       }
@@ -44,11 +49,11 @@ export function mergeRestatedPanels(held: Panels, fresh: Panels, judgement: Judg
   return isSameAxis ? { ...panels, identifiers: held.identifiers } : panels;
 }
 
-const valueAt = (panel: Float64Array | undefined, cell: number, isHeld: boolean): number =>
+const getValueAt = (panel: Float64Array | undefined, cell: number, isHeld: boolean): number =>
   isHeld && panel !== undefined ? panel[cell]! : Number.NaN;
 
 /** Returns the position of each day in a second list of days; -1 if it is missing there. */
-function placesOf(days: Int32Array, others: Int32Array): Int32Array {
+function findPositions(days: Int32Array, others: Int32Array): Int32Array {
   const place = new Map([...others].map((day, t) => [day, t]));
   return Int32Array.from(days, (day) => place.get(day) ?? -1);
 }
@@ -61,10 +66,10 @@ interface Span {
   readonly to: number;
 }
 
-function spansOf(
+function listSpans(
   identifiers: readonly string[],
   { held, fresh }: { readonly held: Panels; readonly fresh: Panels },
-  { rejected, restated, lastOf }: Judgement,
+  { rejected, restated, lastOf }: SecurityJudgement,
   { last, lastDay }: { readonly last: number; readonly lastDay: Day },
 ): Span[] {
   const [own, other] = [held, fresh].map(

@@ -17,7 +17,7 @@ export function overridePrices<C extends Closes>(
   overrides: readonly (PriceLocation & { readonly price: number })[] = [],
 ): C {
   const cells = overrides.flatMap(({ price, ...place }) => {
-    const cell = cellOf(content, place);
+    const cell = findCell(content, place);
     return cell === undefined ? [] : [{ cell, price }];
   });
   if (cells.length === 0) return content;
@@ -35,14 +35,14 @@ export function copyCloses<C extends Closes>(content: C, other: Closes, places: 
   return overridePrices(
     content,
     places.flatMap((place) => {
-      const cell = cellOf(other, place);
+      const cell = findCell(other, place);
       return cell === undefined ? [] : [{ ...place, price: close[cell]! }];
     }),
   );
 }
 
 /** Returns the cell of a close in the panels; undefined if the security or the session is missing. */
-export function cellOf({ identifiers, dates }: Closes, { identifier, date }: PriceLocation): number | undefined {
+export function findCell({ identifiers, dates }: Closes, { identifier, date }: PriceLocation): number | undefined {
   const day = parseValidDay(date);
   const row = findLastAtMost(dates, day);
   const column = identifiers.indexOf(identifier);

@@ -77,7 +77,7 @@ export function findPartialDates(
     if (isPartial(missing.length, expected + missing.length))
       results.push({ day: dates[t]!, bars, missing: missing.map((n) => identifiers[n]!) });
   }
-  return findingsOf(results.toReversed());
+  return listFindings(results.toReversed());
 }
 
 /** Returns true if a date with this number of missing securities is suspect. */
@@ -137,7 +137,7 @@ function createClosureCheck(
   };
 }
 
-function findingsOf(found: readonly PartialDate[]): Finding[] {
+function listFindings(found: readonly PartialDate[]): Finding[] {
   const single = found.slice(0, DATES_MAX).map(({ day, bars, missing }): Finding => {
     const list = missing.slice(0, NAMES_LISTED_MAX).join(', ');
     return {

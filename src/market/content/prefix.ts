@@ -46,7 +46,7 @@ function findLastCompleteDay(dates: Int32Array, day: Day): number | undefined {
  * @param digests of the whole market.
  * @cost a pass over fewer than 64 days and over the tables, once for the runs of a market that end on the same day
  */
-export function prefixOf(market: MarketData, digests: ContentDigests, day: Day): MarketPrefix {
+export function createPrefix(market: MarketData, digests: ContentDigests, day: Day): MarketPrefix {
   const rows = findLastAtMost(market.dates, day) + 1;
   const whole = countWholeBlocks(rows);
   return {
@@ -56,7 +56,7 @@ export function prefixOf(market: MarketData, digests: ContentDigests, day: Day):
     currency: market.currency ?? null,
     blocks: digests.blocks.slice(0, whole * DIGEST_BYTES),
     history: digests.history.slice(0, whole * DIGEST_BYTES),
-    ...restOf(market, day),
+    ...getRest(market, day),
   };
 }
 
@@ -69,7 +69,7 @@ const DAYS_MAX = 4;
 /** Cached prefixes of the most recently requested days. */
 const rests = new WeakMap<MarketData, Map<Day, PrefixRest>>();
 
-function restOf(market: MarketData, day: Day): PrefixRest {
+function getRest(market: MarketData, day: Day): PrefixRest {
   let byDay = rests.get(market);
   if (byDay === undefined) rests.set(market, (byDay = new Map()));
   const result = byDay.get(day) ?? hashRemainder(market, day);
@@ -113,7 +113,7 @@ export interface PrefixMark {
 
 /** Returns the mark of a prefix. @cost equal to that of the prefix */
 export function computePrefixMark(market: MarketData, digests: ContentDigests, day: Day): PrefixMark {
-  const { axes, rows, blocks, history, rest, restHistory } = prefixOf(market, digests, day);
+  const { axes, rows, blocks, history, rest, restHistory } = createPrefix(market, digests, day);
   const hash = createHash('sha256').update(blocks).update(history).update(rest).update(restHistory).digest('hex');
   return { day, axes, rows, hash };
 }

@@ -1,11 +1,11 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
-import { textIn, type Cell } from '../formats/cells.js';
+import { readText, type Cell } from '../formats/cells.js';
 import { DATE_COLUMNS, TEXT_COLUMNS } from '../tables/table-kinds.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
-import { dateIn, identifierIn, type CheckedRows } from './table-rows.js';
+import { readDate, readIdentifier, type CheckedRows } from './table-rows.js';
 
 interface RawRow {
   readonly identifier: string;
@@ -39,7 +39,7 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
       const identifier =
         identifierColumn < 0
           ? undefined
-          : identifierIn(
+          : readIdentifier(
               cells[identifierColumn],
               () => formatCellPath(label, fileRow, written[identifierColumn]!),
               problems,
@@ -47,13 +47,13 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
       const validFrom =
         fromColumn < 0
           ? null
-          : dateIn(cells[fromColumn], () => formatCellPath(label, fileRow, written[fromColumn]!), problems);
+          : readDate(cells[fromColumn], () => formatCellPath(label, fileRow, written[fromColumn]!), problems);
       const values: (Cell | undefined)[] = [];
       positions.forEach((position, i) => {
         if (position < 0) return;
         const isDate = DATE_COLUMNS.has(columns[position]!);
         values[position] = isDate
-          ? formatIsoDay(dateIn(cells[i], () => formatCellPath(label, fileRow, written[i]!), problems))
+          ? formatIsoDay(readDate(cells[i], () => formatCellPath(label, fileRow, written[i]!), problems))
           : cells[i];
       });
       if (identifier === undefined || validFrom === undefined) return;
@@ -74,13 +74,13 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
 
   function toTable(): ReferenceTable {
     const kinds = columns.map((name, position) =>
-      TEXT_COLUMNS.has(name) || DATE_COLUMNS.has(name) ? 'text' : kindOf(raw, position),
+      TEXT_COLUMNS.has(name) || DATE_COLUMNS.has(name) ? 'text' : detectKind(raw, position),
     );
     const byName = new Map<string, ReferenceRow[]>();
     for (const { identifier, validFrom, cells } of raw) {
       const row: ReferenceRow = {
         validFrom,
-        values: columns.map((_, position) => valueOf(cells[position], kinds[position]!)),
+        values: columns.map((_, position) => parseValue(cells[position], kinds[position]!)),
       };
       const known = byName.get(identifier);
       if (known === undefined) byName.set(identifier, [row]);
@@ -114,13 +114,13 @@ type Kind = 'number' | 'boolean' | 'text';
  * Returns the type of a column, decided by all its values so that text-only and typed formats give the same table:
  * numbers if every value is a number or the text of a number without leading zeros, booleans likewise, otherwise text.
  */
-function kindOf(rows: readonly RawRow[], position: number): Kind {
+function detectKind(rows: readonly RawRow[], position: number): Kind {
   let numbers = 0;
   let booleans = 0;
   let held = 0;
   for (const { cells } of rows) {
     const cell = cells[position];
-    const text = textIn(cell);
+    const text = readText(cell);
     if (text === null) continue;
     held += 1;
     if (typeof cell === 'boolean' || text === 'true' || text === 'false') booleans += 1;
@@ -136,8 +136,8 @@ function isNumberText(text: string): boolean {
   return NUMERIC_TEXT.test(text) && Number.isFinite(Number(text)) && text.replace(/[^0-9]/g, '').length <= 15;
 }
 
-function valueOf(cell: Cell | undefined, kind: Kind): ReferenceValue {
-  const text = textIn(cell);
+function parseValue(cell: Cell | undefined, kind: Kind): ReferenceValue {
+  const text = readText(cell);
   if (text === null) return null;
   if (kind === 'boolean') return text === 'true';
   if (kind === 'text') return text;

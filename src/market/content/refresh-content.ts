@@ -1,11 +1,11 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
-import { judgeSecurities, type Judgement } from './judged-securities.js';
+import { judgeSecurities, type SecurityJudgement } from './judged-securities.js';
 import { hasAnyValue, findNewColumns } from './market-changes.js';
 import { mergeRestatedPanels } from './merged-panels.js';
 import { copyCloses } from './override-prices.js';
-import { allocateGrowablePanel, createTakenCount, removeEmptyLines, type Panels } from '../panels/panels.js';
+import { allocateGrowablePanel, createUsedDays, removeEmptyLines, type Panels } from '../panels/panels.js';
 import { createRefreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
 /** Content after a refresh, with its changes. */
@@ -69,7 +69,7 @@ export function refreshContent(
 }
 
 /** Returns true if no bar of a stored day changed. */
-const isHistoryKept = ({ restated, late }: Judgement): boolean => restated.size === 0 && late === 0;
+const isHistoryKept = ({ restated, late }: SecurityJudgement): boolean => restated.size === 0 && late === 0;
 
 const removeFields = (fields: Panels['fields'], names: readonly string[]): Panels['fields'] =>
   names.length === 0 ? fields : new Map([...fields].filter(([name]) => !names.includes(name)));
@@ -78,18 +78,18 @@ const removeFields = (fields: Panels['fields'], names: readonly string[]): Panel
 function createNextPanels(
   held: Panels,
   fresh: Panels,
-  judgement: Judgement,
+  judgement: SecurityJudgement,
   options: RefreshOptions,
   taken: SharedArrayBuffer | undefined,
 ): NextPanels {
   if (isHistoryKept(judgement))
     return appendLaterPanels(held, removeSecurities(fresh, judgement.rejected, held.dates.at(-1)!), options, taken);
   const panels = mergeRestatedPanels(held, fresh, judgement, options.until);
-  return { panels, taken: createTakenCount(panels.dates.length) };
+  return { panels, taken: createUsedDays(panels.dates.length) };
 }
 
 /** Returns the later days of a source without the rejected securities. */
-function removeSecurities(fresh: Panels, rejected: Judgement['rejected'], after: Day): Panels {
+function removeSecurities(fresh: Panels, rejected: SecurityJudgement['rejected'], after: Day): Panels {
   if (!fresh.identifiers.some((identifier) => rejected.has(identifier))) return fresh;
   const columns = fresh.identifiers.flatMap((identifier, n) => (rejected.has(identifier) ? [] : [n]));
   const rows = selectRows(fresh.dates, (day) => day > after);
@@ -116,7 +116,7 @@ function restatePanels(held: Panels, fresh: Panels, { until }: RefreshOptions): 
     ...(later.length === 0 ? [] : [{ panels: held, rows: later }]),
   ];
   const panels = removeEmptyLines(combine(parts));
-  return { panels, taken: createTakenCount(panels.dates.length) };
+  return { panels, taken: createUsedDays(panels.dates.length) };
 }
 
 /** Returns the stored bars, followed by the bars of the source on later days. */
@@ -136,10 +136,10 @@ function appendLaterPanels(
   if (addsOnlyDays(held, part)) {
     const isTaken = claimSpareRows(held, taken, part.rows.length);
     const panels = addLaterDays(held, part, isTaken);
-    return { panels, taken: isTaken ? taken! : createTakenCount(panels.dates.length) };
+    return { panels, taken: isTaken ? taken! : createUsedDays(panels.dates.length) };
   }
   const panels = removeEmptyLines(combine([{ panels: held, rows: selectRows(held.dates, () => true) }, part]));
-  return { panels, taken: createTakenCount(panels.dates.length) };
+  return { panels, taken: createUsedDays(panels.dates.length) };
 }
 
 /** Returns some rows of a source, without new columns that are empty in these rows. */

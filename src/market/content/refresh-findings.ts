@@ -19,7 +19,7 @@ const countText = (count: number, one: string, many = `${one}s`): string => `${c
 
 /** Returns one finding for each security whose restatement for a split was accepted. */
 export function splitFindings(splits: readonly AcceptedSplit[]): Finding[] {
-  return limit(splits, 'SPLIT_RESTATED', ({ identifier, ratio, date }) => {
+  return limitItems(splits, 'SPLIT_RESTATED', ({ identifier, ratio, date }) => {
     const [one, other] = ratio >= 1 ? [ratio, 1] : [1, 1 / ratio];
     const until = date === null ? '' : ` before ${date}`;
     return {
@@ -36,13 +36,13 @@ const round = (number: number): number => Number(number.toPrecision(6));
 
 /** Returns one finding for each rejected security. */
 export function createRejectionFindings(rejections: readonly Rejection[]): Finding[] {
-  return limit(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
+  return limitItems(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
     const later = heldBack === 0 ? '' : `; ${countText(heldBack, 'later bar')} held back`;
     return {
       severity: 'warning',
       code: 'HISTORY_CHANGED',
       path: `market.${identifier}`,
-      message: `The source has another history of ${identifier}: ${describeDifferences(bars, actions)}${examplesOf(first)}. Its bars and corporate actions stay as they are${later}. Refresh with full: true (--full) to take the source as it is.`,
+      message: `The source has another history of ${identifier}: ${describeDifferences(bars, actions)}${formatExamples(first)}. Its bars and corporate actions stay as they are${later}. Refresh with full: true (--full) to take the source as it is.`,
     };
   });
 }
@@ -55,7 +55,7 @@ function describeDifferences(bars: RowCounts, actions: RowCounts): string {
   return [...describeKind(bars, 'bar'), ...describeKind(actions, 'corporate action')].join(', ');
 }
 
-function examplesOf(first: readonly Restatement[]): string {
+function formatExamples(first: readonly Restatement[]): string {
   const texts = first.map(
     ({ column, date, before, after }) =>
       `${column}${date === null ? '' : ` on ${date}`} ${before ?? 'none'} in the store, ${after ?? 'none'} in the source`,
@@ -78,7 +78,7 @@ export function reportLateBars(late: number): Finding[] {
 }
 
 /** Returns individual findings of the first items, and one finding that counts the remaining items. */
-function limit<T extends { readonly identifier: string }>(
+function limitItems<T extends { readonly identifier: string }>(
   items: readonly T[],
   code: 'SPLIT_RESTATED' | 'HISTORY_CHANGED',
   findingOf: (item: T) => Finding,

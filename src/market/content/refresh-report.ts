@@ -6,7 +6,7 @@ import type { TableKind } from '../tables/table-kinds.js';
 import { compareBars, hasAnyValue, type MarketChanges } from './market-changes.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { DividendError } from './dividend-errors.js';
-import type { Judgement, Rejection } from './judged-securities.js';
+import type { SecurityJudgement, Rejection } from './judged-securities.js';
 import {
   createColumnFindings,
   reportLateBars,
@@ -93,7 +93,7 @@ export interface Versions {
 
 export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
   /** Decision about each security; undefined with `full`. */
-  readonly judgement: Judgement | undefined;
+  readonly judgement: SecurityJudgement | undefined;
   /** Ignored new columns with values on stored days. */
   readonly columns: readonly string[];
 }
@@ -123,11 +123,11 @@ export function createRefreshReport(
     rows_added: sum(all, ({ added }) => added),
     rows_changed: sum(all, ({ changed, removed }) => changed + removed),
     datasets: {
-      market: countsOf(taken),
-      reference: countsOf(tables.reference),
-      corporate_actions: countsOf(tables.corporate_actions),
-      universes: countsOf(tables.universes),
-      series: countsOf(tables.series),
+      market: createCounts(taken),
+      reference: createCounts(tables.reference),
+      corporate_actions: createCounts(tables.corporate_actions),
+      universes: createCounts(tables.universes),
+      series: createCounts(tables.series),
     },
     dates_added: content.dates.reduce((count, day) => (oldDays.has(day) ? count : count + 1), 0),
     identifiers_added: content.identifiers.reduce(
@@ -162,7 +162,7 @@ export function createRefreshReport(
 
 const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
   items.reduce((total, item) => total + valueOf(item), 0);
-const countsOf = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
+const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
 /** Counts bars after the last stored day; without `full`, other bars do not differ. */
 function countAddedBars(held: Panels, now: Panels): MarketChanges {

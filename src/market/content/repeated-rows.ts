@@ -1,10 +1,10 @@
 import type { ValueConflict } from '../tables/row-conflicts.js';
 
 /** Treatment of repeated rows of one security and date. */
-export type OnDuplicate = 'refuse' | 'identical' | 'first' | 'last';
+export type DuplicatePolicy = 'refuse' | 'identical' | 'first' | 'last';
 
 export interface RepetitionTerms {
-  readonly onDuplicate: OnDuplicate;
+  readonly onDuplicate: DuplicatePolicy;
   /** True to merge rows of several files into one bar if each file supplies different fields. */
   readonly isJoined: boolean;
 }

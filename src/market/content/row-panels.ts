@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { isMet, findValueConflict, type OnDuplicate } from './repeated-rows.js';
+import { isMet, findValueConflict, type DuplicatePolicy } from './repeated-rows.js';
 import { describeRepeatedKey } from '../tables/key-problems.js';
 import { refuseSize } from './market-limits.js';
 import { createDayPositions } from '../panels/day-positions.js';
@@ -24,7 +24,7 @@ export interface CollectedRows {
 
 interface PanelsOptions {
   readonly isPart: boolean;
-  readonly onDuplicate: OnDuplicate;
+  readonly onDuplicate: DuplicatePolicy;
   readonly isJoined: boolean;
 }
 
@@ -84,10 +84,10 @@ function writePanels(
     const day = dayBlocks[block]![slot]!;
     const cell = rowOf[day - dates[0]!]! * assets + columnOf[code]!;
     if (filled[cell] === 1) {
-      const valueOf = (field: number): number => valueBlocks[field]![block]![slot]!;
-      if (isMet(options, panels, cell, valueOf)) continue;
+      const getValue = (field: number): number => valueBlocks[field]![block]![slot]!;
+      if (isMet(options, panels, cell, getValue)) continue;
       repeated += 1;
-      const conflict = findValueConflict({ fields, panels, cell }, valueOf);
+      const conflict = findValueConflict({ fields, panels, cell }, getValue);
       if (conflict !== undefined) problems.conflict({ ...conflict, identifier: identifiers[code]!, day });
       refuseRepeated(row, identifiers[code]!, day, problems, files);
       continue;

@@ -27,7 +27,7 @@ export function compareSeries(
   for (const identifier of [...new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])].toSorted(compareText)) {
     const [old, now] = [before?.get(identifier), after?.get(identifier)];
     const lastHeld = old?.days.at(-1) ?? -Infinity;
-    for (const [column, was, is] of attributesOf(old, now)) {
+    for (const [column, was, is] of listAttributes(old, now)) {
       restate(identifier, null, column, [was, is]);
       counts.changed += 1;
       history.changed += 1;
@@ -44,7 +44,7 @@ export function compareSeries(
 }
 
 /** Returns the attributes of a series that differ between two versions. */
-function attributesOf(
+function listAttributes(
   old: PriceSeries | undefined,
   now: PriceSeries | undefined,
 ): (readonly [string, string | null, string | null])[] {

@@ -1,13 +1,13 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
-import { explainNotANumber, numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
+import { explainNotANumber, readNumber, readText, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { describeBadDay, quoteText, describeRepeatedKey } from '../tables/key-problems.js';
 import { SERIES_ROWS_MAX } from './market-limits.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
 import { findRatesNotAboveZero } from './rates-not-above-zero.js';
-import { dateIn, identifierIn, createNeededReader, type CellLocation, type CheckedRows } from './table-rows.js';
+import { readDate, readIdentifier, createNeededReader, type CellLocation, type CheckedRows } from './table-rows.js';
 
 /** Series whose rows are still being read. */
 interface SeriesRows {
@@ -28,16 +28,16 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
     const names = nameFileColumns('series', label, written, problems);
     if (names === undefined) return undefined;
     let fileRow = 0;
-    const at = (name: string) => {
+    const locateColumn = (name: string) => {
       const column = names.indexOf(name);
       return { column, path: () => formatCellPath(label, fileRow, written[column] ?? name) };
     };
     const [identifierAt, dateAt, closeAt, currencyAt, nameAt] = [
-      at('identifier'),
-      at('date'),
-      at('CLOSE'),
-      at('CURRENCY'),
-      at('NAME'),
+      locateColumn('identifier'),
+      locateColumn('date'),
+      locateColumn('CLOSE'),
+      locateColumn('CURRENCY'),
+      locateColumn('NAME'),
     ];
 
     return (cells: readonly (Cell | undefined)[] | null) => {
@@ -52,8 +52,8 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
         });
       if (rows > SERIES_ROWS_MAX) return;
       const needed = createNeededReader(cells, problems);
-      const identifier = needed(identifierAt, identifierIn);
-      const day = needed(dateAt, dateIn);
+      const identifier = needed(identifierAt, readIdentifier);
+      const day = needed(dateAt, readDate);
       if (day === null) problems.error(describeBadDay(dateAt.path(), written[dateAt.column]!, null));
       const close = needed(closeAt, (cell, path) =>
         closeIn(cell, { column: written[closeAt.column]!, path }, problems),
@@ -63,13 +63,13 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
       series.set(identifier, own);
       own.currency = findCommonAttribute(
         own.currency,
-        textIn(cells[currencyAt.column]),
+        readText(cells[currencyAt.column]),
         { what: `CURRENCY of ${identifier}`, path: currencyAt.path },
         problems,
       );
       own.name = findCommonAttribute(
         own.name,
-        textIn(cells[nameAt.column]),
+        readText(cells[nameAt.column]),
         { what: `NAME of ${identifier}`, path: nameAt.path },
         problems,
       );
@@ -84,7 +84,7 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
       new Map(
         [...series]
           .flatMap(([identifier, growing]) =>
-            growing.closes.size === 0 ? [] : [[identifier, seriesOf(identifier, growing)] as const],
+            growing.closes.size === 0 ? [] : [[identifier, createSeries(identifier, growing)] as const],
           )
           .toSorted(([a], [b]) => compareText(a, b)),
       ),
@@ -100,7 +100,7 @@ function closeIn(
   { column, path }: { readonly column: string; readonly path: CellLocation },
   problems: Problems,
 ): number | undefined {
-  const value = numberIn(cell);
+  const value = readNumber(cell);
   if (value === undefined)
     problems.error({
       code: 'NOT_A_NUMBER',
@@ -130,7 +130,7 @@ function findCommonAttribute(
   return held ?? come;
 }
 
-function seriesOf(identifier: string, { name, currency, closes }: SeriesRows): PriceSeries {
+function createSeries(identifier: string, { name, currency, closes }: SeriesRows): PriceSeries {
   const days = Int32Array.from(closes.keys()).sort();
   return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
 }

@@ -24,12 +24,12 @@ export function warnOfSessions(
   { codes, open }: { readonly codes: readonly string[]; readonly open: () => Calendars },
   problems: Problems,
 ): void {
-  const named = [...new Set([...codes, ...exchangesOf(content)])];
+  const named = [...new Set([...codes, ...collectExchanges(content)])];
   if (named.length === 0) return;
   const all = open();
   const calendars = named.flatMap((code) => all.get(code) ?? []);
   const days = [...content.dates]
-    .flatMap((day, t) => (isNoSession(day, calendars) ? [{ day, names: namesOf(content, t) }] : []))
+    .flatMap((day, t) => (isNoSession(day, calendars) ? [{ day, names: listIdentifiers(content, t) }] : []))
     .filter(({ names }) => names.length > 0);
   const inUse = calendars
     .map(({ code }) => code)
@@ -56,7 +56,7 @@ export function warnOfSessions(
 }
 
 /** Returns the calendar codes in the reference column EXCHANGE. */
-function exchangesOf({ reference: { columns, rows } }: MarketContent): Set<string> {
+function collectExchanges({ reference: { columns, rows } }: MarketContent): Set<string> {
   const column = columns.indexOf('EXCHANGE');
   const values = column < 0 ? [] : [...rows.values()].flatMap((spells) => spells.map((row) => row.values[column]));
   return new Set(values.filter((value) => typeof value === 'string'));
@@ -68,7 +68,7 @@ function isNoSession(day: Day, calendars: readonly Calendar[]): boolean {
 }
 
 /** Returns the securities with a CLOSE in a row of the panels. */
-function namesOf({ identifiers, fields }: MarketContent, t: number): string[] {
+function listIdentifiers({ identifiers, fields }: MarketContent, t: number): string[] {
   const close = fields.get('CLOSE')!;
   return identifiers.filter((_, n) => !Number.isNaN(close[t * identifiers.length + n]!));
 }

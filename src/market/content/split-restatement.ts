@@ -2,7 +2,7 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { Day } from '#domain/time/days.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from './split-ratios.js';
-import { SINGLE_PRECISION, unitOf } from './written-precision.js';
+import { SINGLE_PRECISION, computeUnit } from './written-precision.js';
 
 /** A history that a vendor has divided by a split ratio. */
 export interface SplitRestatement {
@@ -48,7 +48,7 @@ export function splitRestatement(histories: TwoHistories): SplitRestatement | un
   const close = fields.get('CLOSE')!; // every market has this field
   const last = close.held.findLastIndex((value, t) => !isSame(value, close.fresh[t]!));
   if (last < 0) return undefined;
-  const ratio = ratiosIn(close, last).find((each) => isConsistent(fields, { ratio: each, last }));
+  const ratio = listRatios(close, last).find((each) => isConsistent(fields, { ratio: each, last }));
   const after = close.held.findIndex((value, t) => t > last && value === value);
   const following = after >= 0 ? { day: days[after]!, close: close.held[after]! } : next;
   if (ratio === undefined || !isContinued(close, { last, following })) return undefined;
@@ -71,8 +71,8 @@ interface Values {
 }
 
 /** Returns the split ratios consistent with the closes up to a position, simplest first. */
-function ratiosIn({ held, fresh }: Values, last: number): number[] {
-  const units = { held: unitOf(priceOf(held)), fresh: unitOf(priceOf(fresh)) };
+function listRatios({ held, fresh }: Values, last: number): number[] {
+  const units = { held: computeUnit(listPrices(held)), fresh: computeUnit(listPrices(fresh)) };
   let [low, high] = [0, Number.POSITIVE_INFINITY];
   for (let t = 0; t <= last; t++) {
     const [before, after] = [held[t]!, fresh[t]!];
@@ -85,7 +85,7 @@ function ratiosIn({ held, fresh }: Values, last: number): number[] {
   return SPLIT_RATIOS.filter((ratio) => ratio >= low && ratio <= high && (ratio < 1 || ratio >= SPLIT_RATIO_MIN));
 }
 
-const priceOf = (values: readonly number[]): number[] => values.filter((value) => value === value);
+const listPrices = (values: readonly number[]): number[] => values.filter((value) => value === value);
 
 /** Returns the largest difference due to the rounding of a value. */
 const computeSlack = (value: number, unit: number): number => unit / 2 + SINGLE_PRECISION * Math.abs(value);
@@ -111,8 +111,8 @@ function isScaled(
   { held, fresh }: Values,
   { factor, last, isVolume }: { readonly factor: number; readonly last: number; readonly isVolume: boolean },
 ): boolean {
-  const unit = isVolume ? findVolumeUnit : unitOf;
-  const units = { held: unit(priceOf(held)), fresh: unit(priceOf(fresh)) };
+  const unit = isVolume ? findVolumeUnit : computeUnit;
+  const units = { held: unit(listPrices(held)), fresh: unit(listPrices(fresh)) };
   for (let t = 0; t <= last; t++) {
     const [expected, value] = [held[t]! * factor, fresh[t]!];
     if (isSame(expected, value)) continue;
@@ -126,7 +126,7 @@ function isScaled(
 
 /** Returns the unit of volumes, which may be hundreds or thousands. */
 function findVolumeUnit(volumes: readonly number[]): number {
-  let unit = unitOf(volumes);
+  let unit = computeUnit(volumes);
   while (unit >= 1 && unit < 1e9 && volumes.every((volume) => volume % (unit * 10) === 0)) unit *= 10;
   return unit;
 }
@@ -162,7 +162,7 @@ export function areRestated(
   const [before, after] = [filterHistory(held), filterHistory(fresh)];
   const sumCash = (actions: readonly CorporateAction[]) =>
     actions.flatMap(({ type, value }) => (ACTION_KINDS[type] === 'cash' ? [value] : []));
-  const units = { held: unitOf(sumCash(before)), fresh: unitOf(sumCash(after)) };
+  const units = { held: computeUnit(sumCash(before)), fresh: computeUnit(sumCash(after)) };
   const isSameAction = (was: CorporateAction, is: CorporateAction): boolean => {
     const factor = was.exDay <= lastDivided ? 1 / ratio : 1;
     const slack = factor * computeSlack(was.value, units.held) + computeSlack(is.value, units.fresh) + errorOf(is);
@@ -174,10 +174,11 @@ export function areRestated(
         ? is.subscriptionPrice === null
         : is.subscriptionPrice !== null &&
           Math.abs(price * factor - is.subscriptionPrice) <= computeSlack(price, units.fresh);
-    return isSameValue && isSamePrice && termsOf(was) === termsOf(is);
+    return isSameValue && isSamePrice && formatTerms(was) === formatTerms(is);
   };
   return before.length === after.length && before.every((was, i) => isSameAction(was, after[i]!));
 }
 
 /** Returns the terms of an action that a split does not change. */
-const termsOf = (action: CorporateAction): string => toCanonicalJson({ ...action, value: 0, subscriptionPrice: null });
+const formatTerms = (action: CorporateAction): string =>
+  toCanonicalJson({ ...action, value: 0, subscriptionPrice: null });

@@ -31,7 +31,7 @@ const ROWS: Record<RowTable, (content: ContentTables) => Rows> = {
   universes: ({ universes }) => listMembershipRows(universes),
 };
 
-export interface HeldBars {
+export interface StoredBars {
   /** Securities with bars. */
   readonly identifiers: readonly string[];
   /** Last day with a bar. */
@@ -47,7 +47,7 @@ export interface HeldBars {
 export function compareTables(
   before: ContentTables,
   after: ContentTables,
-  held: HeldBars,
+  held: StoredBars,
 ): Record<SideTable, TableChanges> {
   const names = new Set(held.identifiers);
   const isLiteral = held.isLiteral === true;
@@ -57,12 +57,12 @@ export function compareTables(
     isContinued: (was, is) =>
       !isLiteral && ((was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is)),
   };
-  const changesOf = (table: RowTable): TableChanges =>
+  const getChanges = (table: RowTable): TableChanges =>
     compareRows(table, ROWS[table](before), ROWS[table](after), rules);
   return {
-    reference: before.reference === after.reference ? NO_CHANGES : changesOf('reference'),
-    corporate_actions: before.actions === after.actions ? NO_CHANGES : changesOf('corporate_actions'),
-    universes: before.universes === after.universes ? NO_CHANGES : changesOf('universes'),
+    reference: before.reference === after.reference ? NO_CHANGES : getChanges('reference'),
+    corporate_actions: before.actions === after.actions ? NO_CHANGES : getChanges('corporate_actions'),
+    universes: before.universes === after.universes ? NO_CHANGES : getChanges('universes'),
     series: before.series === after.series ? NO_CHANGES : compareSeries(before.series, after.series, isLiteral),
   };
 }
@@ -149,11 +149,11 @@ function findFirstDay(rows: readonly TableRow[]): number {
 
 /** Returns the rows of one key that only one of the versions has, in order. */
 function findUnequalRows(before: readonly TableRow[], after: readonly TableRow[]): [TableRow[], TableRow[]] {
-  const textOf = ({ values }: TableRow): string =>
+  const formatText = ({ values }: TableRow): string =>
     JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
-  const left = after.map((row) => ({ row, text: textOf(row) }));
+  const left = after.map((row) => ({ row, text: formatText(row) }));
   const removed = before.filter((row) => {
-    const at = left.findIndex(({ text }) => text === textOf(row));
+    const at = left.findIndex(({ text }) => text === formatText(row));
     if (at >= 0) left.splice(at, 1);
     return at < 0;
   });
@@ -165,7 +165,7 @@ function listReferenceRows({ columns, rows }: ReferenceTable): Rows {
     [...rows].flatMap(([identifier, spells]) =>
       spells.map(({ validFrom, values }) => ({
         key: JSON.stringify([identifier, validFrom]),
-        row: { identifier, day: validFrom, values: valuesOf(columns.map((column, i) => [column, values[i] ?? null])) },
+        row: { identifier, day: validFrom, values: getValues(columns.map((column, i) => [column, values[i] ?? null])) },
       })),
     ),
   );
@@ -177,25 +177,25 @@ function listActionRows(actions: readonly CorporateAction[]): Rows {
     actions.map((action) => {
       const { identifier, type, exDay, related } = action;
       const key = JSON.stringify([identifier, type, exDay, related]);
-      return { key, row: { identifier, day: exDay, values: valuesOf(termsOf(action)) } };
+      return { key, row: { identifier, day: exDay, values: getValues(listTerms(action)) } };
     }),
   );
 }
 
-function termsOf(action: CorporateAction): [string, ReferenceValue][] {
+function listTerms(action: CorporateAction): [string, ReferenceValue][] {
   const { type, value, payDay, status, announcedDay, related, subscriptionPrice } = action;
   const { cash = null, scripRatio = null, electionDay = null, electionDefault = null } = action;
-  const dateOf = (day: number | null): string | null => (day === null ? null : formatDay(day));
+  const formatDate = (day: number | null): string | null => (day === null ? null : formatDay(day));
   return [
     [`${type}.value`, value],
-    [`${type}.pay_date`, dateOf(payDay)],
+    [`${type}.pay_date`, formatDate(payDay)],
     [`${type}.status`, status],
-    [`${type}.announced`, dateOf(announcedDay)],
+    [`${type}.announced`, formatDate(announcedDay)],
     [`${type}.related`, related],
     [`${type}.subscription_price`, subscriptionPrice],
     [`${type}.cash`, cash],
     [`${type}.scrip_ratio`, scripRatio],
-    [`${type}.election_date`, dateOf(electionDay)],
+    [`${type}.election_date`, formatDate(electionDay)],
     [`${type}.election_default`, electionDefault],
   ];
 }
@@ -208,7 +208,7 @@ function listMembershipRows(universes: readonly Membership[]): Rows {
         identifier,
         day: start,
         end: end ?? Infinity,
-        values: valuesOf([
+        values: getValues([
           [`${universe}.start`, start === null ? 'always' : formatDay(start)],
           [`${universe}.end`, end === null ? null : formatDay(end)],
         ]),
@@ -217,7 +217,7 @@ function listMembershipRows(universes: readonly Membership[]): Rows {
   );
 }
 
-const valuesOf = (cells: readonly (readonly [string, ReferenceValue])[]): ReadonlyMap<string, ReferenceValue> =>
+const getValues = (cells: readonly (readonly [string, ReferenceValue])[]): ReadonlyMap<string, ReferenceValue> =>
   new Map(cells.filter(([, value]) => value !== null));
 
 function groupByKey(rows: readonly { readonly key: string; readonly row: TableRow }[]): Rows {

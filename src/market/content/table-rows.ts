@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { dayIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
+import { readDay, readText, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { describeBadIdentifier } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 
@@ -39,16 +39,16 @@ export function createNeededReader(cells: readonly (Cell | undefined)[], problem
 }
 
 /** Returns an asset identifier; undefined, with a finding, if the cell contains none. */
-export function identifierIn(cell: Cell | undefined, path: CellLocation, problems: Problems): string | undefined {
-  const text = textIn(cell);
+export function readIdentifier(cell: Cell | undefined, path: CellLocation, problems: Problems): string | undefined {
+  const text = readText(cell);
   if (text !== null && isAssetIdentifier(text)) return text;
   problems.error(describeBadIdentifier(path(), text));
   return undefined;
 }
 
 /** Returns a day, null for an empty cell; undefined, with a finding, for any other content. */
-export function dateIn(cell: Cell | undefined, path: CellLocation, problems: Problems): Day | null | undefined {
-  const day = dayIn(cell);
+export function readDate(cell: Cell | undefined, path: CellLocation, problems: Problems): Day | null | undefined {
+  const day = readDay(cell);
   if (day === undefined) {
     const text = formatWrittenCell(cell).slice(0, 80);
     problems.error({

@@ -1,10 +1,10 @@
 import { formatDay } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { Membership } from '#domain/market/market-data.js';
-import { textIn, type Cell } from '../formats/cells.js';
+import { readText, type Cell } from '../formats/cells.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
-import { dateIn, identifierIn, type CheckedRows } from './table-rows.js';
+import { readDate, readIdentifier, type CheckedRows } from './table-rows.js';
 
 interface Spell extends Membership {
   readonly path: string;
@@ -27,34 +27,34 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
       rows += 1;
       fileRow += 1;
       if (cells === null) return;
-      const cell = (name: string) => cells[names.indexOf(name)];
-      const path = (name: string) =>
+      const findCell = (name: string) => cells[names.indexOf(name)];
+      const formatPath = (name: string) =>
         formatCellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
-      const universe = textIn(cell('universe'));
+      const universe = readText(findCell('universe'));
       const isNamed = universe !== null && universe.length <= UNIVERSE_NAME_MAX;
       if (!isNamed && names.includes('universe')) {
         problems.error({
           code: 'BAD_IDENTIFIER',
-          path: path('universe'),
+          path: formatPath('universe'),
           message: `The universe is ${universe === null ? 'empty' : `${universe.length} characters long`}; 1 to ${UNIVERSE_NAME_MAX} characters are needed.`,
         });
       }
       const identifier = names.includes('identifier')
-        ? identifierIn(cell('identifier'), () => path('identifier'), problems)
+        ? readIdentifier(findCell('identifier'), () => formatPath('identifier'), problems)
         : undefined;
-      const start = dateIn(cell('start'), () => path('start'), problems);
-      const end = dateIn(cell('end'), () => path('end'), problems);
+      const start = readDate(findCell('start'), () => formatPath('start'), problems);
+      const end = readDate(findCell('end'), () => formatPath('end'), problems);
       if (start === undefined || end === undefined) return;
       if (start !== null && end !== null && start >= end) {
         problems.error({
           code: 'INVALID_RANGE',
-          path: path('end'),
+          path: formatPath('end'),
           message: `The membership ends on ${formatDay(end)}, not after its start on ${formatDay(start)}.`,
         });
         return;
       }
       if (!isNamed || identifier === undefined) return;
-      spells.push({ universe, identifier, start, end, path: path(''), row: rows });
+      spells.push({ universe, identifier, start, end, path: formatPath(''), row: rows });
     };
   }
 

@@ -5,7 +5,7 @@ import type { Problems } from '../tables/problems.js';
 import { reportSeries } from './series-rows.js';
 
 /** Returns the series of a content as a member, which is absent if there are none. */
-export function seriesIn(series: SeriesTable): Pick<MarketContent, 'series'> {
+export function getSeries(series: SeriesTable): Pick<MarketContent, 'series'> {
   return series.size === 0 ? {} : { series };
 }
 

@@ -7,13 +7,13 @@ export const SINGLE_PRECISION = 1.3e-7;
 const DECIMALS_MAX = 9;
 
 /** Returns the unit of the last decimal of prices; 0 if the prices have full double precision. */
-export function unitOf(prices: readonly number[]): number {
-  const decimals = decimalsOf(prices);
+export function computeUnit(prices: readonly number[]): number {
+  const decimals = countDecimals(prices);
   return decimals === undefined ? 0 : raiseToPower(10, -decimals);
 }
 
 /** Returns the number of decimals of prices; undefined if the prices have full double precision. */
-export function decimalsOf(prices: readonly number[]): number | undefined {
+export function countDecimals(prices: readonly number[]): number | undefined {
   let decimals = 0;
   for (const price of prices) {
     const text = String(price);

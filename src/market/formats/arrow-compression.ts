@@ -9,7 +9,7 @@ const HEAD_BYTES = 4 << 20;
  * within the first 4 MiB.
  */
 export function isUnreadCompression(path: string): boolean {
-  const messages = new MessageReader(headOf(path));
+  const messages = new MessageReader(readHead(path));
   try {
     for (const message of messages) if (!message.isSchema()) return isCompressed(message);
   } catch {
@@ -23,7 +23,7 @@ function isCompressed(message: Message): boolean {
   return (batch?.compression?.type ?? CompressionType.LZ4_FRAME) !== CompressionType.LZ4_FRAME;
 }
 
-function headOf(path: string): Uint8Array {
+function readHead(path: string): Uint8Array {
   const file = openSync(path, 'r');
   try {
     const head = new Uint8Array(HEAD_BYTES);

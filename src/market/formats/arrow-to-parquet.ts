@@ -7,11 +7,11 @@ import {
   type RecordBatch,
   type Vector,
 } from 'apache-arrow';
-import { reasonOf } from '../tables/fault-reason.js';
+import { formatReason } from '../tables/fault-reason.js';
 import type { Problems } from '../tables/problems.js';
 import { decodeLz4Frame } from './lz4-frame.js';
 import type { ParquetColumn } from '#base/parquet/columns.js';
-import { assertTimeZone, daysIn } from './time-zones.js';
+import { assertTimeZone, createDayReader } from './time-zones.js';
 import { writeParquet, type RowGroup } from './write-parquet.js';
 
 /** Maximum size of the decompressed columns of one batch: eight columns of 16 million doubles. */
@@ -28,7 +28,7 @@ compressionRegistry.set(CompressionType.LZ4_FRAME, {
   },
 });
 
-const READ_BYTES = 8 << 20;
+const READ_BUFFER_BYTES = 8 << 20;
 
 /** Number of rows per row group; short record batches are combined, because each group has a cost for readers. */
 const GROUP_ROWS = 1 << 17;
@@ -47,10 +47,10 @@ export async function writeArrowAsParquet(
 ): Promise<boolean> {
   const before = problems.errors;
   try {
-    const reader = RecordBatchReader.from(bytesOf(from));
+    const reader = RecordBatchReader.from(readBytes(from));
     reader.open();
     for (const { name, type } of reader.schema.fields) {
-      if (kindOf(type) === undefined)
+      if (findKind(type) === undefined)
         problems.error({
           code: 'WRONG_TYPE',
           path: `${label}.${name}`.slice(0, 80),
@@ -64,17 +64,17 @@ export async function writeArrowAsParquet(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: label,
-      message: `The Arrow stream cannot be read: ${reasonOf(error)}.`,
+      message: `The Arrow stream cannot be read: ${formatReason(error)}.`,
     });
     return false;
   }
 }
 
-function* bytesOf(path: string): Generator<Uint8Array> {
+function* readBytes(path: string): Generator<Uint8Array> {
   const file = openSync(path, 'r');
   try {
     for (;;) {
-      const chunk = new Uint8Array(READ_BYTES);
+      const chunk = new Uint8Array(READ_BUFFER_BYTES);
       const count = readSync(file, chunk);
       if (count === 0) return;
       yield chunk.subarray(0, count);
@@ -113,16 +113,16 @@ function groupOf(batches: readonly RecordBatch[], rows: number): RowGroup {
   const [first] = batches;
   const columns = first!.schema.fields.map(({ name, type }, i) => {
     const parts = batches.map((batch) => batch.getChildAt(i)!);
-    const kind = kindOf(type)!; // streams with other types were rejected
-    return kind === 'day' ? createDayColumn(name, type, { parts, rows }) : columnOf(name, kind, parts, rows);
+    const kind = findKind(type)!; // streams with other types were rejected
+    return kind === 'day' ? createDayColumn(name, type, { parts, rows }) : createColumn(name, kind, parts, rows);
   });
   return { rows, columns };
 }
 
 type Kind = 'text' | 'boolean' | 'day' | 'number' | 'nothing';
 
-function kindOf(type: DataType): Kind | undefined {
-  if (DataType.isDictionary(type)) return kindOf(type.dictionary as DataType);
+function findKind(type: DataType): Kind | undefined {
+  if (DataType.isDictionary(type)) return findKind(type.dictionary as DataType);
   if (DataType.isUtf8(type) || DataType.isLargeUtf8(type)) return 'text';
   if (DataType.isFloat(type) || DataType.isInt(type)) return 'number';
   if (DataType.isBool(type)) return 'boolean';
@@ -139,12 +139,12 @@ interface Values {
 function createDayColumn(name: string, type: DataType, { parts, rows }: Values): ParquetColumn {
   const zone = DataType.isTimestamp(type) && type.timezone ? type.timezone : 'UTC';
   assertTimeZone(zone, name);
-  const dayAt = daysIn(zone);
+  const dayAt = createDayReader(zone);
   const values = Array.from(readNumbers(parts, rows), (ms) => (Number.isNaN(ms) ? null : dayAt(ms)));
   return { name, kind: 'day', values };
 }
 
-function columnOf(name: string, kind: Exclude<Kind, 'day'>, parts: readonly Vector[], rows: number): ParquetColumn {
+function createColumn(name: string, kind: Exclude<Kind, 'day'>, parts: readonly Vector[], rows: number): ParquetColumn {
   switch (kind) {
     case 'number':
       return { name, kind: 'double', values: readNumbers(parts, rows) };
@@ -153,7 +153,7 @@ function columnOf(name: string, kind: Exclude<Kind, 'day'>, parts: readonly Vect
     case 'text':
     case 'boolean':
       // the values of a vector have the type of the vector
-      return { name, kind, values: valuesOf(parts, rows) } as ParquetColumn;
+      return { name, kind, values: listValues(parts, rows) } as ParquetColumn;
   }
 }
 
@@ -172,7 +172,7 @@ function readNumbers(parts: readonly Vector[], rows: number): Float64Array {
   return values;
 }
 
-function valuesOf(parts: readonly Vector[], rows: number): unknown[] {
+function listValues(parts: readonly Vector[], rows: number): unknown[] {
   const values: unknown[] = Array.from({ length: rows });
   let row = 0;
   for (const part of parts) for (const value of part as Iterable<unknown>) values[row++] = value;

@@ -27,7 +27,7 @@ const DAY_MAX: Day = toDay({ year: 9999, month: 12, day: 31 });
  * Returns the number in a cell, NaN if it is missing, undefined for any other content. Only a decimal point is
  * accepted; infinities are rejected.
  */
-export function numberIn(cell: Cell | undefined): number | undefined {
+export function readNumber(cell: Cell | undefined): number | undefined {
   if (cell === null || cell === undefined) return Number.NaN;
   if (typeof cell === 'number') return Number.isNaN(cell) || Number.isFinite(cell) ? cell : undefined;
   if (typeof cell === 'bigint') return Number(cell);
@@ -40,7 +40,7 @@ export function numberIn(cell: Cell | undefined): number | undefined {
 }
 
 /** Returns the day in a cell, null if the cell is empty, undefined for an invalid day. The time of day is ignored. */
-export function dayIn(cell: Cell | undefined): Day | null | undefined {
+export function readDay(cell: Cell | undefined): Day | null | undefined {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) return toWireDay(Math.floor(cell.getTime() / MS_PER_DAY));
   if (typeof cell !== 'string') return undefined;
@@ -53,7 +53,7 @@ export function dayIn(cell: Cell | undefined): Day | null | undefined {
 const toWireDay = (day: Day): Day | undefined => (day >= DAY_MIN && day <= DAY_MAX ? day : undefined);
 
 /** Returns the text in a cell, null if the cell is empty. Numbers are returned as written, dates as their day. */
-export function textIn(cell: Cell | undefined): string | null {
+export function readText(cell: Cell | undefined): string | null {
   if (cell === null || cell === undefined) return null;
   if (cell instanceof Date) {
     const [day, time] = cell.toISOString().split('T');
@@ -65,7 +65,7 @@ export function textIn(cell: Cell | undefined): string | null {
 
 /** Formats a cell for a message: a date as its day, other values as written. */
 export const formatWrittenCell = (cell: Cell | undefined): string =>
-  cell instanceof Date && !Number.isNaN(cell.getTime()) ? textIn(cell)! : String(cell);
+  cell instanceof Date && !Number.isNaN(cell.getTime()) ? readText(cell)! : String(cell);
 
 /** Explains why a text is not a number, in a clause for an error message. */
 export function explainNotANumber(text: string): string {

@@ -13,28 +13,28 @@ const DELIMITERS: ReadonlySet<string> = new Set([',', ';', '\t']);
  * @throws Refusal VALIDATION_FAILED for a quote that is not closed
  */
 export async function parseCsvRows(lines: AsyncGenerator<Buffer>): Promise<TableRows> {
-  const records = recordsOf(lines);
+  const records = readRecords(lines);
   const head = await records.next();
   const first = head.done === true ? '' : head.value.text.replace(/^\uFEFF/, '');
   const found = detectDelimiter(first);
   const delimiter = DELIMITERS.has(found) ? found : ',';
-  const header = cellsOf(first, delimiter);
+  const header = splitCells(first, delimiter);
   async function* readRows() {
     for await (const { text, number } of records) {
-      const cells = cellsOf(text, delimiter);
+      const cells = splitCells(text, delimiter);
       if (cells.some((cell) => cell !== '')) yield { cells, number };
     }
   }
   return { unit: 'line', header, rows: readRows() };
 }
 
-function cellsOf(text: string, delimiter: string): string[] {
+function splitCells(text: string, delimiter: string): string[] {
   const cells = text.includes('"') ? (parseCsv(text, { delimiter })[0] ?? []).map(String) : text.split(delimiter);
   return cells.map((cell) => cell.trim());
 }
 
 /** Yields rows with the number of their first line. A row ends at the first line break outside quotes. */
-async function* recordsOf(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ text: string; number: number }> {
+async function* readRecords(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ text: string; number: number }> {
   let [number, size] = [0, 0];
   let open: string[] = [];
   for await (const line of lines) {

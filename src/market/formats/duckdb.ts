@@ -50,7 +50,7 @@ export function prepareDuckDb(): void {
  * Creates a separate DuckDB in memory that can read only the given files or the attached database: no network, no other
  * file, no extension, and no statement that could change that.
  */
-export async function openDuckDb(readable: Readable): Promise<DuckDb> {
+export async function openDuckDb(readable: ReadableFiles): Promise<DuckDb> {
   const coming = prepared ?? DuckDBInstance.create(':memory:');
   prepared = undefined;
   const instance = await coming;
@@ -85,7 +85,7 @@ function findLockFault(error: unknown): Error | undefined {
 }
 
 /** Files and databases that a DuckDB may read. */
-interface Readable {
+interface ReadableFiles {
   readonly files?: readonly string[];
   readonly attach?: { readonly path: string; readonly name: string };
   /** Further settings, as SQL statements. Default: none. */
@@ -96,7 +96,7 @@ interface Readable {
  * Returns the statements that restrict a DuckDB to permitted files. Its file cache is disabled: the operating system
  * caches files already, and touching new memory costs more than reading again.
  */
-export function formatSettings({ files = [], attach, settings = '' }: Readable): string {
+export function formatSettings({ files = [], attach, settings = '' }: ReadableFiles): string {
   return `
     SET memory_limit = '${MEMORY_LIMIT}';
     SET autoinstall_known_extensions = false;
@@ -145,9 +145,9 @@ type Kind = 'integer' | 'double' | 'text';
 /**
  * Yields the rows of a query as they arrive, without storing the whole result: the next chunk is fetched while the
  * previous one is processed.
- * @param kinds of the columns that `integersOf`, `doublesOf` and `textsOf` will read; null for other columns.
+ * @param kinds of the columns that `integersOf`, `readDoubles` and `textsOf` will read; null for other columns.
  */
-export async function* chunksOf(
+export async function* streamChunks(
   connection: DuckDBConnection,
   sql: string,
   kinds: readonly (Kind | null)[] = [],
@@ -182,32 +182,32 @@ function collectChunks(): void {
 }
 
 /** Returns the doubles of a column in place. The query must return doubles, with NaN for null. */
-export function doublesOf(chunk: DuckDBDataChunk, column: number): Float64Array {
-  const { buffer, byteOffset } = dataOf(chunk, column, Float64Array.BYTES_PER_ELEMENT);
+export function readDoubles(chunk: DuckDBDataChunk, column: number): Float64Array {
+  const { buffer, byteOffset } = readData(chunk, column, Float64Array.BYTES_PER_ELEMENT);
   return new Float64Array(buffer, byteOffset, chunk.rowCount);
 }
 
 /** Returns the integers of a column in place; dates as days since 1970. The query must return integers without null. */
-export function integersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
-  const { buffer, byteOffset } = dataOf(chunk, column, Int32Array.BYTES_PER_ELEMENT);
+export function readIntegers(chunk: DuckDBDataChunk, column: number): Int32Array {
+  const { buffer, byteOffset } = readData(chunk, column, Int32Array.BYTES_PER_ELEMENT);
   return new Int32Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** Returns the texts of a column in place, in the form of `createShortNames`. */
-export function textsOf(chunk: DuckDBDataChunk, column: number): Int32Array {
-  const { buffer, byteOffset } = dataOf(chunk, column, TEXT_BYTES);
+/** Returns the texts of a column in place, in the form of `createNameTable`. */
+export function readTexts(chunk: DuckDBDataChunk, column: number): Int32Array {
+  const { buffer, byteOffset } = readData(chunk, column, TEXT_BYTES);
   return new Int32Array(buffer, byteOffset, (chunk.rowCount * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT);
 }
 
 /**
  * Returns the bytes of a column without a copy. The vectors of the Node package would create four objects per column.
  */
-function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, width: number): Uint8Array {
+function readData({ chunk, rowCount }: DuckDBDataChunk, column: number, width: number): Uint8Array {
   return bindings.vector_get_data(bindings.data_chunk_get_vector(chunk, column), rowCount * width);
 }
 
 /** Converts a value to a cell: values of special DuckDB types become a number, a date or text. */
-export function cellOf(value: DuckDBValue): Cell {
+export function toCell(value: DuckDBValue): Cell {
   if (
     value === null ||
     typeof value === 'string' ||

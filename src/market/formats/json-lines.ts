@@ -55,19 +55,20 @@ export async function readJsonLines(
     columns.push(...known);
     onRow = onHeader(columns);
     if (onRow === undefined) return false;
-    for (const row of rows) onRow(cellsOf(row));
+    for (const row of rows) onRow(readCells(row));
     return true;
   }
 
-  const cellsOf = (row: Record<string, unknown> | null) => row && columns.map((name) => row[name] as Cell | undefined); // checked by `objectOf`
+  const readCells = (row: Record<string, unknown> | null) =>
+    row && columns.map((name) => row[name] as Cell | undefined); // checked by `parseObject`
 
   /** Returns the row of a line; undefined for an empty line; null, with a finding, for an invalid line. */
-  function rowOf(bytes: Uint8Array): Record<string, unknown> | null | undefined {
+  function parseRow(bytes: Uint8Array): Record<string, unknown> | null | undefined {
     try {
       const text = decode(bytes);
       if (text.trim() === '') return undefined;
       line += 1;
-      const row = objectOf(text, line);
+      const row = parseObject(text, line);
       if (held === undefined)
         for (const name in row)
           if (!known.has(name))
@@ -81,10 +82,10 @@ export async function readJsonLines(
   }
 
   function add(bytes: Uint8Array): boolean {
-    const row = rowOf(bytes);
+    const row = parseRow(bytes);
     if (row === undefined) return true;
     if (held === undefined) {
-      onRow!(cellsOf(row));
+      onRow!(readCells(row));
       return true;
     }
     held.push(row);
@@ -132,7 +133,7 @@ export async function readJsonLines(
   }
 }
 
-function objectOf(text: string, line: number): Record<string, unknown> {
+function parseObject(text: string, line: number): Record<string, unknown> {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -71,7 +71,7 @@ function decodeBlock(block: Uint8Array, output: Output, end: number): void {
   let from = 0;
   let to = output.length;
   /** Reads a length of four bits and its extension bytes. */
-  const lengthOf = (bits: number): number => {
+  const readLength = (bits: number): number => {
     let length = bits;
     for (let more = bits === 15 ? 255 : 0; more === 255; length += more) {
       if (from >= block.length) throw new Lz4Fault('a block of the LZ4 frame is cut short');
@@ -81,7 +81,7 @@ function decodeBlock(block: Uint8Array, output: Output, end: number): void {
   };
   while (from < block.length) {
     const token = block[from++]!;
-    const literals = lengthOf(token >> 4);
+    const literals = readLength(token >> 4);
     if (from + literals > block.length || to + literals > end)
       throw new Lz4Fault('a block of the LZ4 frame is damaged');
     bytes.set(block.subarray(from, from + literals), to);
@@ -90,7 +90,7 @@ function decodeBlock(block: Uint8Array, output: Output, end: number): void {
     if (from === block.length) break; // the last sequence has no match
     const offset = block[from]! | (block[from + 1]! << 8);
     from += 2;
-    const length = lengthOf(token & 15) + MATCH_MIN;
+    const length = readLength(token & 15) + MATCH_MIN;
     if (offset === 0 || offset > to || to + length > end) throw new Lz4Fault('a block of the LZ4 frame is damaged');
     for (let i = 0; i < length; i++, to++) bytes[to] = bytes[to - offset]!; // a match may overlap its output
   }

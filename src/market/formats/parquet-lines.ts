@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ENTRY } from '#domain/personal/account-columns.js';
-import { formatBoundColumn, chunksOf, openDuckDb, quoteName, quoteText } from './duckdb.js';
+import { formatBoundColumn, streamChunks, openDuckDb, quoteName, quoteText } from './duckdb.js';
 
 /** Shape of the JSON lines that represent the rows of a Parquet file. */
 export interface ParquetLines {
@@ -36,7 +36,7 @@ export async function writeParquetLines(from: string, to: string): Promise<Parqu
       ? `SELECT to_json(t)::VARCHAR FROM ${bounded} t`
       : `SELECT to_json([${texts.join(', ')}])::VARCHAR FROM ${bounded}`;
     async function* readLines(): AsyncGenerator<string> {
-      for await (const chunk of chunksOf(connection, sql)) {
+      for await (const chunk of streamChunks(connection, sql)) {
         const rows = chunk.getColumnValues(0).map((row) => String(row).replaceAll(MIDNIGHT, '"$1"'));
         yield `${rows.join('\n')}\n`;
       }

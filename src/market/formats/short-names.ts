@@ -3,7 +3,7 @@
  * zeros.
  */
 export const TEXT_BYTES = 16;
-const WORDS = TEXT_BYTES / Int32Array.BYTES_PER_ELEMENT;
+const WORDS_PER_TEXT = TEXT_BYTES / Int32Array.BYTES_PER_ELEMENT;
 
 /** Maximum UTF-8 length of a text that DuckDB stores without a pointer. */
 const SHORT_BYTES_MAX = 12;
@@ -22,15 +22,15 @@ export type PositionsOf = (texts: Int32Array) => Int32Array;
  * @returns a function that creates a lookup for one stream of rows; undefined if a spelling is too long
  * @cost 3 ns a row
  */
-export function createShortNames(positions: ReadonlyMap<string, number>): (() => PositionsOf) | undefined {
-  const table = new Int32Array(positions.size * WORDS);
+export function createNameTable(positions: ReadonlyMap<string, number>): (() => PositionsOf) | undefined {
+  const table = new Int32Array(positions.size * WORDS_PER_TEXT);
   const bytes = new Uint8Array(table.buffer);
   const encoder = new TextEncoder();
   const spellings = [...positions.keys()];
   for (const [s, text] of spellings.entries()) {
     const utf8 = encoder.encode(text);
     if (utf8.length > SHORT_BYTES_MAX) return undefined;
-    table[s * WORDS] = utf8.length;
+    table[s * WORDS_PER_TEXT] = utf8.length;
     bytes.set(utf8, s * TEXT_BYTES + Int32Array.BYTES_PER_ELEMENT);
   }
   const slots = createSlots(table);
@@ -44,12 +44,12 @@ function createReader(table: Int32Array, slots: Int32Array, columns: Int32Array)
   let result = new Int32Array(0);
   let last = 0;
   return (texts) => {
-    const rows = texts.length / WORDS;
+    const rows = texts.length / WORDS_PER_TEXT;
     if (result.length < rows) result = new Int32Array(rows);
-    for (let row = 0, at = 0; row < rows; row++, at += WORDS) {
+    for (let row = 0, at = 0; row < rows; row++, at += WORDS_PER_TEXT) {
       let s = after[last]!;
-      if (!isSame(table, s * WORDS, texts, at)) {
-        s = isSame(table, last * WORDS, texts, at) ? last : findSlot(table, slots, texts, at);
+      if (!isSame(table, s * WORDS_PER_TEXT, texts, at)) {
+        s = isSame(table, last * WORDS_PER_TEXT, texts, at) ? last : findSlot(table, slots, texts, at);
         if (s < 0) {
           result[row] = -1;
           continue;
@@ -69,10 +69,10 @@ function isSame(a: Int32Array, i: number, b: Int32Array, j: number): boolean {
 
 /** Returns a hash table of spellings: a power of two of slots, at most half of them used; -1 for an empty slot. */
 function createSlots(table: Int32Array): Int32Array {
-  const count = table.length / WORDS;
+  const count = table.length / WORDS_PER_TEXT;
   const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * count + 1))).fill(-1);
   for (let s = 0; s < count; s++) {
-    let slot = hashToSlot(table, s * WORDS, slots.length);
+    let slot = hashToSlot(table, s * WORDS_PER_TEXT, slots.length);
     while (slots[slot]! >= 0) slot = (slot + 1) & (slots.length - 1);
     slots[slot] = s;
   }
@@ -82,14 +82,14 @@ function createSlots(table: Int32Array): Int32Array {
 function findSlot(table: Int32Array, slots: Int32Array, texts: Int32Array, at: number): number {
   for (let slot = hashToSlot(texts, at, slots.length); ; slot = (slot + 1) & (slots.length - 1)) {
     const s = slots[slot]!;
-    if (s < 0 || isSame(table, s * WORDS, texts, at)) return s;
+    if (s < 0 || isSame(table, s * WORDS_PER_TEXT, texts, at)) return s;
   }
 }
 
 /** Hashes the words of a text by FNV and returns its slot. */
 function hashToSlot(texts: Int32Array, at: number, slots: number): number {
   let mixed = texts[at]!;
-  for (let w = 1; w < WORDS; w++) {
+  for (let w = 1; w < WORDS_PER_TEXT; w++) {
     mixed = Math.imul(mixed ^ texts[at + w]!, 0x01000193);
     mixed ^= mixed >>> 15;
   }

@@ -20,10 +20,10 @@ export async function* convertToUtf8(
       continue;
     }
     start = new Uint8Array(0);
-    decode ??= decoderOf(bytes, given);
+    decode ??= chooseDecoder(bytes, given);
     yield decode(bytes);
   }
-  decode ??= decoderOf(start, given);
+  decode ??= chooseDecoder(start, given);
   yield decode(start);
   yield decode(undefined);
 }
@@ -36,7 +36,7 @@ const MARK_BYTES = 3;
 
 const NO_BYTES = new Uint8Array(0);
 
-function decoderOf([a, b, c]: Uint8Array, given: TextEncoding | null): Decode {
+function chooseDecoder([a, b, c]: Uint8Array, given: TextEncoding | null): Decode {
   if (a === 0xff && b === 0xfe) return createDecoder('utf-16le');
   if (a === 0xfe && b === 0xff) return createDecoder('utf-16be');
   const isUtf8 = given === null || given === 'utf-8' || (a === 0xef && b === 0xbb && c === 0xbf);

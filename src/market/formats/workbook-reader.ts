@@ -198,7 +198,7 @@ async function readSheet(
           throw new WorkbookFault(sheet, `The sheet has a row ${row}; at most ${ROWS_MAX} are read.`);
         cells = [];
       } else if (token.name === 'c') {
-        const column = columnOf(findAttribute(token.attributes, 'r'), cells.length);
+        const column = parseColumn(findAttribute(token.attributes, 'r'), cells.length);
         if (column >= COLUMNS_MAX)
           throw new WorkbookFault(sheet, `The sheet has a column ${column + 1}; at most ${COLUMNS_MAX} are read.`);
         cell = {
@@ -217,13 +217,13 @@ async function readSheet(
     holds = '';
     if (token.name === 'c' && cell !== undefined) {
       while (cells.length < cell.column) cells.push(undefined);
-      cells[cell.column] = valueOf(cell, context, sheet);
+      cells[cell.column] = readValue(cell, context, sheet);
       cell = undefined;
     } else if (token.name === 'row') {
       if (cells.every((value) => value === undefined || value === null)) continue;
-      if (heading.length < context.skip) heading.push(textsOf(cells));
+      if (heading.length < context.skip) heading.push(listTexts(cells));
       else if (header === undefined) {
-        header = textsOf(cells);
+        header = listTexts(cells);
         sink = onSheet(sheet, header, heading);
         if (sink === undefined) return;
       } else sink!(cells, (read += 1));
@@ -233,7 +233,7 @@ async function readSheet(
 }
 
 /** Returns the texts of a row up to its last value. */
-function textsOf(cells: readonly SheetCell[]): string[] {
+function listTexts(cells: readonly SheetCell[]): string[] {
   const texts = cells.map((value) =>
     value === undefined || value === null ? '' : value === FORMULA ? String(value) : formatWrittenCell(value),
   );
@@ -242,7 +242,7 @@ function textsOf(cells: readonly SheetCell[]): string[] {
 }
 
 /** Returns the column of a reference such as `AB12`, counted from 0; the next column if the cell has no reference. */
-function columnOf(reference: string | undefined, next: number): number {
+function parseColumn(reference: string | undefined, next: number): number {
   const letters = /^([A-Z]{1,3})\d/.exec(reference ?? '')?.[1];
   if (letters === undefined) return next;
   let column = 0;
@@ -250,7 +250,7 @@ function columnOf(reference: string | undefined, next: number): number {
   return column - 1;
 }
 
-function valueOf(
+function readValue(
   cell: { readonly type: string; readonly style: number; readonly text: string; readonly isFormula: boolean },
   { texts, dateStyles, epoch }: SheetContext,
   sheet: string,

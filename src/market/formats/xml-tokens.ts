@@ -28,7 +28,7 @@ export async function* readXmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGe
       const end = findMarkupEnd(rest, open);
       if (end < 0) break;
       if (open > from) yield { kind: 'text', text: unescape(rest.slice(from, open)) };
-      const token = tokenOf(rest.slice(open, end));
+      const token = parseToken(rest.slice(open, end));
       if (token !== undefined) yield token;
       from = end;
     }
@@ -69,7 +69,7 @@ function findMarkupEnd(text: string, open: number): number {
   return -1;
 }
 
-function tokenOf(markup: string): XmlToken | undefined {
+function parseToken(markup: string): XmlToken | undefined {
   if (markup.startsWith('<!--') || markup.startsWith('<?')) return undefined;
   if (markup.startsWith('<![CDATA[')) return { kind: 'text', text: markup.slice(9, -3) };
   if (markup[1] === '/') return { kind: 'close', name: getLocalName(markup.slice(2, -1).trim()) };

@@ -58,7 +58,7 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
     .map((entry) => ({
       name: entry.fileName,
       bytes: entry.uncompressedSize,
-      open: () => contentOf(file, entry),
+      open: () => readContent(file, entry),
     }));
 }
 
@@ -76,7 +76,7 @@ function listAllEntries(file: ZipFile): Promise<Entry[]> {
   });
 }
 
-async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Array> {
+async function* readContent(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Array> {
   const stream = await new Promise<Readable>((resolve, reject) => {
     file.openReadStream(entry, (error, opened) => (error ? reject(new ZipFault(formatError(error))) : resolve(opened)));
   });
@@ -95,15 +95,15 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
 }
 
 /** Matches the message of yauzl for bytes that are not an archive, or for a truncated archive. */
-const NO_ARCHIVE = /^end of central directory record signature not found/i;
+const NOT_ARCHIVE_MESSAGE = /^end of central directory record signature not found/i;
 
 /** Matches the message of yauzl for a member name outside the archive. */
-const OUTSIDE_PATH = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
+const UNSAFE_PATH_MESSAGE = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
 
 function formatError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  if (NO_ARCHIVE.test(message))
+  if (NOT_ARCHIVE_MESSAGE.test(message))
     return 'The file is no zip archive, as a workbook and a zip of CSV files are, or its end is missing; one CSV file has the format csv.';
-  if (OUTSIDE_PATH.test(message)) return 'A member of the archive has a name that leads out of it.';
+  if (UNSAFE_PATH_MESSAGE.test(message)) return 'A member of the archive has a name that leads out of it.';
   return message.split('\n')[0]!.slice(0, 160);
 }

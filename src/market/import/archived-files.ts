@@ -35,7 +35,7 @@ export async function readArchivedFiles(
   const members = (await openZip(bytes, FILES_MAX)).filter(({ name }) => !isOfTheSystem(name));
   if (members.some(({ name }) => name === WORKBOOK_MARK))
     throw new ZipFault('The file is an Office document; a workbook is read with the format xlsx.');
-  const isPrices = ({ name }: ZipMember) => tableKindOfFile(baseOf(name), mapping) === 'market';
+  const isPrices = ({ name }: ZipMember) => findFileTableKind(getBaseName(name), mapping) === 'market';
   return { members, areWorkbooks: !members.some(isPrices) };
 }
 
@@ -48,21 +48,21 @@ const createPlainMember = (bytes: Uint8Array): ZipMember => ({
 });
 
 /** Returns the name of a member without its folders. */
-export const baseOf = (name: string): string => name.split('/').at(-1)!;
+export const getBaseName = (name: string): string => name.split('/').at(-1)!;
 
 /** Returns true if an operating system added a member to the archive: its name begins with a dot or two underscores. */
 const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
 /** Returns the dataset that the name of a table states; with a mapping, the market for other mapped names. */
-export function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
+export function findTableKind(name: string, mapping: Mapping | null = null): TableKind | undefined {
   return findTable(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
 }
 
 /** Returns the dataset of a text file. */
-export function tableKindOfFile(base: string, mapping: Mapping | null): TableKind | undefined {
+export function findFileTableKind(base: string, mapping: Mapping | null): TableKind | undefined {
   if (!/\.csv$/i.test(base))
-    return mapping !== null && /\.(txt|tsv)$/i.test(base) ? tableKindOf(base, mapping) : undefined;
-  return tableKindOf(base.slice(0, -4)) ?? tableKindOf(base, mapping);
+    return mapping !== null && /\.(txt|tsv)$/i.test(base) ? findTableKind(base, mapping) : undefined;
+  return findTableKind(base.slice(0, -4)) ?? findTableKind(base, mapping);
 }
 
 const WORKBOOK = /\.xlsx$/i;
@@ -70,8 +70,8 @@ const WORKBOOK = /\.xlsx$/i;
 export const isWorkbook = (name: string): boolean => WORKBOOK.test(name);
 
 /** Returns the dataset of a workbook by its name. */
-export function tableKindOfWorkbook(base: string, mapping: Mapping | null): TableKind | undefined {
-  return isWorkbook(base) ? (tableKindOf(base.replace(WORKBOOK, '')) ?? tableKindOf(base, mapping)) : undefined;
+export function findWorkbookTableKind(base: string, mapping: Mapping | null): TableKind | undefined {
+  return isWorkbook(base) ? (findTableKind(base.replace(WORKBOOK, '')) ?? findTableKind(base, mapping)) : undefined;
 }
 
 /** Returns true for the error classes of workbooks and archives. */

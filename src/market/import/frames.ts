@@ -77,13 +77,13 @@ function addFrameRow(row: readonly unknown[], number: number, { name, columns, a
       message: `The row has ${row.length} cells; there are ${columns} columns.`,
     });
   }
-  addRow(Array.from({ length: columns }, (_, i) => cellFrom(row[i])));
+  addRow(Array.from({ length: columns }, (_, i) => toCell(row[i])));
 }
 
 /**
  * Converts a JSON value to a cell; an array or object becomes its text, which the reader of the column then reports.
  */
-function cellFrom(value: unknown): Cell {
+function toCell(value: unknown): Cell {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   return JSON.stringify(value);

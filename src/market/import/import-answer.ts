@@ -11,7 +11,7 @@ export interface UploadedTable {
 }
 
 /** Answer to a process that has sent the header of an import, with instructions for the remaining data. */
-export interface ImportAnswer {
+export interface ImportResponse {
   /** Folder into which the store is written. */
   readonly folder: string;
   /** Files of the store to which the import is appended. */
@@ -21,11 +21,11 @@ export interface ImportAnswer {
 }
 
 /** Function that decides how to handle an import, given its header. */
-export type OnImport = (header: ImportHeader) => Promise<ImportAnswer>;
+export type OnImport = (header: ImportHeader) => Promise<ImportResponse>;
 
 /** Inputs of the import of one table. */
 export interface TableImport {
   readonly table: UploadedTable;
-  readonly answer: ImportAnswer;
+  readonly answer: ImportResponse;
   readonly terms: MarketInterpretation;
 }

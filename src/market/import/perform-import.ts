@@ -5,8 +5,8 @@ import { parseJson } from '#domain/json/parse-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { MarketContent } from '../content/market-content.js';
-import type { ImportAnswer } from './import-answer.js';
-import { rowsOf } from '../content/content.js';
+import type { ImportResponse } from './import-answer.js';
+import { countTableRows } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
 import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
@@ -14,14 +14,14 @@ import type { Problems } from '../tables/problems.js';
 import { decodeContent } from './content-bytes.js';
 import { readImport, type ImportSource } from './read-import.js';
 import { readSource } from '../sources/read-source.js';
-import type { SourceRead } from '../sources/source-read.js';
+import type { SourceResult } from '../sources/source-read.js';
 
 export interface ImportResult {
   readonly content: MarketContent;
   /** Numbers of rows of the content. */
-  readonly rows: SourceRead['rows'];
+  readonly rows: SourceResult['rows'];
   /** Numbers of rows of the request, if it was appended. */
-  readonly rowsRead?: SourceRead['rows'];
+  readonly rowsRead?: SourceResult['rows'];
   readonly derived: DerivedActions | null;
   readonly adjustment: Adjustment;
   /** Folder into which the content is written. */
@@ -38,7 +38,7 @@ export interface ImportResult {
 export async function performImport(
   bytes: Uint8Array,
   problems: Problems,
-  ask: (header: ImportHeader) => Promise<ImportAnswer>,
+  ask: (header: ImportHeader) => Promise<ImportResponse>,
 ): Promise<ImportResult | undefined> {
   const { value, overflows } = parseJson(bytes);
   const { value: body, findings } = checkShape(ImportBody, value);
@@ -68,9 +68,9 @@ export async function performImport(
 }
 
 /** Returns the content after an append, with its row counts and those of the request. */
-export const addRowsRead = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
+export const addRowsRead = (content: MarketContent, rowsRead: SourceResult['rows']) => ({
   content,
-  rows: rowsOf(content),
+  rows: countTableRows(content),
   rowsRead,
 });
 

@@ -10,18 +10,18 @@ import { countRowsByTable, findTable, type TableKind } from '../tables/table-kin
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
-import { PLAIN_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
-import type { SourceRead } from '../sources/source-read.js';
+import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
+import type { SourceResult } from '../sources/source-read.js';
 import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
 import {
   readArchivedFiles,
-  baseOf,
+  getBaseName,
   createWorkbookReader,
   isWorkbook,
   isWorkbookFault,
-  tableKindOf,
-  tableKindOfFile,
-  tableKindOfWorkbook,
+  findTableKind,
+  findFileTableKind,
+  findWorkbookTableKind,
 } from './archived-files.js';
 
 /** Source of an import: inline tables, or the bytes of a file. */
@@ -30,9 +30,9 @@ export type ImportSource =
   | { readonly kind: ImportFormat; readonly bytes: Uint8Array };
 
 /** Imported content, with the numbers of rows read. */
-export interface ImportRead {
+export interface ImportedContent {
   readonly content: MarketContent;
-  readonly rows: SourceRead['rows'];
+  readonly rows: SourceResult['rows'];
   readonly derived: DerivedActions | null;
 }
 
@@ -40,8 +40,8 @@ export interface ImportRead {
 export async function readImport(
   source: ImportSource,
   problems: Problems,
-  terms: MarketInterpretation = PLAIN_TERMS,
-): Promise<ImportRead | undefined> {
+  terms: MarketInterpretation = DEFAULT_TERMS,
+): Promise<ImportedContent | undefined> {
   const rows = createContentRows(problems, terms);
   const { mapping } = terms;
   try {
@@ -64,8 +64,8 @@ export async function readImport(
     problems.error({ code: 'REQUIRED', path: 'mapping', message: MAPPING_HINT });
   if (complete === undefined || problems.errors > 0) return undefined;
   const { dividends, splits } = complete.derived ?? { dividends: 0, splits: 0 };
-  const rowsOf = (table: TableKind) => rows.rowsOf(table) + (table === 'corporate_actions' ? dividends + splits : 0);
-  return { ...complete, rows: countRowsByTable(rowsOf) };
+  const countRows = (table: TableKind) => rows.rowsOf(table) + (table === 'corporate_actions' ? dividends + splits : 0);
+  return { ...complete, rows: countRowsByTable(countRows) };
 }
 
 /** Returns true if a finding repeats for many rows of the market. */
@@ -76,21 +76,21 @@ const MAPPING_HINT =
   'Without a mapping every column of market holds numbers, except the columns named date and identifier. A mapping ({} is enough) excludes each column of text with one finding; it also states the date format and the names of columns. POST /data/inspect proposes a mapping.';
 
 /** Inputs for the readers of the tables of one import. */
-interface Reading {
+interface TableReadInput {
   readonly rows: ContentRows;
   readonly mapping: Mapping | null;
   readonly problems: Problems;
 }
 
 /** Returns the name of a table in findings: the dataset, followed by the name of the table if it differs. */
-const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table ? table : `${table}/${name}`);
+const labelOf = (table: TableKind, name: string) => (findTableKind(name) === table ? table : `${table}/${name}`);
 
 /**
  * Returns a receiver of the rows of a sheet; undefined, with a finding, if its columns do not belong to its dataset.
  */
 function createSheetSink(
   { table, label, columns }: { readonly table: TableKind; readonly label: string; readonly columns: readonly string[] },
-  { rows, mapping, problems }: Reading,
+  { rows, mapping, problems }: TableReadInput,
   about: Parameters<ContentRows['beginCells']>[3],
 ): SheetSink {
   const addRow = rows.beginCells(table, label, columns, about);
@@ -98,7 +98,7 @@ function createSheetSink(
   return addRow && createSheetReader({ label, columns, mayBeLonger, problems }, addRow);
 }
 
-async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
+async function readSheets(bytes: Uint8Array, reading: TableReadInput): Promise<void> {
   const { rows, mapping, problems } = reading;
   const read = new Set<string>();
   await readWorkbook(
@@ -106,8 +106,8 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
     (sheet, columns, heading) => {
       // Excel creates empty sheets by default.
       if (columns.length === 0 && findTable(sheet) === undefined) return undefined;
-      const name = tableKindOf(sheet) ?? sheet;
-      const table = tableKindOf(name, mapping);
+      const name = findTableKind(sheet) ?? sheet;
+      const table = findTableKind(name, mapping);
       if (table === undefined || read.has(name)) {
         if (mapping === null) problems.error(createUnknownTableProblem(sheet, 'sheet'));
         return undefined;
@@ -117,27 +117,27 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
       problems.nameFile(label, sheet);
       return createSheetSink({ table, label, columns }, reading, { name, heading });
     },
-    (sheet) => (tableKindOf(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
+    (sheet) => (findTableKind(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
   );
   reportMissingMarket(read, { rows, mapping, problems }, 'sheet');
 }
 
 /** Archive of files, or a single CSV file. */
-interface Archive {
+interface ImportArchive {
   readonly kind: 'csv' | 'csv.zip';
   readonly bytes: Uint8Array;
 }
 
-async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<void> {
+async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInput): Promise<void> {
   const { rows, mapping, problems } = reading;
   const { members, areWorkbooks } = await readArchivedFiles(bytes, kind, mapping);
   const readWorkbookOf = createWorkbookReader();
   const names = new Set<string>();
   for (const member of members) {
-    const base = baseOf(member.name);
+    const base = getBaseName(member.name);
     const isOneOfThem = areWorkbooks && isWorkbook(base);
-    const table = isOneOfThem ? tableKindOfWorkbook(base, mapping) : tableKindOfFile(base, mapping);
-    const name = (table !== undefined && tableKindOf(base.replace(/\.(csv|xlsx)$/i, ''))) || base;
+    const table = isOneOfThem ? findWorkbookTableKind(base, mapping) : findFileTableKind(base, mapping);
+    const name = (table !== undefined && findTableKind(base.replace(/\.(csv|xlsx)$/i, ''))) || base;
     if (table === undefined || names.has(name)) {
       if (mapping === null || table !== undefined) problems.error(createUnknownTableProblem(member.name, 'file'));
       continue;
@@ -185,7 +185,7 @@ function createUnknownTableProblem(name: string, kind: string): Problem {
     .split('/')
     .at(-1)!
     .replace(/\.csv$/i, '');
-  const question = tableKindOf(table) === undefined ? suggestName(table, TABLE_KINDS) : '';
+  const question = findTableKind(table) === undefined ? suggestName(table, TABLE_KINDS) : '';
   return {
     code: 'UNKNOWN_FIELD',
     path: name.slice(0, 80),
@@ -194,8 +194,8 @@ function createUnknownTableProblem(name: string, kind: string): Problem {
   };
 }
 
-function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: Reading, kind: string): void {
-  if ([...names].some((name) => tableKindOf(name, mapping) === 'market')) return;
+function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: TableReadInput, kind: string): void {
+  if ([...names].some((name) => findTableKind(name, mapping) === 'market')) return;
   problems.error({
     code: 'EMPTY_DATASET',
     path: 'market',

@@ -1,4 +1,4 @@
-import { textIn, type Cell } from '../formats/cells.js';
+import { readText, type Cell } from '../formats/cells.js';
 import { ask, type ProposalDraft } from './draft.js';
 
 /**
@@ -6,7 +6,7 @@ import { ask, type ProposalDraft } from './draft.js';
  * column or row
  */
 export function askCurrency(draft: ProposalDraft, where: string, cells: readonly (Cell | undefined)[]): void {
-  const codes = [...new Set(cells.map((cell) => textIn(cell) ?? '').filter((text) => text !== ''))];
+  const codes = [...new Set(cells.map((cell) => readText(cell) ?? '').filter((text) => text !== ''))];
   const [code = ''] = codes;
   const shown = codes.slice(0, 3).join(', ').slice(0, 40);
   const declared =

@@ -1,5 +1,5 @@
-import { textIn, type Cell } from '../formats/cells.js';
-import { createDayReader, USUAL_FORMATS } from '../mapping/date-formats.js';
+import { readText, type Cell } from '../formats/cells.js';
+import { createDayReader, COMMON_FORMATS } from '../mapping/date-formats.js';
 
 /** Format of dates; null for YYYY-MM-DD. */
 export interface DateFormat {
@@ -17,8 +17,8 @@ const YEARS = { from: -56_000, to: 36_500 } as const;
 const EPOCHS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
 /** Returns the date format of a column; undefined if no format fits all cells. */
-export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat | undefined {
-  const held = cells.filter((cell) => textIn(cell) !== null);
+export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateFormat | undefined {
+  const held = cells.filter((cell) => readText(cell) !== null);
   if (held.length === 0) return undefined;
   const fits = (format: string | null) => {
     const read = createDayReader(format);
@@ -28,7 +28,7 @@ export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat |
     });
   };
   if (fits(null)) return { format: null, others: [] };
-  const usual = USUAL_FORMATS.filter(fits);
+  const usual = COMMON_FORMATS.filter(fits);
   if (usual.length > 0)
     return { format: usual[0]!, others: usual.slice(1).filter((format) => !isSame(usual[0]!, format)) };
   // Epoch units from seconds to nanoseconds differ by factors of a thousand: at most one of them gives days in this
@@ -44,6 +44,6 @@ export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat |
 }
 
 /** Returns true if two formats differ only in the width of their numbers and are equivalent for the same texts. */
-const isSame = (a: string, b: string) => order(a) === order(b);
-const order = (format: string) =>
+const isSame = (a: string, b: string) => describeOrder(a) === describeOrder(b);
+const describeOrder = (format: string) =>
   [...format.replaceAll(/[^YMD]/g, '')].filter((letter, i, all) => letter !== all[i - 1]).join('');

@@ -1,13 +1,13 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { textIn, type Cell } from '../formats/cells.js';
-import { parseAnyThousands, commaNumberIn, unitsIn } from '../mapping/written-numbers.js';
+import { readText, type Cell } from '../formats/cells.js';
+import { parseAnyThousands, readCommaNumber, splitUnits } from '../mapping/written-numbers.js';
 import { createDayReader } from '../mapping/date-formats.js';
 import { isFooterText } from '../mapping/footers.js';
-import { dateFormatOf } from './date-format.js';
+import { detectDateFormat } from './date-format.js';
 import type { Adjustment, Answers, Question } from './question.js';
 import type { Role } from './roles.js';
 import type { Sample } from './sample.js';
-import { vendorOf } from './vendors.js';
+import { detectVendor } from './vendors.js';
 
 /** Maximum number of preamble rows before the header. */
 export const PREAMBLE_MAX = 20;
@@ -16,11 +16,11 @@ export const PREAMBLE_MAX = 20;
 export const MAJORITY = 0.6;
 
 /** Returns true if a cell is a number in any notation, except a text for a missing number. */
-export const isNumber = (written: Cell | undefined) => isPlainNumber(unitsIn(written)?.number ?? written);
+export const isNumber = (written: Cell | undefined) => isPlainNumber(splitUnits(written)?.number ?? written);
 
 /** Returns true for a number without signs and units. A text such as 3M, which has a unit, may be a company. */
 export const isPlainNumber = (cell: Cell | undefined) => {
-  const value = parseAnyThousands(cell) ?? commaNumberIn(cell);
+  const value = parseAnyThousands(cell) ?? readCommaNumber(cell);
   return value !== undefined && !Number.isNaN(value);
 };
 
@@ -36,11 +36,13 @@ export interface ProposalDraft {
 }
 
 /** Returns true if a question already has an answer. Columns are checked individually. */
-export const isAnswered = (answers: Answers, field: Question['field']) =>
+export const hasAnswer = (answers: Answers, field: Question['field']) =>
   field !== 'columns' && answers[field] !== undefined;
 
 export const isDay = ({ date_format: format }: Answers, cell: Cell | undefined) =>
-  typeof format === 'string' ? typeof createDayReader(format)(cell) === 'number' : dateFormatOf([cell]) !== undefined;
+  typeof format === 'string'
+    ? typeof createDayReader(format)(cell) === 'number'
+    : detectDateFormat([cell]) !== undefined;
 
 /** Returns true if a table contains a day. */
 export const hasDays = (answers: Answers, { rows }: Sample) =>
@@ -49,10 +51,10 @@ export const hasDays = (answers: Answers, { rows }: Sample) =>
 type QuestionDraft = Pick<Question, 'field' | 'question' | 'taken'> & Partial<Question>;
 
 export function ask(draft: ProposalDraft, asked: QuestionDraft): void {
-  if (!isAnswered(draft.answers, asked.field)) draft.questions.push({ others: [], required: true, ...asked });
+  if (!hasAnswer(draft.answers, asked.field)) draft.questions.push({ others: [], required: true, ...asked });
 }
 
-export const textsOf = (row: readonly (Cell | undefined)[]) => row.map((cell) => textIn(cell) ?? '');
+export const listTexts = (row: readonly (Cell | undefined)[]) => row.map((cell) => readText(cell) ?? '');
 
 export function recognise(
   draft: ProposalDraft,
@@ -60,7 +62,7 @@ export function recognise(
   file: string,
   otherwise: string | null,
 ): void {
-  const vendor = vendorOf(names, file);
+  const vendor = detectVendor(names, file);
   draft.recognisedAs = vendor?.name ?? otherwise;
   if (vendor === undefined) return;
   draft.mapping = { ...vendor.mapping };
@@ -87,16 +89,16 @@ export function useAdjustedAsClose(draft: ProposalDraft, adjusted: string): void
   });
 }
 
-export function columnsFor(roles: Partial<Record<Role, string>>): Record<string, string> {
+export function selectColumns(roles: Partial<Record<Role, string>>): Record<string, string> {
   const { adjusted: _own, ...named } = roles;
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 export function proposeDays(draft: ProposalDraft, written: readonly (Cell | undefined)[]): void {
   const cells = removeFooter(written);
-  const result = dateFormatOf(cells);
+  const result = detectDateFormat(cells);
   if (result === undefined) {
-    const first = JSON.stringify(textIn(cells[0]) ?? '').slice(0, 80);
+    const first = JSON.stringify(readText(cells[0]) ?? '').slice(0, 80);
     const question = `How are days written? The first is ${first}.`;
     ask(draft, { field: 'date_format', question, taken: null });
     return;
@@ -112,6 +114,6 @@ export function proposeDays(draft: ProposalDraft, written: readonly (Cell | unde
  * totals.
  */
 function removeFooter(cells: readonly (Cell | undefined)[]): readonly (Cell | undefined)[] {
-  const last = cells.findLastIndex((cell) => !isFooterText(textIn(cell) ?? ''));
+  const last = cells.findLastIndex((cell) => !isFooterText(readText(cell) ?? ''));
   return last < 0 ? cells : cells.slice(0, last + 1);
 }

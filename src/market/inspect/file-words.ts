@@ -1,12 +1,12 @@
 import type { ProposalDraft } from './draft.js';
-import { FIELD_ROLES, roleOf } from './roles.js';
+import { FIELD_ROLES, findRole } from './roles.js';
 import type { Sample } from './sample.js';
 
 /** Returns the field named in a file name: `close_split_adjusted.csv` contains closes. */
 export function findFileRole(name: string): string | undefined {
   const words = name.replace(/\.[a-z]+(\.gz)?$/i, '').split(/[^A-Za-z]+/);
   return words
-    .map((word) => roleOf(word) ?? roleOf(word.replace(/s$/i, '')))
+    .map((word) => findRole(word) ?? findRole(word.replace(/s$/i, '')))
     .find((role) => role !== undefined && role !== 'adjusted' && FIELD_ROLES.includes(role as never));
 }
 

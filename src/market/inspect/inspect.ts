@@ -11,7 +11,7 @@ import { decodeContent } from '../import/content-bytes.js';
 import { readImport } from '../import/read-import.js';
 import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
-import { textIn } from '../formats/cells.js';
+import { readText } from '../formats/cells.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { DatabaseLocation } from '../sources/databases/database-place.js';
 import { readDatabase } from '../sources/databases/read-database.js';
@@ -24,7 +24,7 @@ import { chooseAfterReading, filterDateFormats } from './date-question.js';
 import { isDay, MAJORITY } from './draft.js';
 import { correctMapping } from './mend.js';
 import { proposeMapping, stateAdjustment, applyAnswers, type Confidence, type Proposal } from './propose.js';
-import { listOtherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
+import { listAlternativeBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type TableNameSource, type Sample } from './sample.js';
 
 /** Data to inspect. */
@@ -78,7 +78,7 @@ const PREVIEW_ROWS = 10;
 const TRIALS_MAX = 6;
 
 /** Parts of a reading that are evaluated. */
-interface TrialRead {
+interface TrialResult {
   readonly content: MarketContent;
   readonly rows: RowsByTable;
   readonly derived?: DerivedActions | null;
@@ -90,7 +90,7 @@ interface Source {
   readonly tables: TableNames;
   readonly namedBy: TableNameSource;
   filesOf(mapping: Mapping): number;
-  read(terms: MarketInterpretation, problems: Problems): Promise<TrialRead | undefined>;
+  read(terms: MarketInterpretation, problems: Problems): Promise<TrialResult | undefined>;
 }
 
 /**
@@ -138,13 +138,13 @@ async function inspectReadable(
   const problems = createProblems();
   const source = await openSource(inspected, problems, answers);
   if (source === undefined) return createEmptyInspection(source, problems);
-  if (given !== null) return inspectAgain(source, createGivenProposal(given, answers), { answers, trialsMax: 1 });
+  if (given !== null) return tryMapping(source, declareProposal(given, answers), { answers, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
-    (hasColumnAnswer(answers) ? createGivenProposal(applyAnswers({}, answers), answers) : undefined);
+    (hasColumnAnswer(answers) ? declareProposal(applyAnswers({}, answers), answers) : undefined);
   return proposal === undefined
     ? createEmptyInspection(source, problems)
-    : inspectAgain(source, proposal, { answers, trialsMax: TRIALS_MAX });
+    : tryMapping(source, proposal, { answers, trialsMax: TRIALS_MAX });
 }
 
 /**
@@ -152,7 +152,7 @@ async function inspectReadable(
  */
 const hasColumnAnswer = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
 
-const createGivenProposal = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
+const declareProposal = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
   mapping,
   ...(adjustment === undefined ? { adjustment: null, reason: null } : stateAdjustment(adjustment)),
   recognisedAs: null,
@@ -200,7 +200,7 @@ function describeTable(source: Source | undefined): string {
   const days = cells.filter((cell) => isDay({}, cell)).length;
   if (days > 1 && days >= MAJORITY * cells.length)
     return ' Days stand across, in its first row: turn the table, as frame.T of pandas does.';
-  const header = cells.map((cell) => JSON.stringify(textIn(cell) ?? '').slice(0, 40));
+  const header = cells.map((cell) => JSON.stringify(readText(cell) ?? '').slice(0, 40));
   const more = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
   return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. Where each column is a name, layout is wide and field what its numbers are.`;
 }
@@ -264,7 +264,7 @@ interface Trial {
 }
 
 /** Reads a source as proposed, and repeats the reading with corrections that the findings imply. */
-async function inspectAgain(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
+async function tryMapping(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
   let terms: MarketInterpretation = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
   const questions = [...proposal.questions];
   for (let trial = 1; ; trial++) {
@@ -291,7 +291,7 @@ async function inspectAgain(source: Source, proposal: Proposal, { answers, trial
       await source.read({ ...terms, mapping: { ...terms.mapping!, date_format } }, result);
       return result.findings();
     });
-    const taken = basisOf(proposal, read, questions);
+    const taken = getBasis(proposal, read, questions);
     const isOpen = read === undefined || questions.some(({ required }) => required);
     return {
       files: source.filesOf(terms.mapping!),
@@ -312,11 +312,11 @@ async function inspectAgain(source: Source, proposal: Proposal, { answers, trial
 const createBasis = (adjustment: Adjustment, reason: string): Basis => ({
   adjustment,
   reason,
-  others: listOtherBases(adjustment),
+  others: listAlternativeBases(adjustment),
 });
 
 /** Returns the price basis. Adjusted closes can show it: if they imply no split, closes are adjusted for splits. */
-function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): Basis {
+function getBasis(proposal: Proposal, read: TrialResult | undefined, questions: Question[]): Basis {
   if (proposal.adjustment !== null) return createBasis(proposal.adjustment, proposal.reason ?? '');
   const splits = read?.derived?.splits;
   if (splits !== undefined && splits > 0)
@@ -328,7 +328,7 @@ function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Que
           'Adjusted closes show no split that closes lack: closes are taken to be adjusted for splits.',
         ] as const)
       : (['none', 'Nothing says whether closes are adjusted: they are taken as traded.'] as const);
-  const others = listOtherBases(taken).map(({ adjustment }) => adjustment);
+  const others = listAlternativeBases(taken).map(({ adjustment }) => adjustment);
   questions.push({ field: 'adjustment', question: reason, taken, others, required: false });
   return createBasis(taken, reason);
 }

@@ -2,12 +2,12 @@ import { ENCODINGS, type Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { Problems } from '../tables/problems.js';
 import type { RowConflict } from '../tables/row-conflicts.js';
-import { isNamedWhole } from '../mapping/market-tables.js';
-import { isGroupedCount, thousandsIn, unitsIn } from '../mapping/written-numbers.js';
-import { isAnswered } from './draft.js';
+import { isWholeName } from '../mapping/market-tables.js';
+import { isGroupedCount, findThousandsMark, splitUnits } from '../mapping/written-numbers.js';
+import { hasAnswer } from './draft.js';
 import { createCountsQuestion, createUnitsQuestion } from './number-marks.js';
 import type { Answers, Question } from './question.js';
-import { isOfEncoding, USUAL_ENCODING } from './sample.js';
+import { isOfEncoding, DEFAULT_ENCODING } from './sample.js';
 
 interface CorrectedMapping {
   readonly mapping: Mapping;
@@ -25,38 +25,39 @@ export function correctMapping(
 ): CorrectedMapping | undefined {
   const findings = problems.findings();
   const errors = findings.filter(({ severity }) => severity === 'error');
-  const of = (code: Finding['code']) => errors.filter((finding) => finding.code === code);
-  const isFree = (field: keyof Mapping) => !isAnswered(answers, field);
+  const listFindings = (code: Finding['code']) => errors.filter((finding) => finding.code === code);
+  const isFree = (field: keyof Mapping) => !hasAnswer(answers, field);
   if (
     isFree('zero_prices') &&
     mapping.zero_prices === 'refuse' &&
-    of('NON_POSITIVE_PRICE').some(({ value }) => value === 0)
+    listFindings('NON_POSITIVE_PRICE').some(({ value }) => value === 0)
   )
     return {
       mapping: { ...mapping, zero_prices: 'missing' },
       question: {
         field: 'zero_prices',
-        question: `${countText(of('NON_POSITIVE_PRICE'), 'price is', 'prices are')} 0: read as missing.`,
+        question: `${countText(listFindings('NON_POSITIVE_PRICE'), 'price is', 'prices are')} 0: read as missing.`,
         taken: 'missing',
         others: ['refuse'],
         required: false,
       },
     };
-  const encoded = of('UNREADABLE_FILE').find(isOfEncoding);
+  const encoded = listFindings('UNREADABLE_FILE').find(isOfEncoding);
   if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return addEncoding(mapping, encoded);
   const written = correctNumbers(mapping, findings, isFree);
   if (written !== undefined) return written;
   // Several tables of one security give a separate finding; choosing between their rows is not a question of
   // duplicates.
   const repeated =
-    isFree('on_duplicate') && of('DUPLICATE_ID').length === 0
-      ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
+    isFree('on_duplicate') && listFindings('DUPLICATE_ID').length === 0
+      ? listFindings('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
       : undefined;
-  const unrepeated = repeated && correctRepeated(mapping, repeated, of('DUPLICATE_KEY'), problems.conflicts());
+  const unrepeated =
+    repeated && correctRepeated(mapping, repeated, listFindings('DUPLICATE_KEY'), problems.conflicts());
   if (unrepeated !== undefined) return unrepeated;
   const isFreeColumn = (column: string) =>
     column !== '' && !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column);
-  const wordy = of('NOT_A_NUMBER').filter((finding) => isFreeColumn(columnIn(finding)));
+  const wordy = listFindings('NOT_A_NUMBER').filter((finding) => isFreeColumn(getColumn(finding)));
   return wordy.length === 0 ? undefined : removeColumns(mapping, wordy, answers);
 }
 
@@ -111,11 +112,11 @@ function describeConflicts(conflicts: readonly RowConflict[]): string {
 }
 
 function addEncoding(mapping: Mapping, { file, path }: Finding): CorrectedMapping {
-  const question = `The text of ${file ?? path} is not UTF-8: read as ${USUAL_ENCODING}.`;
-  const others = ENCODINGS.filter((encoding) => encoding !== USUAL_ENCODING && encoding !== 'utf-8');
+  const question = `The text of ${file ?? path} is not UTF-8: read as ${DEFAULT_ENCODING}.`;
+  const others = ENCODINGS.filter((encoding) => encoding !== DEFAULT_ENCODING && encoding !== 'utf-8');
   return {
-    mapping: { ...mapping, encoding: USUAL_ENCODING },
-    question: { field: 'encoding', question, taken: USUAL_ENCODING, others, required: false },
+    mapping: { ...mapping, encoding: DEFAULT_ENCODING },
+    question: { field: 'encoding', question, taken: DEFAULT_ENCODING, others, required: false },
   };
 }
 
@@ -128,12 +129,12 @@ function correctNumbers(
   const texts = findings.flatMap(({ code, value }) =>
     code === 'NOT_A_NUMBER' && typeof value === 'string' ? [value] : [],
   );
-  const withUnits = texts.find((text) => unitsIn(text) !== undefined);
+  const withUnits = texts.find((text) => splitUnits(text) !== undefined);
   if (isFree('units') && mapping.units === 'refuse' && withUnits !== undefined)
     return { mapping: { ...mapping, units: 'read' }, question: createUnitsQuestion(withUnits) };
   if (!isFree('thousands') || mapping.thousands !== null) return undefined;
   if (mapping.decimal === '.') {
-    const apart = texts.filter((text) => thousandsIn(text) !== undefined);
+    const apart = texts.filter((text) => findThousandsMark(text) !== undefined);
     return apart.length === 0 ? undefined : addThousands(mapping, apart);
   }
   const counts = texts.filter((text) => isGroupedCount(text, ','));
@@ -143,11 +144,11 @@ function correctNumbers(
 }
 
 /** Returns the column of a finding: the text after its row number. Column names may contain points (Vol.). */
-const columnIn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ?? path.slice(path.indexOf('.') + 1);
+const getColumn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ?? path.slice(path.indexOf('.') + 1);
 
 /** Explains several rows per day of a source without an identifier column, which was then not recognised. */
 const explainMissingIdentifier = (mapping: Mapping) =>
-  isNamedWhole(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
+  isWholeName(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
 
 /** Formats the total count of some findings with its noun. */
 function countText(findings: readonly Finding[], one: string, many: string): string {
@@ -156,7 +157,7 @@ function countText(findings: readonly Finding[], one: string, many: string): str
 }
 
 function addThousands(mapping: Mapping, apart: readonly string[]): CorrectedMapping {
-  const mark = thousandsIn(apart[0])!; // each text has a thousands mark
+  const mark = findThousandsMark(apart[0])!; // each text has a thousands mark
   const name = { ',': 'commas', "'": 'apostrophes', ' ': 'spaces' }[mark];
   return {
     mapping: { ...mapping, thousands: mark },
@@ -172,13 +173,13 @@ function addThousands(mapping: Mapping, apart: readonly string[]): CorrectedMapp
 
 /** Ignores columns that contain values other than numbers. If adjusted closes are ignored, no dividends are derived. */
 function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): CorrectedMapping | undefined {
-  const columns = [...new Set(wordy.map(columnIn))];
+  const columns = [...new Set(wordy.map(getColumn))];
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
-    const at = wordy.find((finding) => columnIn(finding) === adjusted)!; // `adjusted` is one of these columns
+    const at = wordy.find((finding) => getColumn(finding) === adjusted)!; // `adjusted` is one of these columns
     const question = `Some of ${adjusted} are no finite numbers (${formatLocation(at)}): left out, and no dividends are derived.${removeFiles(mapping, wordy)}`;
-    if (isAnswered(answers, 'adjusted_close')) return undefined;
+    if (hasAnswer(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },
       question: { field: 'adjusted_close', question, taken: null, others: [], required: true },

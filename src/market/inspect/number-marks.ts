@@ -1,5 +1,11 @@
 import type { Cell } from '../formats/cells.js';
-import { parseAnyThousands, commaNumberIn, isGroupedCount, thousandsIn, unitsIn } from '../mapping/written-numbers.js';
+import {
+  parseAnyThousands,
+  readCommaNumber,
+  isGroupedCount,
+  findThousandsMark,
+  splitUnits,
+} from '../mapping/written-numbers.js';
 import { ask, type ProposalDraft } from './draft.js';
 import type { Question } from './question.js';
 import type { Sample } from './sample.js';
@@ -22,14 +28,14 @@ export function proposeNumberMarks(
   { delimiter }: Sample,
   ofBars: readonly (Cell | undefined)[] = cells,
 ): void {
-  const written = numbersIn(cells);
-  readUnits(draft, numbersIn(ofBars));
-  const texts = written.map((text) => unitsIn(text)?.number ?? text);
+  const written = listNumbers(cells);
+  readUnits(draft, listNumbers(ofBars));
+  const texts = written.map((text) => splitUnits(text)?.number ?? text);
   const filterAmbiguous = (mark: ',' | '.') => texts.filter((text) => AMBIGUOUS_NUMBER[mark].test(text));
   const [commas, points] = [filterAmbiguous(','), filterAmbiguous('.')];
   const decisive = texts.filter((text) => !AMBIGUOUS_NUMBER[','].test(text) && !AMBIGUOUS_NUMBER['.'].test(text));
   const withPoint = decisive.filter((text) => /[.,]/.test(text) && isNumber(parseAnyThousands(text)));
-  const withComma = decisive.filter((text) => /[.,]/.test(text) && isNumber(commaNumberIn(text)));
+  const withComma = decisive.filter((text) => /[.,]/.test(text) && isNumber(readCommaNumber(text)));
   const { decimal } = draft.answers;
   if (decimal === ',') return;
   if (decimal === undefined && withComma.length > texts.length * COMMAS_MIN && withComma.length > withPoint.length) {
@@ -39,7 +45,7 @@ export function proposeNumberMarks(
   const isNumeric = delimiter === undefined && commas.length === 0; // numeric cells of a database, Parquet or a workbook
   const isPoint = decimal === '.' || withPoint.length > 0 || delimiter === ',' || isNumeric;
   if (isPoint) {
-    const mark = texts.map(thousandsIn).find((each) => each !== undefined);
+    const mark = texts.map(findThousandsMark).find((each) => each !== undefined);
     if (mark !== undefined) draft.mapping.thousands = mark;
     return;
   }
@@ -56,12 +62,12 @@ export function proposeNumberMarks(
   });
 }
 
-const numbersIn = (cells: readonly (Cell | undefined)[]) =>
+const listNumbers = (cells: readonly (Cell | undefined)[]) =>
   cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
 
 /** Reads currency signs and units and reports this in a question; the currency itself must be declared elsewhere. */
 function readUnits(draft: ProposalDraft, texts: readonly string[]): void {
-  const first = texts.find((text) => unitsIn(text) !== undefined);
+  const first = texts.find((text) => splitUnits(text) !== undefined);
   if (first === undefined) return;
   draft.mapping.units = 'read';
   ask(draft, createUnitsQuestion(first));
@@ -69,7 +75,7 @@ function readUnits(draft: ProposalDraft, texts: readonly string[]): void {
 
 /** Returns the question about numbers such as $14.82 and 59.83M. */
 export function createUnitsQuestion(text: string): Question {
-  const { exponent, money } = unitsIn(text)!; // asked only about numbers with signs or units
+  const { exponent, money } = splitUnits(text)!; // asked only about numbers with signs or units
   const sign = money === '' ? '' : ` The sign ${money} declares no currency: that is the store's.`;
   const unit =
     exponent === '' ? '' : ` K, M, B and T are thousands to trillions (10${exponent.replace('e', '^')} here).`;
@@ -88,7 +94,7 @@ export function createUnitsQuestion(text: string): Question {
  */
 export function countMarks(draft: ProposalDraft, cells: readonly (Cell | undefined)[]): void {
   if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;
-  const texts = numbersIn(cells);
+  const texts = listNumbers(cells);
   const grouped = texts.filter((text) => isGroupedCount(text, '.'));
   const isGrouped = texts.every((text) => isGroupedCount(text, '.') || /^[+-]?\d{1,3}$/.test(text));
   if (grouped.length === 0 || !isGrouped) return;

@@ -1,8 +1,8 @@
 import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { textIn, type Cell } from '../formats/cells.js';
-import { identifierOfFile, findLabelledValue } from '../mapping/market-tables.js';
-import { ask, isPlainNumber, textsOf, type ProposalDraft } from './draft.js';
-import { roleOf } from './roles.js';
+import { readText, type Cell } from '../formats/cells.js';
+import { findFileIdentifier, findLabelledValue } from '../mapping/market-tables.js';
+import { ask, isPlainNumber, listTexts, type ProposalDraft } from './draft.js';
+import { findRole } from './roles.js';
 import type { TableNameSource, Sample } from './sample.js';
 
 /** A long table with its header, and the other tables. */
@@ -27,7 +27,7 @@ export function proposeIdentifier(draft: ProposalDraft, named: string | undefine
       proposeTextIdentifier(draft, tables) ||
       proposeFileIdentifier(draft, tables)
     );
-  if (draft.answers.identifier_from !== undefined || !isKeptByFile(named, tables.column(named), tables.samples))
+  if (draft.answers.identifier_from !== undefined || !isIdentifiedByFile(named, tables.column(named), tables.samples))
     return true;
   const { identifier: _written, ...others } = draft.mapping.columns!; // set together with the roles
   if (proposeFileIdentifier(draft, tables)) draft.mapping.columns = others;
@@ -45,7 +45,7 @@ const PERCENT = /^[+-]?[\d.,]+ ?%$/;
  * of a day; otherwise the only text column of the only table.
  */
 function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, samples }: Tables): boolean {
-  const listTexts = (name: string) => column(name).map((cell) => textIn(cell) ?? '');
+  const listTexts = (name: string) => column(name).map((cell) => readText(cell) ?? '');
   const days = listTexts(date);
   const countKeys = (name: string) => new Set(listTexts(name).map((text, i) => `${text} ${days[i]}`)).size;
   const areRepeated = new Set(days).size < days.length;
@@ -53,7 +53,7 @@ function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, sam
     .filter(
       (each) =>
         each !== '' &&
-        roleOf(each) === undefined &&
+        findRole(each) === undefined &&
         !Object.values(draft.mapping.columns!).includes(each) && // set together with the roles
         !ATTRIBUTE_HEADING.test(each) &&
         isWorded(column(each)) &&
@@ -75,20 +75,22 @@ function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, sam
 
 /** Returns true if a column contains texts and no number. */
 export const isWorded = (cells: readonly (Cell | undefined)[]) =>
-  cells.some((cell) => textIn(cell) !== null) && !cells.some(isPlainNumber);
+  cells.some((cell) => readText(cell) !== null) && !cells.some(isPlainNumber);
 
 /**
  * Returns true if a column with an identifier heading contains no valid identifiers: each file contains one security,
  * and the column its company name.
  */
-const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
-  samples.length > 1 && roleOf(name) === 'identifier' && cells.every((cell) => !isAssetIdentifier(textIn(cell) ?? ''));
+const isIdentifiedByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
+  samples.length > 1 &&
+  findRole(name) === 'identifier' &&
+  cells.every((cell) => !isAssetIdentifier(readText(cell) ?? ''));
 
 /** Proposes a label above the header if it states the identifier in every table: `Security | AAPL US Equity`. */
 function proposeHeadingIdentifier(draft: ProposalDraft, { samples }: Tables): boolean {
   const { skip_rows: above = 0 } = draft.mapping;
-  const headings = samples.map(({ rows }) => rows.slice(0, above).map(textsOf));
-  const labels = (headings[0] ?? []).flatMap((row) => row.filter((text) => roleOf(text) === 'identifier'));
+  const headings = samples.map(({ rows }) => rows.slice(0, above).map(listTexts));
+  const labels = (headings[0] ?? []).flatMap((row) => row.filter((text) => findRole(text) === 'identifier'));
   const label = labels.find((each) =>
     headings.every((heading) => isAssetIdentifier(findLabelledValue(each, heading) ?? '')),
   );
@@ -117,12 +119,12 @@ function proposeFileIdentifier(draft: ProposalDraft, { date, column, samples, na
   if (namedBy === null) return false;
   const names = samples.map(({ name }) => name);
   const pattern = `file:${findCommonPattern(names, namedBy)}`;
-  if (!names.every((name) => isAssetIdentifier(identifierOfFile(pattern, name) ?? ''))) return false;
+  if (!names.every((name) => isAssetIdentifier(findFileIdentifier(pattern, name) ?? ''))) return false;
   draft.mapping.identifier_from = pattern;
-  const only = names.length === 1 ? identifierOfFile(pattern, names[0]!) : null;
+  const only = names.length === 1 ? findFileIdentifier(pattern, names[0]!) : null;
   const question = `No column holds the identifier; the name of the ${namedBy} is taken for it: ${only}.`;
   const unnamed = namedBy === 'sheet' ? names.filter((name) => UNNAMED_SHEET.test(name)) : [];
-  const days = column(date).map((cell) => textIn(cell));
+  const days = column(date).map((cell) => readText(cell));
   if (only != null)
     ask(draft, {
       field: 'identifier_from',
@@ -143,12 +145,12 @@ function proposeFileIdentifier(draft: ProposalDraft, { date, column, samples, na
 }
 
 /** Matches suffixes that vendors add to the name of an instrument: Stooq, Investing.com. */
-const ENDINGS_OF_ONE = /(_[a-z]{2}_d| (?:Historical Data|Stock Price History)(?: \(\d+\))?)\.csv$/;
+const NAME_SUFFIX = /(_[a-z]{2}_d| (?:Historical Data|Stock Price History)(?: \(\d+\))?)\.csv$/;
 
 function findCommonPattern(names: readonly string[], namedBy: TableNameSource): string {
   if (namedBy === 'sheet' && names.length === 1) return '{identifier}';
   const ending = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
-  if (names.length === 1) return `{identifier}${ENDINGS_OF_ONE.exec(names[0]!)?.[0] ?? ending}`;
+  if (names.length === 1) return `{identifier}${NAME_SUFFIX.exec(names[0]!)?.[0] ?? ending}`;
   const countSharedLetters = (a: string, b: string) => {
     let length = 0;
     while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;

@@ -1,19 +1,19 @@
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { replaceSlashes } from '../mapping/slashless-names.js';
-import { fieldLevelsOf } from '../mapping/wide-columns.js';
+import { findFieldLevels } from '../mapping/wide-columns.js';
 import {
   useAdjustedAsClose,
-  columnsFor,
+  selectColumns,
   proposeDays,
   isNumber,
   MAJORITY,
   PREAMBLE_MAX,
   recognise,
-  textsOf,
+  listTexts,
   type ProposalDraft,
 } from './draft.js';
 import { proposeNumberMarks } from './number-marks.js';
-import { FIELD_ROLES, roleOf, rolesOf } from './roles.js';
+import { FIELD_ROLES, findRole, assignRoles } from './roles.js';
 import type { Sample } from './sample.js';
 
 /**
@@ -21,13 +21,13 @@ import type { Sample } from './sample.js';
  * the table has another form.
  */
 export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
-  const pairs = fieldLevelsOf(textsOf(sample.rows[0]!));
+  const pairs = findFieldLevels(listTexts(sample.rows[0]!));
   if (pairs !== undefined) {
     const fields = [pairs.map(([a]) => a), pairs.map(([, b]) => b)].toSorted(
       (a, b) => computeFieldShare(b) - computeFieldShare(a),
     )[0]!;
-    const header = textsOf(sample.rows[0]!);
-    const date = header.find((name) => fieldLevelsOf([name]) === undefined);
+    const header = listTexts(sample.rows[0]!);
+    const date = header.find((name) => findFieldLevels([name]) === undefined);
     return proposeTwoLevels(draft, {
       fields,
       sample,
@@ -38,19 +38,21 @@ export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
     });
   }
   for (let i = 0; i + 2 < sample.rows.length && i < PREAMBLE_MAX; i++) {
-    const [first, second] = [textsOf(sample.rows[i]!), textsOf(sample.rows[i + 1]!)];
+    const [first, second] = [listTexts(sample.rows[i]!), listTexts(sample.rows[i + 1]!)];
     const [a, b] = [computeFieldShare(removeDateCells(first)), computeFieldShare(removeDateCells(second))];
     const names = a >= b ? second : first;
     const fields = a >= b ? first : second;
     const others = names.slice(1).filter((text) => text !== '');
     const areNames =
       others.length > 0 &&
-      others.every((text) => !isNumber(text) && roleOf(text) === undefined && isAssetIdentifier(replaceSlashes(text)));
+      others.every(
+        (text) => !isNumber(text) && findRole(text) === undefined && isAssetIdentifier(replaceSlashes(text)),
+      );
     if (isHeading(names, fields)) continue;
     if (Math.max(a, b) < MAJORITY || !areNames || fields.slice(1).filter((text) => text !== '').length < others.length)
       continue;
     const body = sample.rows.slice(i + 2).filter((row) => row.slice(1).some(isNumber));
-    const date = [first[0]!, second[0]!].find((text) => roleOf(text) === 'date');
+    const date = [first[0]!, second[0]!].find((text) => findRole(text) === 'date');
     return proposeTwoLevels(draft, { fields: fields.slice(1), sample, date, skip: i, body, at: 0 });
   }
   return false;
@@ -63,8 +65,8 @@ export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
 const isHeading = ([label = '', ...values]: readonly string[], [date = '', ...fields]: readonly string[]) =>
   label !== '' &&
   !fields.includes(date) &&
-  roleOf(label) !== 'identifier' &&
-  roleOf(date) === 'date' &&
+  findRole(label) !== 'identifier' &&
+  findRole(date) === 'date' &&
   values.filter((text) => text !== '').length === 1;
 
 interface Levels {
@@ -79,7 +81,7 @@ interface Levels {
 
 function proposeTwoLevels(draft: ProposalDraft, { fields, sample, date, skip, body, at }: Levels): boolean {
   const named = [...new Set(fields.filter((field) => field !== '' && field !== date))];
-  const roles = rolesOf(named);
+  const roles = assignRoles(named);
   if (roles.CLOSE === undefined && roles.adjusted === undefined) return false;
   if (draft.answers.layout === 'long') return false;
   const isPairs = fields.some((field) => field !== '' && field === date);
@@ -94,7 +96,7 @@ function proposeTwoLevels(draft: ProposalDraft, { fields, sample, date, skip, bo
     layout: 'wide',
     skip_rows: skip,
     columns: {
-      ...columnsFor({ ...roles, ...(date === undefined || date === '' ? {} : { date }) }),
+      ...selectColumns({ ...roles, ...(date === undefined || date === '' ? {} : { date }) }),
       ...draft.mapping.columns,
     },
     ...(roles.adjusted === undefined || roles.CLOSE === undefined ? {} : { adjusted_close: roles.adjusted }),
@@ -120,6 +122,6 @@ const removeDateCells = ([date, ...row]: readonly string[]) => row.filter((text)
 
 const computeFieldShare = (row: readonly string[]) => {
   const texts = row.filter((text) => text !== '');
-  const isField = (text: string) => FIELD_ROLES.some((role) => roleOf(text) === role);
+  const isField = (text: string) => FIELD_ROLES.some((role) => findRole(text) === role);
   return texts.length === 0 ? 0 : texts.filter(isField).length / texts.length;
 };

@@ -1,12 +1,12 @@
 import {
   useAdjustedAsClose,
   ask,
-  columnsFor,
+  selectColumns,
   proposeDays,
   isNumber,
   PREAMBLE_MAX,
   recognise,
-  textsOf,
+  listTexts,
   type ProposalDraft,
 } from './draft.js';
 import { setBasisFromFiles } from './file-words.js';
@@ -16,7 +16,7 @@ import { COUNTS } from '../mapping/written-numbers.js';
 import { findCurrencyColumn } from '../mapping/unread-terms.js';
 import { countMarks, proposeNumberMarks } from './number-marks.js';
 import { isWorded, proposeIdentifier } from './propose-identifier.js';
-import { findNearRole, roleOf, rolesOf, type Role } from './roles.js';
+import { findNearRole, findRole, assignRoles, type Role } from './roles.js';
 import type { TableNameSource, Sample } from './sample.js';
 
 /** Proposes a mapping for a table with one row per security and date. Returns false if the table has another form. */
@@ -28,19 +28,19 @@ export function proposeLong(
 ): boolean {
   if (draft.answers.layout === 'wide') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
-    const roles = rolesIn(draft, textsOf(row));
-    const hasCloses = (roles.CLOSE ?? roles.adjusted ?? findNearRole('CLOSE', textsOf(row))) !== undefined;
+    const roles = findRoles(draft, listTexts(row));
+    const hasCloses = (roles.CLOSE ?? roles.adjusted ?? findNearRole('CLOSE', listTexts(row))) !== undefined;
     return (draft.answers.skip_rows ?? i) === i && roles.date !== undefined && hasCloses;
   });
   if (at < 0) return false;
-  const header = textsOf(sample.rows[at]!);
+  const header = listTexts(sample.rows[at]!);
   const body = sample.rows.slice(at + 1);
-  const roles = rolesIn(draft, header);
-  const column = (name: string) => body.map((row) => row[header.indexOf(name)]);
+  const roles = findRoles(draft, header);
+  const listCells = (name: string) => body.map((row) => row[header.indexOf(name)]);
   for (const role of ['CLOSE', 'identifier'] as const) {
     if (roles[role] !== undefined || (role === 'CLOSE' && roles.adjusted !== undefined)) continue;
     const near = findNearRole(role, header);
-    if (near === undefined || (role === 'CLOSE') !== column(near).some(isNumber)) continue;
+    if (near === undefined || (role === 'CLOSE') !== listCells(near).some(isNumber)) continue;
     roles[role] = near;
     const question = `The column ${near} is taken for ${role}: did you mean ${role}?`;
     ask(draft, { field: 'columns', question, taken: `${role}=${near}` });
@@ -50,18 +50,18 @@ export function proposeLong(
   recognise(draft, header, sample.name, isIndexed ? 'pandas, an index of days and names' : null);
   const fields = { ...roles };
   delete fields.adjusted;
-  draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...columnsFor(fields), ...draft.mapping.columns } };
+  draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...selectColumns(fields), ...draft.mapping.columns } };
   if (roles.CLOSE === undefined) useAdjustedAsClose(draft, roles.adjusted!);
   else if (roles.adjusted === undefined && draft.adjustment === null) setBasisFromFiles(draft, samples);
   else if (roles.adjusted !== undefined) useAdjustedCloses(draft, roles.adjusted, findDividendColumn(header));
-  const table = { header, date: roles.date!, column, samples, namedBy };
+  const table = { header, date: roles.date!, column: listCells, samples, namedBy };
   if (!proposeIdentifier(draft, roles.identifier, table)) return false;
   const worded = header.filter(
     (name) =>
       name !== '' &&
-      roleOf(name) === undefined &&
+      findRole(name) === undefined &&
       !Object.values(draft.mapping.columns!).includes(name) && // set above
-      isWorded(column(name)),
+      isWorded(listCells(name)),
   );
   const ignored = [
     ...(draft.mapping.ignore ?? []).filter((name) => header.some((own) => own.toLowerCase() === name.toLowerCase())),
@@ -69,20 +69,20 @@ export function proposeLong(
   ];
   draft.mapping.ignore = [...new Set(ignored)];
   const currency = findCurrencyColumn(worded);
-  if (currency !== undefined) askCurrency(draft, `column ${currency}`, column(currency));
-  proposeDays(draft, column(roles.date!));
+  if (currency !== undefined) askCurrency(draft, `column ${currency}`, listCells(currency));
+  proposeDays(draft, listCells(roles.date!));
   const { identifier } = draft.mapping.columns!; // set above
   const unread = new Set([roles.date, identifier, ...draft.mapping.ignore]);
   proposeNumberMarks(
     draft,
     body.flatMap((row) => row.filter((_, i) => !unread.has(header[i]!))),
     sample,
-    header.filter((name) => isOfBar(draft.mapping, name) && !unread.has(name)).flatMap(column),
+    header.filter((name) => isOfBar(draft.mapping, name) && !unread.has(name)).flatMap(listCells),
   );
   const counts = header.filter((name) =>
     Object.entries(draft.mapping.columns!).some(([field, from]) => COUNTS.has(field) && from === name),
   ); // set above
-  countMarks(draft, counts.flatMap(column));
+  countMarks(draft, counts.flatMap(listCells));
   if (draft.recognisedAs === null) draft.confidence = 'likely';
   return true;
 }
@@ -100,10 +100,10 @@ function useAdjustedCloses(draft: ProposalDraft, adjusted: string, own: string |
 }
 
 /** Returns the column of each role in a header. Answers take precedence over recognised names. */
-function rolesIn({ answers }: ProposalDraft, header: readonly string[]): Partial<Record<Role, string>> {
+function findRoles({ answers }: ProposalDraft, header: readonly string[]): Partial<Record<Role, string>> {
   const given = Object.entries({ ...answers.columns, adjusted: answers.adjusted_close ?? '' });
   const roles: Partial<Record<Role, string>> = {
-    ...rolesOf(header),
+    ...assignRoles(header),
     ...Object.fromEntries(given.filter(([, name]) => name !== '' && header.includes(name))),
   };
   if (answers.adjusted_close === null && roles.CLOSE !== undefined) delete roles.adjusted;

@@ -1,11 +1,11 @@
-import { textIn } from '../formats/cells.js';
-import { WORD } from '../mapping/wide-columns.js';
-import { ask, proposeDays, isDay, isNumber, MAJORITY, PREAMBLE_MAX, textsOf, type ProposalDraft } from './draft.js';
+import { readText } from '../formats/cells.js';
+import { LABEL_WITHOUT_DIGITS } from '../mapping/wide-columns.js';
+import { ask, proposeDays, isDay, isNumber, MAJORITY, PREAMBLE_MAX, listTexts, type ProposalDraft } from './draft.js';
 import { setBasisFromFiles, findFileRole } from './file-words.js';
 import { askCurrency } from './currency-question.js';
 import { findCurrencyColumn } from '../mapping/unread-terms.js';
 import { proposeNumberMarks } from './number-marks.js';
-import { FIELD_ROLES, roleOf } from './roles.js';
+import { FIELD_ROLES, findRole } from './roles.js';
 import type { Sample } from './sample.js';
 
 /** Matches headings of a date column. Parquet stores the index of a data frame last. */
@@ -16,8 +16,8 @@ const COUNTER_HEADING = /^(|unnamed: \d+|index|level_\d+)$/i;
 
 /** Returns true if a column counts rows (0, 1, 2) under a heading that is not an identifier. */
 function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: number): boolean {
-  if (!COUNTER_HEADING.test(textIn(header[i])?.trim() ?? '')) return false;
-  const counts = body.map((row) => (textIn(row[i]) === null ? Number.NaN : Number(row[i])));
+  if (!COUNTER_HEADING.test(readText(header[i])?.trim() ?? '')) return false;
+  const counts = body.map((row) => (readText(row[i]) === null ? Number.NaN : Number(row[i])));
   const [first] = counts;
   return Number.isInteger(first) && counts.every((count, k) => count === first! + k);
 }
@@ -31,8 +31,8 @@ function findDayColumn(draft: ProposalDraft, header: Sample['rows'][number], bod
   const last = row.length - 1;
   if (isDay(draft.answers, row[0])) return 0;
   const first = header.findIndex((_, i) => !isCounter(header, body, i));
-  if (first > 0 && roleOf(textIn(header[first]) ?? '') === 'date' && isDay(draft.answers, row[first])) return first;
-  return last > 0 && isDay(draft.answers, row[last]) && INDEX.test(textIn(header[last]) ?? '') ? last : undefined;
+  if (first > 0 && findRole(readText(header[first]) ?? '') === 'date' && isDay(draft.answers, row[first])) return first;
+  return last > 0 && isDay(draft.answers, row[last]) && INDEX.test(readText(header[last]) ?? '') ? last : undefined;
 }
 
 /**
@@ -49,13 +49,13 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
       day !== undefined &&
       body[0]!.length > 1 &&
       !row.some(
-        (cell, k) => k !== day && (isNumber(cell) || textIn(cell) === null) && !(k < day && isCounter(row, body, k)),
+        (cell, k) => k !== day && (isNumber(cell) || readText(cell) === null) && !(k < day && isCounter(row, body, k)),
       )
     );
   });
   if (at < 0) return false;
   const head = findIdentifierRow(sample.rows, at);
-  const header = textsOf(sample.rows[head]!);
+  const header = listTexts(sample.rows[head]!);
   const body = sample.rows.slice(at + 1);
   const day = findDayColumn(draft, sample.rows[at]!, body)!; // found above
   if (isOfBars(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
@@ -63,7 +63,7 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
   const isDayBeside = header.map((name) => name !== '' && name === header[day]);
   const cells = body
     .flatMap((row) => row.filter((_, i) => i !== day && !counters.includes(i) && !isDayBeside[i]))
-    .filter((cell) => textIn(cell) !== null);
+    .filter((cell) => readText(cell) !== null);
   if (cells.length > 0 && cells.filter(isNumber).length < MAJORITY * cells.length) return false;
   const fields = samples.length === 1 ? {} : mapTableFields(samples);
   draft.recognisedAs = head === at ? 'pandas, one column a name' : 'Refinitiv Datastream';
@@ -77,7 +77,7 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     draft,
     counters.map((i) => header[i]!).filter((name) => name !== ''),
   );
-  for (const [label = '', ...cells] of sample.rows.slice(head + 1, at + 1).map(textsOf))
+  for (const [label = '', ...cells] of sample.rows.slice(head + 1, at + 1).map(listTexts))
     if (findCurrencyColumn([label]) !== undefined) askCurrency(draft, `row ${label}`, cells);
   askFields(draft, fields, samples);
   setBasisFromFiles(draft, samples);
@@ -101,11 +101,12 @@ const TERMS_MAX = 4;
  * with an identifier label.
  */
 function findIdentifierRow(rows: Sample['rows'], at: number): number {
-  const readLabel = (i: number) => textIn(rows[i]?.[0]) ?? '';
-  const isOther = readLabel(at) !== '' && roleOf(readLabel(at)) === undefined && WORD.test(readLabel(at));
+  const readLabel = (i: number) => readText(rows[i]?.[0]) ?? '';
+  const isOther =
+    readLabel(at) !== '' && findRole(readLabel(at)) === undefined && LABEL_WITHOUT_DIGITS.test(readLabel(at));
   if (!isOther) return at;
   for (let i = at - 1; i >= Math.max(0, at - TERMS_MAX); i--)
-    if (roleOf(readLabel(i)) === 'identifier' && rows[i]!.length === rows[at]!.length) return i;
+    if (findRole(readLabel(i)) === 'identifier' && rows[i]!.length === rows[at]!.length) return i;
   return at;
 }
 
@@ -116,14 +117,14 @@ const BAR_FIELDS_MIN = 3;
 
 /** Returns true if the columns are bar fields of one security. */
 function isOfBars(names: readonly string[]): boolean {
-  const fields = new Set(names.map(roleOf).filter((role) => FIELD_ROLES.includes(role as never)));
+  const fields = new Set(names.map(findRole).filter((role) => FIELD_ROLES.includes(role as never)));
   return fields.size >= BAR_FIELDS_MIN || (names.length <= COLUMNS_OF_BARS_MAX && names.some(isVolume));
 }
 
 /** Maximum number of columns of a table that counts as bars of one security because it has a volume column. */
 const COLUMNS_OF_BARS_MAX = 12;
 
-const isVolume = (name: string) => roleOf(name) === 'VOLUME' && name.length > 5;
+const isVolume = (name: string) => findRole(name) === 'VOLUME' && name.length > 5;
 
 function leaveCounters(draft: ProposalDraft, names: readonly string[]): void {
   if (names.length === 0) return;

@@ -1,5 +1,5 @@
 import { Mapping } from '#domain/documents/mapping.js';
-import { ask, hasDays, PREAMBLE_MAX, textsOf, type ProposalDraft } from './draft.js';
+import { ask, hasDays, PREAMBLE_MAX, listTexts, type ProposalDraft } from './draft.js';
 import { proposeLevels } from './propose-levels.js';
 import { proposeLong } from './propose-long.js';
 import { proposeWide } from './propose-wide.js';
@@ -79,9 +79,9 @@ function createProposal(
   const lacking = left.some((name) => dated.some((each) => each.name === name))
     ? 'No days, or no identifiers,'
     : 'No days';
-  if (left.length > 0) leaveOut(draft, left, lacking);
+  if (left.length > 0) excludeColumn(draft, left, lacking);
   const { mapping, answers: _given, ...rest } = draft;
-  return { ...rest, ...adjustmentOf(draft), mapping: applyAnswers(mapping, answers) };
+  return { ...rest, ...getAdjustment(draft), mapping: applyAnswers(mapping, answers) };
 }
 
 /** Returns files or sheets that are not part of the market: notes, lists of securities, an index by day. */
@@ -93,14 +93,14 @@ function listForeignTables(
   const { date, identifier } = columns;
   if (namedBy === null || layout === 'wide' || from?.startsWith('file:') || date === undefined) return [];
   const hasColumn = ({ rows }: Sample, column: string) =>
-    rows.slice(0, PREAMBLE_MAX).some((row) => textsOf(row).includes(column));
+    rows.slice(0, PREAMBLE_MAX).some((row) => listTexts(row).includes(column));
   const isForeign = (sample: Sample) =>
     hasDays({}, sample) ? identifier !== undefined && !hasColumn(sample, identifier) : !hasColumn(sample, date);
   return samples.filter(isForeign).map(({ name }) => name);
 }
 
 /** Ignores tables without days, or with days but without identifiers, such as notes and lists of securities. */
-function leaveOut(draft: ProposalDraft, names: readonly string[], lacking: string): void {
+function excludeColumn(draft: ProposalDraft, names: readonly string[], lacking: string): void {
   draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
   const question = `${lacking} in ${names.join(', ')}: ignored.`;
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
@@ -114,7 +114,7 @@ export function applyAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ..
   return Mapping.parse({ ...mapping, ...said, ignore, columns: { ...mapping.columns, ...answers.columns } });
 }
 
-function adjustmentOf({ answers, adjustment, reason }: ProposalDraft): Pick<Proposal, 'adjustment' | 'reason'> {
+function getAdjustment({ answers, adjustment, reason }: ProposalDraft): Pick<Proposal, 'adjustment' | 'reason'> {
   return answers.adjustment === undefined ? { adjustment, reason } : stateAdjustment(answers.adjustment);
 }
 

@@ -40,7 +40,7 @@ const MEANINGS: Readonly<Record<Adjustment, string>> = {
 export const ADJUSTMENTS = Object.keys(MEANINGS) as readonly Adjustment[]; // the keys of the object are adjustments
 
 /** Returns the other price bases. */
-export const listOtherBases = (adjustment: Adjustment): Basis['others'] =>
+export const listAlternativeBases = (adjustment: Adjustment): Basis['others'] =>
   ADJUSTMENTS.filter((other) => other !== adjustment).map((other) => ({
     adjustment: other,
     meaning: MEANINGS[other],

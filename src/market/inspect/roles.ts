@@ -186,13 +186,13 @@ export const FIELD_ROLES = [
 const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
 /** Returns the role of a column name; undefined if it is unknown. */
-export function roleOf(name: string): Role | undefined {
+export function findRole(name: string): Role | undefined {
   const text = simplify(name);
   return (Object.keys(ROLE_HEADINGS) as Role[]).find((role) => ROLE_HEADINGS[role].includes(text)); // the keys of the object are roles
 }
 
 /** Returns the column of each role in a header. */
-export function rolesOf(header: readonly string[]): Partial<Record<Role, string>> {
+export function assignRoles(header: readonly string[]): Partial<Record<Role, string>> {
   const result: Partial<Record<Role, string>> = {};
   for (const role of Object.keys(ROLE_HEADINGS) as Role[]) {
     const name = ROLE_HEADINGS[role].flatMap((text) => header.filter((column) => simplify(column) === text)).at(0);
@@ -203,7 +203,7 @@ export function rolesOf(header: readonly string[]): Partial<Record<Role, string>
 
 /** Returns a column with a name similar to a name of a role. */
 export function findNearRole(role: Role, header: readonly string[]): string | undefined {
-  const free = header.filter((column) => simplify(column).length > 2 && roleOf(column) === undefined);
+  const free = header.filter((column) => simplify(column).length > 2 && findRole(column) === undefined);
   for (const name of ROLE_HEADINGS[role].slice(0, 2)) {
     const near = findNearestName(name, free);
     if (near !== undefined) return near;

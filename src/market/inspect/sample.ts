@@ -7,10 +7,10 @@ import { addZones } from '../sources/parquet/parquet-zones.js';
 import type { TextEncoding } from '../formats/text-encoding.js';
 import { FORMULA, readWorkbook, type SheetSink } from '../formats/workbook-reader.js';
 import type { ZipMember } from '../formats/zip-reader.js';
-import { readArchivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
+import { readArchivedFiles, getBaseName, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import { findTable } from '../tables/table-kinds.js';
-import { cellOf, quoteText, type DuckDb, formatBoundColumn } from '../formats/duckdb.js';
+import { toCell, quoteText, type DuckDb, formatBoundColumn } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { describeUnreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
@@ -27,11 +27,11 @@ export interface Sample {
 }
 
 /** Most frequent encoding of text that is not UTF-8. */
-export const USUAL_ENCODING: TextEncoding = 'windows-1252';
+export const DEFAULT_ENCODING: TextEncoding = 'windows-1252';
 
 /** Returns true if a finding suggests a different text encoding. */
 export const isOfEncoding = ({ code, accepted }: Finding): boolean =>
-  code === 'UNREADABLE_FILE' && accepted?.includes(USUAL_ENCODING) === true;
+  code === 'UNREADABLE_FILE' && accepted?.includes(DEFAULT_ENCODING) === true;
 
 /** Origin of table names: files or sheets; null if names cannot contain an identifier. */
 export type TableNameSource = 'file' | 'sheet' | null;
@@ -85,7 +85,7 @@ async function readTextRows(file: SourceFile, problems: Problems, terms: SampleT
   const result = createProblems();
   const rows = await readEncodedRows(file, result, terms);
   if (terms.encoding === null && result.findings().some(isOfEncoding))
-    return readTextRows(file, problems, { ...terms, encoding: USUAL_ENCODING });
+    return readTextRows(file, problems, { ...terms, encoding: DEFAULT_ENCODING });
   problems.take(result.findings());
   return rows;
 }
@@ -106,7 +106,7 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
       csv: (columns) => {
         const next = onHeader(columns);
         return (record) => {
-          delimiter ??= delimiterIn(record);
+          delimiter ??= detectDelimiter(record);
           next(Array.from({ length: record.cells }, (_, cell) => readCellText(record, cell)));
         };
       },
@@ -125,7 +125,7 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
 }
 
 /** Returns the delimiter between the first two cells of a record; undefined for a single cell. */
-function delimiterIn({ bytes, starts, ends, cells }: CsvRecord): string | undefined {
+function detectDelimiter({ bytes, starts, ends, cells }: CsvRecord): string | undefined {
   if (cells < 2) return undefined;
   return /[,;\t|]/.exec(String.fromCharCode(...bytes.subarray(ends[0], starts[1])))?.[0];
 }
@@ -147,11 +147,11 @@ async function findFirstRows(file: SourceFile, { connection }: DuckDb): Promise<
   const names = columns.map(({ name }) => name);
   const list = columns.map(formatBoundColumn).join(', ');
   const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
-  return [names, ...read.getRows().map((row) => row.map(cellOf))];
+  return [names, ...read.getRows().map((row) => row.map(toCell))];
 }
 
 /** Returns the index columns in the pandas metadata of a data frame; none for an index of positions. */
-function indexIn(metadata: string): readonly string[] {
+function listIndexColumns(metadata: string): readonly string[] {
   try {
     const { index_columns: index } = JSON.parse(metadata) as { readonly index_columns?: unknown };
     return Array.isArray(index) ? index.filter((column) => typeof column === 'string') : [];
@@ -169,7 +169,7 @@ async function readPandasIndex({ path }: SourceFile, { connection }: DuckDb): Pr
   const read = await connection.runAndReadAll(
     `${metadata} WHERE decode(key) = 'pandas' AND octet_length(value) <= ${PANDAS_BYTES_MAX} LIMIT 1`,
   );
-  return indexIn(String(read.getRows()[0]?.[0] ?? ''));
+  return listIndexColumns(String(read.getRows()[0]?.[0] ?? ''));
 }
 
 /** Market tables in the body of an import: the names of all tables, and the first rows of some. */
@@ -217,9 +217,10 @@ async function sampleArchive(
   terms: SampleTerms,
 ): Promise<ContentSample> {
   const { members } = await readArchivedFiles(bytes, format, null);
-  const of = (ending: RegExp) => members.filter(({ name }) => ending.test(name) && isOfMarket(baseOf(name)));
-  const texts = of(/\.(csv|txt|tsv)$/i);
-  const chosen = texts.length > 0 ? texts : of(/\.xlsx$/i);
+  const listMembers = (ending: RegExp) =>
+    members.filter(({ name }) => ending.test(name) && isOfMarket(getBaseName(name)));
+  const texts = listMembers(/\.(csv|txt|tsv)$/i);
+  const chosen = texts.length > 0 ? texts : listMembers(/\.xlsx$/i);
   const samples: Sample[] = [];
   const readWorkbookOf = createWorkbookReader();
   for (const member of selectSpread(chosen)) {
@@ -227,9 +228,9 @@ async function sampleArchive(
       texts.length > 0
         ? await readMemberRows(member, terms.encoding)
         : await readWorkbookRows(member, problems, (sink) => readWorkbookOf(member, sink, { ignore: terms.ignore }));
-    if (rows !== undefined) samples.push({ name: baseOf(member.name), ...rows });
+    if (rows !== undefined) samples.push({ name: getBaseName(member.name), ...rows });
   }
-  return { names: chosen.map(({ name }) => baseOf(name)), samples };
+  return { names: chosen.map(({ name }) => getBaseName(name)), samples };
 }
 
 /** Returns the first rows of the only sheet of a workbook; undefined, with a finding, if it cannot be read. */
@@ -248,8 +249,8 @@ async function readWorkbookRows(
     });
   } catch (error) {
     if (!isWorkbookFault(error)) throw error;
-    problems.nameFile(baseOf(name), name);
-    problems.error({ code: 'UNREADABLE_FILE', path: baseOf(name), message: error.message });
+    problems.nameFile(getBaseName(name), name);
+    problems.error({ code: 'UNREADABLE_FILE', path: getBaseName(name), message: error.message });
     return undefined;
   }
   return { rows };
@@ -266,7 +267,7 @@ async function readMemberRows(member: ZipMember, encoding: TextEncoding | null):
   const onHeader = (columns: readonly string[]) => {
     add(columns);
     return (record: CsvRecord) => {
-      delimiter ??= delimiterIn(record);
+      delimiter ??= detectDelimiter(record);
       add(Array.from({ length: record.cells }, (_, cell) => readCellText(record, cell)));
     };
   };
@@ -275,7 +276,7 @@ async function readMemberRows(member: ZipMember, encoding: TextEncoding | null):
   } catch (enough) {
     if (!(enough instanceof SampleCheck || enough instanceof CsvFault)) throw enough;
     if (encoding === null && 'accepted' in enough && enough.accepted !== undefined)
-      return readMemberRows(member, USUAL_ENCODING);
+      return readMemberRows(member, DEFAULT_ENCODING);
   }
   return { rows, delimiter };
 }

@@ -221,7 +221,7 @@ export const VENDORS: readonly Vendor[] = [
  * Returns the vendor of a table; undefined if it is unknown. @param names of its columns, or of the fields in two
  * header rows
  */
-export function vendorOf(names: readonly string[], file: string): Vendor | undefined {
+export function detectVendor(names: readonly string[], file: string): Vendor | undefined {
   const held = new Set(names.map((name) => name.trim().toLowerCase()));
   return VENDORS.filter(
     ({ columns, file: called }) => columns.every((column) => held.has(column)) && (called?.test(file) ?? true),

@@ -3,7 +3,7 @@ import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import type { Problem, Problems } from '../tables/problems.js';
 import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from '../content/split-ratios.js';
-import { decimalsOf, SINGLE_PRECISION, unitOf } from '../content/written-precision.js';
+import { countDecimals, SINGLE_PRECISION, computeUnit } from '../content/written-precision.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import { removeEmptyLines, type Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
@@ -85,7 +85,7 @@ export function deriveActions(panels: Panels, adjustment: MarketData['adjustment
     fields: new Map([...panels.fields].filter(([name]) => name !== ADJUSTED_CLOSE)),
   });
   const results = panels.identifiers.map((identifier, n) =>
-    actionsOf(identifier, closesOf(panels, adjusted, n), adjustment, problems),
+    collectActions(identifier, createCloses(panels, adjusted, n), adjustment, problems),
   );
   const actions = results.flatMap((each) => each.actions);
   const splits = actions.filter(({ type }) => type === 'SPLIT').length;
@@ -93,7 +93,7 @@ export function deriveActions(panels: Panels, adjustment: MarketData['adjustment
   return { panels: rest, actions, derived: { dividends: actions.length - splits, splits }, errors };
 }
 
-function closesOf({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
+function createCloses({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
   const closes = fields.get('CLOSE')!; // every market has this field
   const held = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };
   const refusals: (readonly [Day, number])[] = [];
@@ -108,7 +108,7 @@ function closesOf({ identifiers, dates, fields }: Panels, adjusted: Float64Array
   return { ...held, refused: refusals };
 }
 
-function actionsOf(
+function collectActions(
   identifier: string,
   closes: Closes,
   adjustment: MarketData['adjustment'],
@@ -129,8 +129,8 @@ function actionsOf(
       subscriptionPrice: null,
     });
   if (closes.refused.length > 0) problems.warning(describeNonPositiveClose(identifier, closes.refused));
-  const [first, ...steps] = stepsOf(plateausOf(closes, adjustment), adjustment);
-  const decimals = Math.min(CASH_DECIMALS, decimalsOf(closes.close) ?? CASH_DECIMALS);
+  const [first, ...steps] = listSteps(listPlateaus(closes, adjustment), adjustment);
+  const decimals = Math.min(CASH_DECIMALS, countDecimals(closes.close) ?? CASH_DECIMALS);
   // Multiple after the actions so far, consistent with the rounding of all days.
   let factor = first?.factor ?? { low: 1, high: 1 };
   for (const { from, factor: range, split, rounding } of steps) {
@@ -140,7 +140,7 @@ function actionsOf(
     const before = closes.close[from - 1]! / split;
     const cash = { low: before * (1 - split / rise.low), high: before * (1 - split / rise.high) };
     if (cash.high < 0) {
-      problems.warning(fallOf(identifier, day, computeMiddle(rise)));
+      problems.warning(createFallProblem(identifier, day, computeMiddle(rise)));
       factor = range;
       continue;
     }
@@ -170,7 +170,7 @@ interface Step extends Plateau {
  * Returns the plateaus with their splits. A split without cash changes the multiple exactly by its ratio, so that the
  * ranges of both plateaus constrain each other.
  */
-function stepsOf(plateaus: readonly Plateau[], adjustment: MarketData['adjustment']): Step[] {
+function listSteps(plateaus: readonly Plateau[], adjustment: MarketData['adjustment']): Step[] {
   const steps = plateaus.map((plateau, i) => {
     const before = plateaus[i - 1];
     const split =
@@ -188,7 +188,7 @@ function stepsOf(plateaus: readonly Plateau[], adjustment: MarketData['adjustmen
   return steps;
 }
 
-function fallOf(identifier: string, day: Day, rise: number): Problem {
+function createFallProblem(identifier: string, day: Day, rise: number): Problem {
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
@@ -228,12 +228,12 @@ function createLargeDividend(
  * Returns the plateaus of a security with the smallest rounding that gives the fewest unexplained falls of the
  * multiple. Dividends only raise the multiple; rounding changes it in both directions.
  */
-function plateausOf(closes: Closes, adjustment: MarketData['adjustment']): Plateau[] {
-  const unit = unitOf(closes.adjusted);
+function listPlateaus(closes: Closes, adjustment: MarketData['adjustment']): Plateau[] {
+  const unit = computeUnit(closes.adjusted);
   let best: Plateau[] = [];
   let fewest = Number.POSITIVE_INFINITY;
   for (const { relative, units } of ROUNDINGS) {
-    const plateaus = dividePlateaus(closes, relative, { unit, closeUnit: units * unitOf(closes.close) });
+    const plateaus = dividePlateaus(closes, relative, { unit, closeUnit: units * computeUnit(closes.close) });
     const falls = plateaus.filter((_, i) => isFall(plateaus, i, adjustment)).length;
     if (falls >= fewest) continue;
     best = plateaus;

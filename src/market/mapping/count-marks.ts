@@ -3,7 +3,7 @@ import { quoteText } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import type { Cell } from '../formats/cells.js';
-import { commaNumberIn, COUNTS, isGroupedCount } from './written-numbers.js';
+import { readCommaNumber, COUNTS, isGroupedCount } from './written-numbers.js';
 
 interface CellLocation {
   readonly file: MarketFile;
@@ -28,11 +28,11 @@ export function createCountMarks({ decimal, thousands }: Mapping, problems: Prob
   function recordCell(field: string, cell: Cell | undefined, { file, row }: CellLocation): void {
     if (typeof cell !== 'string' || !COUNTS.has(field) || suspects.get(field) === null || !cell.includes(',')) return;
     if (!isGroupedCount(cell, ',')) suspects.set(field, null);
-    else if (!suspects.has(field) && commaNumberIn(cell) !== undefined)
+    else if (!suspects.has(field) && readCommaNumber(cell) !== undefined)
       suspects.set(field, {
         code: 'NOT_A_NUMBER',
         path: formatCellPath(file.label, row, field),
-        message: `${field} is ${quoteText(cell)}, read as ${commaNumberIn(cell)}: shares have no fractions. If its comma separates thousands, set thousands "," in the mapping.`,
+        message: `${field} is ${quoteText(cell)}, read as ${readCommaNumber(cell)}: shares have no fractions. If its comma separates thousands, set thousands "," in the mapping.`,
         value: cell,
       });
   }

@@ -1,6 +1,6 @@
 import { toDay, formatDay, parseDay, type Day } from '#domain/time/days.js';
 import type { EPOCH_FORMATS } from '#domain/documents/mapping.js';
-import { dayIn, type Cell } from '../formats/cells.js';
+import { readDay, type Cell } from '../formats/cells.js';
 
 /** Function that returns the day in a cell: null if the cell is empty, undefined if it is not a valid day. */
 export type DayReader = (cell: Cell | undefined) => Day | null | undefined;
@@ -16,12 +16,14 @@ const UNITS_PER_DAY: Readonly<Record<(typeof EPOCH_FORMATS)[number], number>> = 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
 /** First two-digit year of the 20th century, as in POSIX. */
-const CENTURY_FROM = 69;
+const CENTURY_PIVOT = 69;
 
 type Part = 'year' | 'month' | 'day';
 
 /** Minimum and maximum number of digits of each token; a month in letters has none. */
-const PARTS: Readonly<Record<string, { readonly part: Part; readonly digits: readonly [number, number] | null }>> = {
+const DIGITS_BY_TOKEN: Readonly<
+  Record<string, { readonly part: Part; readonly digits: readonly [number, number] | null }>
+> = {
   YYYY: { part: 'year', digits: [4, 4] },
   YY: { part: 'year', digits: [2, 2] },
   MMM: { part: 'month', digits: null },
@@ -35,7 +37,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly digits: rea
 const TEXT_MAX = 80;
 
 /** Formats that may be proposed, the most common first. If several fit, only the data can decide. */
-export const USUAL_FORMATS = [
+export const COMMON_FORMATS = [
   'YYYY-MM-DD',
   'YYYYMMDD',
   'M/D/YYYY',
@@ -53,13 +55,13 @@ export const USUAL_FORMATS = [
 
 /** Returns a reader of days in a format; null stands for YYYY-MM-DD. Date cells are returned unchanged. */
 export function createDayReader(format: string | null): DayReader {
-  if (format === null) return dayIn;
+  if (format === null) return readDay;
   const read = Object.hasOwn(UNITS_PER_DAY, format)
     ? createEpochReader(UNITS_PER_DAY[format as (typeof EPOCH_FORMATS)[number]]) // the key was just tested
     : createPatternReader(format);
   return (cell) => {
     if (cell === null || cell === undefined) return null;
-    if (cell instanceof Date) return dayIn(cell);
+    if (cell instanceof Date) return readDay(cell);
     const text = String(cell).trim();
     if (text === '' || text === 'NaT') return null;
     return read(text);
@@ -70,7 +72,7 @@ function createEpochReader(units: number): (text: string) => Day | undefined {
   return (text) => {
     if (!/^-?\d{1,20}$/.test(text)) return undefined;
     const day = Math.floor(Number(text) / units);
-    return dayIn(new Date(day * SECONDS_PER_DAY * 1000)) ?? undefined;
+    return readDay(new Date(day * SECONDS_PER_DAY * 1000)) ?? undefined;
   };
 }
 
@@ -83,12 +85,12 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
     for (const token of tokens) {
       const length = matchToken(token, text, at);
       if (length === 0) return undefined;
-      const known = PARTS[token];
+      const known = DIGITS_BY_TOKEN[token];
       if (known !== undefined) parts[known.part] = text.slice(at, at + length);
       at += length;
     }
     if (at < text.length && !/^[T\s]\s*\d{1,2}:\d{2}/.test(text.slice(at))) return undefined;
-    return dayOfParts(parts);
+    return combineDayParts(parts);
   };
 }
 
@@ -96,7 +98,7 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
  * Returns the number of characters at a position that match a token of a format, as many as possible; 0 if none match.
  */
 function matchToken(token: string, text: string, at: number): number {
-  const known = PARTS[token];
+  const known = DIGITS_BY_TOKEN[token];
   if (known === undefined) {
     if (/\s/.test(token)) return run(text, at, TEXT_MAX, isSpace);
     return text[at] === token ? 1 : 0;
@@ -121,13 +123,13 @@ function run(text: string, from: number, most: number, is: (character: string) =
   return length;
 }
 
-function dayOfParts({
+function combineDayParts({
   year: years = '',
   month: months = '',
   day: days = '',
 }: Partial<Record<Part, string>>): Day | undefined {
-  const year = yearOf(years);
-  const month = monthOf(months);
+  const year = parseYear(years);
+  const month = parseMonth(months);
   const day = Number(days);
   if (month < 1 || month > 12) return undefined;
   const result = toDay({ year, month, day });
@@ -141,11 +143,11 @@ function isSameDate(found: Day, { year, month, day }: { year: number; month: num
 
 const padTwo = (number: number) => String(number).padStart(2, '0');
 
-function yearOf(text: string): number {
+function parseYear(text: string): number {
   const year = Number(text);
-  return text.length > 2 ? year : year + (year >= CENTURY_FROM ? 1900 : 2000);
+  return text.length > 2 ? year : year + (year >= CENTURY_PIVOT ? 1900 : 2000);
 }
 
-function monthOf(text: string): number {
+function parseMonth(text: string): number {
   return /^\d/.test(text) ? Number(text) : MONTHS.indexOf(text.slice(0, 3).toLowerCase()) + 1;
 }

@@ -1,7 +1,7 @@
 import type { Day } from '#domain/time/days.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
-import { textIn, type Cell, type Heading } from '../formats/cells.js';
+import { readText, type Cell, type Heading } from '../formats/cells.js';
 
 /** Maximum number of rows below the last bar of a table that count as a footer, such as a source, a note or totals. */
 const FOOTER_ROWS_MAX = 10;
@@ -22,7 +22,7 @@ export const isFooterText = (text: string): boolean => !DATE_TEXT.test(text);
  */
 const isSentence = (text: string): boolean => isFooterText(text) && /[\s:]/.test(text);
 
-interface HeldProblem {
+interface DeferredProblem {
   readonly problem: Problem;
   readonly times: number | undefined;
 }
@@ -36,14 +36,14 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   const { problems: caught, report, catching } = createCatcher(problems);
   const rows = rowsOn(caught);
   let footer: FooterRow[] = [];
-  let keys: HeldProblem[] = [];
+  let keys: DeferredProblem[] = [];
   let table: MarketFile | undefined;
   let hasBars = false;
   let left = 0;
   /** Number of rows before the current table. */
   let before = 0;
   /** Problems of the current row, if it may belong to a footer. */
-  let current: HeldProblem[] | null = null;
+  let current: DeferredProblem[] | null = null;
 
   /** Reports the problems of the held rows, which are not a footer because a later row has a bar or another error. */
   function refuseFooter(): void {
@@ -53,7 +53,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   }
 
   /** Holds a row as part of the footer, or reports its problems. */
-  function settle(held: HeldProblem[], text: string | undefined, counted: number): void {
+  function settle(held: DeferredProblem[], text: string | undefined, counted: number): void {
     const mayBe = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
     if (mayBe) {
       footer.push({ held, texts: text === '' ? [] : [text], counted });
@@ -96,7 +96,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   }
 
   function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
-    const held: HeldProblem[] = [];
+    const held: DeferredProblem[] = [];
     const filled = rows.rows;
     catching(held, () => rows.addCells(file, cells));
     const text = cells === null ? undefined : findFooterText(held);
@@ -106,7 +106,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     } else if (held.length > 0)
       settle(
         held,
-        text === '' && !cells!.every((cell) => textIn(cell) === null) ? undefined : text,
+        text === '' && !cells!.every((cell) => readText(cell) === null) ? undefined : text,
         rows.rows - filled,
       );
   }
@@ -127,7 +127,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
       else catching(current, () => rows.refuseNumber(file, column, text));
     },
     refuseRow(file, message, first) {
-      const held: HeldProblem[] = [];
+      const held: DeferredProblem[] = [];
       catching(held, () => rows.refuseRow(file, message, first));
       settle(held, first !== undefined && (isSentence(first) || isCount(first)) ? first : undefined, 1);
     },
@@ -143,7 +143,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
 /** Row that may belong to a footer: its problems, its texts and its number of counted rows. */
 interface FooterRow {
-  readonly held: HeldProblem[];
+  readonly held: DeferredProblem[];
   readonly texts: string[];
   readonly counted: number;
 }
@@ -151,13 +151,13 @@ interface FooterRow {
 /** Problems of which some can be held back while the kind of their row is unknown. */
 interface ProblemCatcher {
   readonly problems: Problems;
-  readonly report: (held: HeldProblem) => void;
+  readonly report: (held: DeferredProblem) => void;
   /** Adds the problems of `read` to a list instead of reporting them. */
-  catching<T>(held: HeldProblem[], read: () => T): T;
+  catching<T>(held: DeferredProblem[], read: () => T): T;
 }
 
 function createCatcher(problems: Problems): ProblemCatcher {
-  let caught: HeldProblem[] | null = null;
+  let caught: DeferredProblem[] | null = null;
   return {
     problems: {
       ...problems,
@@ -192,7 +192,7 @@ function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): P
 }
 
 /** Returns the text in the date column; undefined if it does not belong to a footer. */
-function findFooterText(held: readonly HeldProblem[]): string | undefined {
+function findFooterText(held: readonly DeferredProblem[]): string | undefined {
   const result = held.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
   if (result === undefined) return undefined;
   const text = typeof result.value === 'string' ? result.value.trim() : '';

@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { rowsOf } from '../content/content.js';
+import { countTableRows } from '../content/content.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { RowsByTable } from '../tables/table-kinds.js';
 
@@ -13,5 +13,5 @@ export function recountMarketRows<T extends { readonly content: MarketContent; r
   mapping: Mapping | null | undefined,
 ): T {
   const areAllKept = mapping == null || (mapping.layout === 'long' && mapping.on_duplicate === 'refuse');
-  return areAllKept ? read : { ...read, rows: { ...read.rows, market: rowsOf(read.content).market } };
+  return areAllKept ? read : { ...read, rows: { ...read.rows, market: countTableRows(read.content).market } };
 }

@@ -53,13 +53,13 @@ export function createMappedCells(
   const readDay = createDayReader(mapping.date_format);
   const countMarks = createCountMarks(mapping, problems);
 
-  function priceOf(isPrice: boolean, value: number): number {
+  function readPrice(isPrice: boolean, value: number): number {
     if (!isPrice || value > 0) return value;
     if (value === 0) return mapping.zero_prices === 'missing' ? Number.NaN : value;
     return mapping.negative_prices === 'absolute' ? -value : value;
   }
 
-  function numberOf(file: MarketFile, column: number, cell: Cell | undefined, row: number): number | undefined {
+  function readNumber(file: MarketFile, column: number, cell: Cell | undefined, row: number): number | undefined {
     const { names, readers } = file as MappedFile; // files are opened as MappedFile
     countMarks?.see(names[column]!, cell, { file, row });
     return readers[column]!(cell);
@@ -79,7 +79,7 @@ export function createMappedCells(
     texts.add(name, text, { file, row, column });
   }
 
-  function dayOf(file: MarketFile, cell: Cell | undefined, row: number): Day | undefined {
+  function readMappedDay(file: MarketFile, cell: Cell | undefined, row: number): Day | undefined {
     const day = readDay(cell);
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
@@ -90,7 +90,14 @@ export function createMappedCells(
     return undefined;
   }
 
-  return { readDay, dayOf, numberOf, refuseNumber, priceOf, report: () => countMarks?.report() };
+  return {
+    readDay,
+    dayOf: readMappedDay,
+    numberOf: readNumber,
+    refuseNumber,
+    priceOf: readPrice,
+    report: () => countMarks?.report(),
+  };
 }
 
 /** Returns the properties of the columns of a file that follow from their target names. */

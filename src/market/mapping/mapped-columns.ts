@@ -3,12 +3,12 @@ import { suggestName, findNearestName } from '#base/text/nearest-name.js';
 import { getColumnName, REQUIRED_COLUMNS } from '../tables/table-kinds.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import type { Problems } from '../tables/problems.js';
-import { isNamedWhole } from './market-tables.js';
+import { isWholeName } from './market-tables.js';
 
 const isSameName = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
 /** Returns the position of a column with exactly this name, otherwise ignoring case; -1 if there is none. */
-export function positionOf(columns: readonly string[], name: string): number {
+export function findPosition(columns: readonly string[], name: string): number {
   const exact = columns.findIndex((column) => column.trim() === name.trim());
   return exact >= 0 ? exact : columns.findIndex((column) => isSameName(column, name));
 }
@@ -28,12 +28,12 @@ export function mapColumns(
   written: readonly string[],
   problems: Problems,
 ): string[] | undefined {
-  const isNamedByTable = isNamedWhole(mapping);
+  const isNamedByTable = isWholeName(mapping);
   const names = renameColumns(mapping, written);
   const needed = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByTable);
   const before = problems.errors;
   for (const [name, from] of Object.entries(mapping.columns)) {
-    if (positionOf(written, from) >= 0 || !isMissed({ name, from, written, names, needed })) continue;
+    if (findPosition(written, from) >= 0 || !isMissed({ name, from, written, names, needed })) continue;
     problems.error(createMissingColumn({ label, written, takes: name, from, column: from || name }));
   }
   reportAdjusted(mapping, { label, written, names }, problems);
@@ -110,14 +110,14 @@ function formatColumns(written: readonly string[]): string {
 export function renameColumns(mapping: Mapping, written: readonly string[]): string[] {
   const names = written.map(() => '');
   for (const [name, from] of Object.entries(mapping.columns)) {
-    const at = positionOf(written, from);
+    const at = findPosition(written, from);
     if (at >= 0) names[at] = getColumnName('market', name);
   }
   if (mapping.adjusted_close !== null) {
-    const at = positionOf(written, mapping.adjusted_close);
+    const at = findPosition(written, mapping.adjusted_close);
     if (at >= 0) names[at] = ADJUSTED_CLOSE;
   }
-  const isNamedByTable = isNamedWhole(mapping);
+  const isNamedByTable = isWholeName(mapping);
   const taken = new Set(names);
   return names.map((name, i) => {
     if (name !== '') return name;

@@ -21,7 +21,7 @@ export interface MarketInterpretation {
 }
 
 /** Interpretation of a market without a mapping. */
-export const PLAIN_TERMS: MarketInterpretation = { mapping: null, adjustment: 'none' };
+export const DEFAULT_TERMS: MarketInterpretation = { mapping: null, adjustment: 'none' };
 
 /** Content, and the counts of derived actions; null if no derivation was requested. */
 export interface CompleteContent {

@@ -2,12 +2,12 @@ import type { Day } from '#domain/time/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
 import type { Problems } from '../tables/problems.js';
-import { textIn, formatWrittenCell, type Cell, type Heading } from '../formats/cells.js';
+import { readText, formatWrittenCell, type Cell, type Heading } from '../formats/cells.js';
 import type { Panels } from '../panels/panels.js';
 import { describeColumns, createMappedCells, type MappedFile } from './mapped-cells.js';
 import { createWideRows, type WideFile } from './wide-rows.js';
 import { createTableNames } from './table-names.js';
-import { createOwnDividends } from './own-dividends.js';
+import { createDividendReader } from './own-dividends.js';
 import { createUnreadTerms } from './unread-terms.js';
 import { mapColumns } from './mapped-columns.js';
 import { createTextColumns } from './text-columns.js';
@@ -20,7 +20,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     isJoined: mapping.layout === 'wide',
   });
   const nameOf = createTableNames(mapping, problems);
-  const reports = [createOwnDividends(mapping, problems), createUnreadTerms(mapping, problems)];
+  const reports = [createDividendReader(mapping, problems), createUnreadTerms(mapping, problems)];
   const texts = createTextColumns(problems);
   const cells = createMappedCells(mapping, problems, { rows, texts });
   const wide = createWideRows(mapping, problems, { rows, texts, cells });
@@ -39,11 +39,11 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     for (const report of reports) report(written);
     fileRow = 0;
     const file = rows.openFile({ label, written }, names);
-    const code = codeOfFile(file, name, heading);
+    const code = findFileCode(file, name, heading);
     return mapFile(mapping, code === undefined ? file : { ...file, code }, names);
   }
 
-  function codeOfFile(file: MarketFile, name: string, heading: Heading): number | undefined {
+  function findFileCode(file: MarketFile, name: string, heading: Heading): number | undefined {
     const identifier = nameOf(file.label, name, heading);
     return identifier === undefined ? undefined : rows.codeOf(file, identifier);
   }
@@ -63,7 +63,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const refuseNumber = (file: MarketFile, column: number, text: string): void =>
     cells.refuseNumber(file, column, text, fileRow);
 
-  const dayOf = (file: MarketFile, cell: Cell | undefined): Day | undefined => cells.dayOf(file, cell, fileRow + 1);
+  const readDay = (file: MarketFile, cell: Cell | undefined): Day | undefined => cells.dayOf(file, cell, fileRow + 1);
 
   function addCells(file: MarketFile, row: readonly (Cell | undefined)[] | null): void {
     if (file.isWide === true) {
@@ -76,8 +76,8 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     }
     const { identifierColumn, dateColumn } = file;
     beginRow(
-      identifierColumn < 0 ? file.code : rows.codeOf(file, textIn(row[identifierColumn])),
-      dateColumn < 0 ? undefined : dayOf(file, row[dateColumn]),
+      identifierColumn < 0 ? file.code : rows.codeOf(file, readText(row[identifierColumn])),
+      dateColumn < 0 ? undefined : readDay(file, row[dateColumn]),
     );
     for (let column = 0; column < file.fieldOf.length; column++) {
       if (file.fieldOf[column]! < 0) continue;
@@ -110,7 +110,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     setNumber,
     refuseNumber,
     addCells,
-    dayOf,
+    dayOf: readDay,
     toPanels,
     get rows() {
       return rows.rows;

@@ -1,5 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { textIn, type Heading } from '../formats/cells.js';
+import { readText, type Heading } from '../formats/cells.js';
 
 /**
  * Returns true if a file, sheet or table that is not named like a dataset belongs to the mapped market.
@@ -8,22 +8,22 @@ import { textIn, type Heading } from '../formats/cells.js';
 export function isMarketTable({ fields, identifier_from: from, ignore }: Mapping, name: string): boolean {
   if (ignore.includes(name)) return false;
   if (Object.keys(fields).length > 0) return Object.hasOwn(fields, name);
-  return from?.startsWith('file:') !== true || identifierOfFile(from, name) !== undefined;
+  return from?.startsWith('file:') !== true || findFileIdentifier(from, name) !== undefined;
 }
 
 /** Returns the identifier in a file name by the pattern of a mapping; undefined if the name does not match. */
-export function identifierOfFile(pattern: string, name: string): string | undefined {
+export function findFileIdentifier(pattern: string, name: string): string | undefined {
   const [before = '', after = ''] = pattern.slice('file:'.length).split('{identifier}');
   const isLike = name.startsWith(before) && name.endsWith(after) && name.length > before.length + after.length;
   return isLike ? name.slice(before.length, name.length - after.length) : undefined;
 }
 
 /** Returns true if all rows of a table belong to one security, stated by its name or heading. */
-export const isNamedWhole = ({ identifier_from: from }: Mapping): boolean => /^(file|heading):/.test(from ?? '');
+export const isWholeName = ({ identifier_from: from }: Mapping): boolean => /^(file|heading):/.test(from ?? '');
 
 /** Returns the identifier of a table from its name or heading; undefined if neither states it. */
-export function identifierOfTable(from: string, name: string, heading: Heading): string | undefined {
-  if (from.startsWith('file:')) return identifierOfFile(from, name);
+export function findTableIdentifier(from: string, name: string, heading: Heading): string | undefined {
+  if (from.startsWith('file:')) return findFileIdentifier(from, name);
   return findLabelledValue(from.slice('heading:'.length), heading);
 }
 
@@ -31,7 +31,7 @@ export function identifierOfTable(from: string, name: string, heading: Heading):
 export function findLabelledValue(label: string, heading: Heading): string | undefined {
   for (const row of heading) {
     const at = row.findIndex((text) => normaliseLabel(text) === normaliseLabel(label));
-    const value = at < 0 ? undefined : row.slice(at + 1).find((text) => textIn(text) !== null);
+    const value = at < 0 ? undefined : row.slice(at + 1).find((text) => readText(text) !== null);
     if (value !== undefined) return value.trim();
   }
   return undefined;

@@ -1,14 +1,14 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { Problems } from '../tables/problems.js';
 
-const DIVIDENDS = /^(cash)?dividends?(cash)?$|^div(cash|amount)$/;
+const DIVIDEND_COLUMNS = /^(cash)?dividends?(cash)?$|^div(cash|amount)$/;
 
 /** Returns the column of cash dividends of a vendor, such as Dividends or divCash; undefined if there is none. */
 export const findDividendColumn = (columns: readonly string[]): string | undefined =>
-  columns.find((name) => DIVIDENDS.test(name.toLowerCase().replaceAll(/[^a-z]/g, '')));
+  columns.find((name) => DIVIDEND_COLUMNS.test(name.toLowerCase().replaceAll(/[^a-z]/g, '')));
 
 /** Returns a function that reports once that the dividends of a vendor are ignored, and how they can be used. */
-export function createOwnDividends({ columns, adjusted_close: adjusted, ignore }: Mapping, problems: Problems) {
+export function createDividendReader({ columns, adjusted_close: adjusted, ignore }: Mapping, problems: Problems) {
   let isReported = false;
   return (written: readonly string[]) => {
     const own = findDividendColumn(written);

@@ -7,7 +7,7 @@ import type { Problems } from '../tables/problems.js';
 export const replaceSlashes = (identifier: string) => identifier.replaceAll('/', '.');
 
 /** Returns a function that replaces slashes in identifiers, and reports each renamed identifier once. */
-export function createSlashlessNames(problems: Problems): (identifier: string) => string {
+export function createNameRestorer(problems: Problems): (identifier: string) => string {
   const reports = new Set<string>();
   return (identifier) => {
     const name = replaceSlashes(identifier);

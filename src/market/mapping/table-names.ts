@@ -3,7 +3,7 @@ import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { quoteText } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 import type { Heading } from '../formats/cells.js';
-import { identifierOfTable, isNamedWhole } from './market-tables.js';
+import { findTableIdentifier, isWholeName } from './market-tables.js';
 
 /**
  * Function that returns the identifier of a table from its name or heading; undefined, with a finding, if neither
@@ -18,9 +18,9 @@ export type TableNames = (label: string, table: string, heading: Heading) => str
 export function createTableNames(mapping: Mapping, problems: Problems): TableNames {
   const tables = new Map<string, string>();
   return (label, table, heading) => {
-    if (!isNamedWhole(mapping)) return undefined;
+    if (!isWholeName(mapping)) return undefined;
     const from = mapping.identifier_from!; // tested above
-    const identifier = identifierOfTable(from, table, heading) ?? '';
+    const identifier = findTableIdentifier(from, table, heading) ?? '';
     if (!isAssetIdentifier(identifier)) {
       const message = from.startsWith('file:')
         ? `${quoteText(table)} says no identifier: ${from} was expected.`

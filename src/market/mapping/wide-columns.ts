@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { textIn, type Cell } from '../formats/cells.js';
+import { readText, type Cell } from '../formats/cells.js';
 import { getColumnName, isKnownColumn } from '../tables/table-kinds.js';
-import { ADJUSTED_CLOSE, positionOf } from './mapped-columns.js';
+import { ADJUSTED_CLOSE, findPosition } from './mapped-columns.js';
 
 /** Column of a wide table: one field of one security. */
 export interface WideColumn {
@@ -28,17 +28,17 @@ const TWO_LEVELS = /^\(\s*(['"])(.*)\1\s*,\s*(['"])(.*)\3\s*\)$/;
 
 /** Returns the date column of a wide table: the mapped column, otherwise the column named date, otherwise the first. */
 function findDateColumn({ columns }: Mapping, written: readonly string[]): number {
-  const named = positionOf(written, columns['date'] ?? 'date');
+  const named = findPosition(written, columns['date'] ?? 'date');
   return named >= 0 ? named : 0;
 }
 
 /** Returns the columns of a table with a single field. */
-export function columnsOfField(mapping: Mapping, field: string, written: readonly string[]): WideColumns {
+export function createFieldColumns(mapping: Mapping, field: string, written: readonly string[]): WideColumns {
   const date = findDateColumn(mapping, written);
-  const name = fieldOf(mapping, field);
+  const name = getField(mapping, field);
   const isDay = markDateColumns(mapping, written);
   return {
-    ...daysOf(date, isDay),
+    ...createDayColumns(date, isDay),
     columns: written.map((identifier, i) =>
       i === date || isDay[i] || identifier.trim() === '' || mapping.ignore.includes(identifier)
         ? undefined
@@ -54,7 +54,7 @@ const markDateColumns = ({ columns }: Mapping, written: readonly string[]): read
 /**
  * Returns the position of the date column for each column: the nearest date column on its left, if there are several.
  */
-function daysOf(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'date' | 'days'> {
+function createDayColumns(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'date' | 'days'> {
   if (isDay.filter(Boolean).length < 2) return { date };
   let last = date;
   return { date, days: isDay.map((is, i) => (is ? (last = i) : last)) };
@@ -64,9 +64,9 @@ function daysOf(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'dat
  * Returns the columns of a table with two-level names, written as tuples by pandas; undefined if no column has such a
  * name.
  */
-export function columnsOfTuples(mapping: Mapping, written: readonly string[]): WideColumns | undefined {
-  const levels = written.map(levelsOf);
-  const tuples = fieldLevelsOf(written);
+export function findTupleColumns(mapping: Mapping, written: readonly string[]): WideColumns | undefined {
+  const levels = written.map(findLevels);
+  const tuples = findFieldLevels(written);
   if (tuples === undefined) return undefined;
   const isFieldFirst = areFields(
     mapping,
@@ -75,7 +75,7 @@ export function columnsOfTuples(mapping: Mapping, written: readonly string[]): W
   );
   const nameless = written.findIndex((column, i) => levels[i] === undefined && NAMELESS_INDEX.test(column));
   const dates = levels.findIndex((level) => level !== undefined && /^date(time)?$/i.test(level[0]) && level[1] === '');
-  const named = positionOf(written, mapping.columns['date'] ?? 'date');
+  const named = findPosition(written, mapping.columns['date'] ?? 'date');
   return {
     date: named >= 0 ? named : dates >= 0 ? dates : Math.max(nameless, 0),
     columns: levels.map((level) => level && createColumn(mapping, isFieldFirst ? level : [level[1], level[0]])),
@@ -83,26 +83,26 @@ export function columnsOfTuples(mapping: Mapping, written: readonly string[]): W
 }
 
 /** Returns the two levels of a column name; undefined if it has another form. */
-function levelsOf(column: string): readonly [string, string] | undefined {
+function findLevels(column: string): readonly [string, string] | undefined {
   const match = TWO_LEVELS.exec(column.trim());
   return match === null ? undefined : [match[2]!, match[4]!];
 }
 
 /** Returns the levels of all two-level column names; undefined if there are none. */
-export function fieldLevelsOf(written: readonly string[]): readonly (readonly [string, string])[] | undefined {
-  const levels = written.map(levelsOf).filter((each) => each !== undefined);
+export function findFieldLevels(written: readonly string[]): readonly (readonly [string, string])[] | undefined {
+  const levels = written.map(findLevels).filter((each) => each !== undefined);
   return levels.length === 0 ? undefined : levels;
 }
 
 /** Returns the columns of a table with two header rows: fields and identifiers, in either order. */
-export function columnsOfTwoRows(
+export function createTwoRowColumns(
   mapping: Mapping,
   first: readonly string[],
   cells: readonly (Cell | undefined)[],
 ): WideColumns {
-  const second = first.map((_, i) => textIn(cells[i]) ?? '');
-  const inFirst = positionOf(first, mapping.columns['date'] ?? 'date');
-  const inSecond = positionOf(second, mapping.columns['date'] ?? 'date');
+  const second = first.map((_, i) => readText(cells[i]) ?? '');
+  const inFirst = findPosition(first, mapping.columns['date'] ?? 'date');
+  const inSecond = findPosition(second, mapping.columns['date'] ?? 'date');
   const date = Math.max(inFirst >= 0 ? inFirst : inSecond, 0);
   const others = first.flatMap((_, i) => (i === date ? [] : [i]));
   const isFieldFirst = areFields(
@@ -114,7 +114,7 @@ export function columnsOfTwoRows(
   let spanned = '';
   const upper = first.map((text, i) => (i === date && !isDay[i] ? text : (spanned = text.trim() || spanned)));
   return {
-    ...daysOf(date, isDay),
+    ...createDayColumns(date, isDay),
     columns: first.map((_, i) =>
       i === date || isDay[i]
         ? undefined
@@ -126,26 +126,26 @@ export function columnsOfTwoRows(
 function createColumn(mapping: Mapping, [field, identifier]: readonly [string, string]): WideColumn | undefined {
   if (field.trim() === '' || identifier.trim() === '') return undefined;
   if (mapping.ignore.includes(field) || mapping.ignore.includes(identifier)) return undefined;
-  return { identifier: identifier.trim(), field: fieldOf(mapping, field) };
+  return { identifier: identifier.trim(), field: getField(mapping, field) };
 }
 
 /** Returns true if the first of two levels contains the fields, judged by the number of known fields. */
 function areFields(mapping: Mapping, first: readonly string[], second: readonly string[]): boolean {
-  const countKnown = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
-  const [a, b] = [countKnown(first), countKnown(second)];
+  const countFields = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
+  const [a, b] = [countFields(first), countFields(second)];
   return a === b ? new Set(first).size <= new Set(second).size : a > b;
 }
 
 const isField = (mapping: Mapping, name: string) =>
-  fieldOf(mapping, name) !== name.trim() || isKnownColumn('market', name);
+  getField(mapping, name) !== name.trim() || isKnownColumn('market', name);
 
 /** Returns the field with the name in a table. */
-export function fieldOf({ columns, adjusted_close: adjusted }: Mapping, written: string): string {
-  const isLike = (name: string | null) => name !== null && positionOf([written], name) === 0;
+export function getField({ columns, adjusted_close: adjusted }: Mapping, written: string): string {
+  const isLike = (name: string | null) => name !== null && findPosition([written], name) === 0;
   if (isLike(adjusted)) return ADJUSTED_CLOSE;
   const mapped = Object.entries(columns).find(([, from]) => isLike(from));
   return getColumnName('market', mapped === undefined ? written : mapped[0]);
 }
 
 /** Matches a label without digits, such as the label of an attribute row between the identifiers and the first day. */
-export const WORD = /^[\p{L} ._-]+$/u;
+export const LABEL_WITHOUT_DIGITS = /^[\p{L} ._-]+$/u;

@@ -2,12 +2,18 @@ import type { Day } from '#domain/time/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { MarketFile, NamedMarketRows } from '../content/market-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
-import { textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
+import { readText, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { describeColumns, PRICES, type MappedCells, type MappedFile } from './mapped-cells.js';
-import { createSlashlessNames } from './slashless-names.js';
+import { createNameRestorer } from './slashless-names.js';
 import { isMarketTable } from './market-tables.js';
 import type { createTextColumns } from './text-columns.js';
-import { columnsOfField, columnsOfTuples, columnsOfTwoRows, WORD, type WideColumns } from './wide-columns.js';
+import {
+  createFieldColumns,
+  findTupleColumns,
+  createTwoRowColumns,
+  LABEL_WITHOUT_DIGITS,
+  type WideColumns,
+} from './wide-columns.js';
 
 /** Wide table with one column per security. Its columns are known when its header is complete. */
 export interface WideFile extends MarketFile {
@@ -40,10 +46,10 @@ export function createWideRows(
   problems: Problems,
   { rows, texts, cells }: WideRowsDependencies,
 ): WideRows {
-  const slashless = createSlashlessNames(problems);
+  const slashless = createNameRestorer(problems);
 
   function beginFile(label: string, written: readonly string[], table: string): WideFile | undefined {
-    const field = fieldOfTable(mapping, table);
+    const field = findTableField(mapping, table);
     if (field === undefined) {
       problems.error({
         code: 'MISSING_COLUMN',
@@ -52,7 +58,7 @@ export function createWideRows(
       });
       return undefined;
     }
-    const columns = field === null ? columnsOfTuples(mapping, written) : columnsOfField(mapping, field, written);
+    const columns = field === null ? findTupleColumns(mapping, written) : createFieldColumns(mapping, field, written);
     const file = { label, written, identifierColumn: -1, dateColumn: 0, fieldOf: new Int32Array(0), isWide: true };
     return { ...file, columns: columns === undefined ? null : open({ label, written }, columns), rowsMet: 0 };
   }
@@ -79,7 +85,7 @@ export function createWideRows(
     }
     if (file.columns === null) {
       const written = [...file.written, ...values.slice(file.written.length).map(() => '')]; // rows of a sheet end at their last cell
-      const columns = columnsOfTwoRows(mapping, written, values);
+      const columns = createTwoRowColumns(mapping, written, values);
       const isHeader = typeof cells.readDay(values[columns.date]) !== 'number';
       if (!isHeader) problems.error(removeField(file.label));
       file.columns = isHeader ? open({ label: file.label, written }, columns) : undefined;
@@ -111,7 +117,7 @@ export function createWideRows(
     row: number,
   ): Day | undefined {
     const at = days![i]!; // called only for tables with several date columns
-    if (textIn(values[i]) === null && typeof cells.readDay(values[at]) !== 'number') return undefined;
+    if (readText(values[i]) === null && typeof cells.readDay(values[at]) !== 'number') return undefined;
     return cells.dayOf({ ...file, dateColumn: at }, values[at], row);
   }
 
@@ -135,14 +141,14 @@ export function createWideRows(
  */
 function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Cell | undefined)[]): boolean {
   const { readers } = file as MappedFile; // files are opened as MappedFile
-  const isTerms = WORD.test(textIn(cells[date]) ?? '');
+  const isTerms = LABEL_WITHOUT_DIGITS.test(readText(cells[date]) ?? '');
   return cells.every(
-    (cell, i) => columns[i] === undefined || textIn(cell) === null || (isTerms && readers[i]!(cell) === undefined),
+    (cell, i) => columns[i] === undefined || readText(cell) === null || (isTerms && readers[i]!(cell) === undefined),
   );
 }
 
 /** Returns the field of a wide table: null if its columns state the fields, undefined if the field is unknown. */
-function fieldOfTable(mapping: Mapping, table: string): string | null | undefined {
+function findTableField(mapping: Mapping, table: string): string | null | undefined {
   if (Object.keys(mapping.fields).length > 0) return isMarketTable(mapping, table) ? mapping.fields[table]! : undefined;
   return mapping.field;
 }

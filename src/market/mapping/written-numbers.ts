@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isKnownColumn } from '../tables/table-kinds.js';
-import { numberIn, type Cell } from '../formats/cells.js';
+import { readNumber, type Cell } from '../formats/cells.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
 /** Thousands marks by kind; apostrophes and spaces each include several characters. */
@@ -38,43 +38,43 @@ const EXPONENTS: Readonly<Record<string, string>> = { K: 'e3', M: 'e6', B: 'e9',
 /** Fields that contain share counts, which have no fraction. */
 export const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
-type ReadNumber = (cell: Cell | undefined) => number | undefined;
+type NumberReader = (cell: Cell | undefined) => number | undefined;
 
-/** Returns the number in a cell with a decimal comma, NaN or undefined as in `numberIn`. */
-export function commaNumberIn(cell: Cell | undefined): number | undefined {
-  if (typeof cell !== 'string') return numberIn(cell);
+/** Returns the number in a cell with a decimal comma, NaN or undefined as in `readNumber`. */
+export function readCommaNumber(cell: Cell | undefined): number | undefined {
+  if (typeof cell !== 'string') return readNumber(cell);
   const text = cell.trim();
   if (!COMMA_NUMBER.test(text)) return text === '' || text.toLowerCase() === 'nan' ? Number.NaN : undefined;
-  return numberIn(text.replaceAll(THOUSANDS_MARK, '').replace(',', '.'));
+  return readNumber(text.replaceAll(THOUSANDS_MARK, '').replace(',', '.'));
 }
 
 /** Returns the thousands mark of a number with a decimal point, such as 1,234 or 1'234.5; undefined if it has none. */
-export function thousandsIn(cell: unknown): Exclude<Thousands, '.'> | undefined {
+export function findThousandsMark(cell: unknown): Exclude<Thousands, '.'> | undefined {
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   return ([',', "'", ' '] as const).find((mark) => GROUPED_NUMBERS[mark].number.test(text));
 }
 
-/** Returns a reader of numbers with the given thousands mark and a decimal point, otherwise like `numberIn`. */
-const thousandsNumberIn =
-  (mark: Thousands): ReadNumber =>
+/** Returns a reader of numbers with the given thousands mark and a decimal point, otherwise like `readNumber`. */
+const createThousandsReader =
+  (mark: Thousands): NumberReader =>
   (cell) => {
     const { number, marks } = GROUPED_NUMBERS[mark];
-    return numberIn(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
+    return readNumber(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
   };
 
-/** Returns the number in a cell with any thousands mark and a decimal point, NaN or undefined as in `numberIn`. */
+/** Returns the number in a cell with any thousands mark and a decimal point, NaN or undefined as in `readNumber`. */
 export const parseAnyThousands = (cell: Cell | undefined): number | undefined =>
-  thousandsNumberIn(thousandsIn(cell) ?? ',')(cell);
+  createThousandsReader(findThousandsMark(cell) ?? ',')(cell);
 
 /** Returns a reader of whole numbers in which the decimal mark separates thousands. Fractions are rejected. */
 const countIn =
-  (mark: ',' | '.'): ReadNumber =>
+  (mark: ',' | '.'): NumberReader =>
   (cell) => {
-    if (typeof cell !== 'string') return numberIn(cell);
+    if (typeof cell !== 'string') return readNumber(cell);
     const text = cell.trim();
     if (text.includes(mark) && !GROUPED_INTEGERS[mark].test(text)) return undefined;
-    return numberIn(text.replaceAll(mark, ''));
+    return readNumber(text.replaceAll(mark, ''));
   };
 
 /** Returns true if a text is a whole number with a thousands mark that could also be a decimal mark: 58,490. */
@@ -82,7 +82,7 @@ export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is
   typeof cell === 'string' && GROUPED_INTEGERS[mark].test(cell.trim());
 
 /** Splits a number into digits, exponent and currency sign; undefined if a text has neither sign nor unit. */
-export function unitsIn(
+export function splitUnits(
   cell: unknown,
 ): { readonly number: string; readonly exponent: string; money: string } | undefined {
   const match = typeof cell === 'string' && cell.length <= LENGTH_MAX ? NUMBER_WITH_UNITS.exec(cell.trim()) : null;
@@ -93,9 +93,9 @@ export function unitsIn(
 }
 
 /** Returns a reader that also accepts a currency sign and a unit: 59.83M is 59,830,000, rounded once. */
-function addUnits(read: ReadNumber): ReadNumber {
+function addUnits(read: NumberReader): NumberReader {
   return (cell) => {
-    const units = unitsIn(cell);
+    const units = splitUnits(cell);
     return read(units === undefined ? cell : units.number + units.exponent);
   };
 }
@@ -104,14 +104,18 @@ function addUnits(read: ReadNumber): ReadNumber {
  * Returns the number reader of a field. Units are read only in bar fields and fields named by the mapping, because 3M
  * may be a company elsewhere.
  */
-export function createNumberReader({ decimal, thousands, units, columns }: Mapping, field: string): ReadNumber {
+export function createNumberReader({ decimal, thousands, units, columns }: Mapping, field: string): NumberReader {
   const read = createPlainReader(decimal, thousands, COUNTS.has(field));
   const isNamed = isKnownColumn('market', field) || field === ADJUSTED_CLOSE || Object.hasOwn(columns, field);
   return units === 'read' && isNamed ? addUnits(read) : read;
 }
 
-function createPlainReader(decimal: Mapping['decimal'], thousands: Mapping['thousands'], isCount: boolean): ReadNumber {
+function createPlainReader(
+  decimal: Mapping['decimal'],
+  thousands: Mapping['thousands'],
+  isCount: boolean,
+): NumberReader {
   if (thousands === decimal && isCount) return countIn(decimal);
-  if (decimal === ',') return commaNumberIn;
-  return thousands === null || thousands === '.' ? numberIn : thousandsNumberIn(thousands);
+  if (decimal === ',') return readCommaNumber;
+  return thousands === null || thousands === '.' ? readNumber : createThousandsReader(thousands);
 }

@@ -40,27 +40,27 @@ export function allocateEmptyPanel(cells: number, fields = 1): Float64Array<Shar
  * Number of days that can be appended to a served panel in place: a year of refreshes. Unwritten memory takes no
  * physical memory.
  */
-const SPARE_DAYS = 256;
+const RESERVED_DAYS = 256;
 
 /** Opens a growable panel on a file that another process fills; undefined if the file must be read instead. */
 export function openPanel(file: PagedFile, days: number, assets: number): SharedArrayBuffer | undefined {
-  return openPagedFile(file, computePanelBytes({ dates: days + SPARE_DAYS, identifiers: assets, fields: 1 }));
+  return openPagedFile(file, computePanelBytes({ dates: days + RESERVED_DAYS, identifiers: assets, fields: 1 }));
 }
 
 /**
- * Allocates a panel, [days x assets] float64, with space for SPARE_DAYS more. @param fields number of panels of the
+ * Allocates a panel, [days x assets] float64, with space for RESERVED_DAYS more. @param fields number of panels of the
  * store
  */
 export function allocateGrowablePanel(days: number, assets: number, fields: number): SharedArrayBuffer {
   const shape = { identifiers: assets, fields };
   return allocatePanels(
-    computePanelBytes({ ...shape, dates: days + SPARE_DAYS, fields: 1 }),
+    computePanelBytes({ ...shape, dates: days + RESERVED_DAYS, fields: 1 }),
     computePanelBytes({ ...shape, dates: days }),
   );
 }
 
 /** Creates the memory of `MarketHandle.taken` for new panels: Int32 [1], the number of used days. */
-export function createTakenCount(days: number): SharedArrayBuffer {
+export function createUsedDays(days: number): SharedArrayBuffer {
   const taken = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   new Int32Array(taken)[0] = days;
   return taken;
@@ -98,8 +98,8 @@ export function removeEmptyLines(panels: Panels): Panels {
     }
     if (namesUnused === 0 && !dayUsed.includes(0)) return panels;
   }
-  const days = positionsOf(dayUsed);
-  const names = positionsOf(nameUsed);
+  const days = listPositions(dayUsed);
+  const names = listPositions(nameUsed);
   return {
     identifiers: names.map((n) => identifiers[n]!),
     dates: Int32Array.from(days, (t) => dates[t]!),
@@ -109,7 +109,7 @@ export function removeEmptyLines(panels: Panels): Panels {
   };
 }
 
-function positionsOf(flags: Uint8Array): number[] {
+function listPositions(flags: Uint8Array): number[] {
   const positions: number[] = [];
   for (let i = 0; i < flags.length; i++) if (flags[i] === 1) positions.push(i);
   return positions;

@@ -2,7 +2,7 @@
  * Awaits concurrent work on one connection or file. An error is thrown only after all work has settled, because a
  * connection or file must not be closed while it is in use.
  */
-export async function settleAll<const T extends readonly Promise<unknown>[]>(
+export async function awaitAll<const T extends readonly Promise<unknown>[]>(
   work: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   await Promise.allSettled(work);

@@ -4,7 +4,7 @@ import type { PagedFile } from '#kernels/memory/paged-memory.js';
 /**
  * Messages by which the reading process transfers a market to the serving process, in batches of days, through files.
  */
-export type HandOver =
+export type TransferMessage =
   /** Panels of this shape follow; panels sent before are discarded. */
   | {
       readonly kind: 'shape';
@@ -61,7 +61,7 @@ const CALL_BYTES_MAX = 8 << 20;
  * file
  * @throws Error if the file ends early, and errors of `call`
  */
-export async function transferAll(
+export async function transferMarket(
   pieces: readonly Uint8Array[],
   offset: number,
   call: (pieces: Uint8Array[], offset: number) => Promise<number>,
@@ -96,7 +96,7 @@ function skipPieces(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] 
 }
 
 /** Returns a range of days of each panel as bytes. */
-export function daysOf(panels: readonly Float64Array[], assets: number, from: number, to: number): Uint8Array[] {
+export function sliceDays(panels: readonly Float64Array[], assets: number, from: number, to: number): Uint8Array[] {
   return panels.map((panel) => {
     const { buffer, byteOffset, byteLength } = panel.subarray(from * assets, to * assets);
     return new Uint8Array(buffer, byteOffset, byteLength);
@@ -104,7 +104,7 @@ export function daysOf(panels: readonly Float64Array[], assets: number, from: nu
 }
 
 /** Returns the memory of a panel before and after its file. @param bytes size of the panel */
-export function edgesOf(memory: ArrayBufferLike, file: PagedFile, bytes: number): Uint8Array[] {
+export function listEdges(memory: ArrayBufferLike, file: PagedFile, bytes: number): Uint8Array[] {
   const end = file.before + file.bytes;
   return [new Uint8Array(memory, 0, file.before), new Uint8Array(memory, end, bytes - end)];
 }
@@ -116,7 +116,10 @@ export function edgesOf(memory: ArrayBufferLike, file: PagedFile, bytes: number)
 const BATCH_BYTES = 4 << 20;
 
 /** Returns the number of days per batch, a multiple of `blockDays`. */
-export function batchDays(shape: { readonly assets: number; readonly fields: number }, blockDays: number): number {
+export function computeBatchDays(
+  shape: { readonly assets: number; readonly fields: number },
+  blockDays: number,
+): number {
   const blockBytes = blockDays * shape.assets * shape.fields * Float64Array.BYTES_PER_ELEMENT;
   return blockDays * Math.max(1, Math.floor(BATCH_BYTES / Math.max(1, blockBytes)));
 }

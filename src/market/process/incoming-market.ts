@@ -1,13 +1,13 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import type { PagedFile } from '#kernels/memory/paged-memory.js';
-import { settleAll } from '../panels/settle-all.js';
-import { allocateGrowablePanel, createTakenCount, openPanel } from '../panels/panels.js';
+import { awaitAll } from '../panels/settle-all.js';
+import { allocateGrowablePanel, createUsedDays, openPanel } from '../panels/panels.js';
 import {
-  daysOf,
-  edgesOf,
-  transferAll,
+  sliceDays,
+  listEdges,
+  transferMarket,
   type Extent,
-  type HandOver,
+  type TransferMessage,
   type SharedMarket,
 } from '../panels/shared-market.js';
 import { reportPanelMemory } from '../panels/gc-pressure.js';
@@ -15,7 +15,7 @@ import { reportPanelMemory } from '../panels/gc-pressure.js';
 /** Market that is being received from another process. */
 export interface IncomingMarket {
   /** Processes the next message of the transfer. */
-  take(step: HandOver): void;
+  take(step: TransferMessage): void;
   /** Returns the market in shared memory, with spare days, after the last message; undefined before. */
   market(): Promise<SharedMarket> | undefined;
   /** Stops reading; resolves after all reads have settled. */
@@ -68,32 +68,32 @@ export function createIncomingMarket(): IncomingMarket {
 
   async function read(path: string, offset: number, pieces: readonly Uint8Array[]): Promise<void> {
     const file = await openFile(path);
-    await transferAll(pieces, offset, async (some, at) => {
+    await transferMarket(pieces, offset, async (some, at) => {
       if (isStopped) throw new Error('the transfer of the market was stopped');
       return (await file.readv(some, at)).bytesRead;
     });
   }
 
   /** Allocates the panels. @throws Error ENOSPC if the disk has no space for paged panels */
-  function begin({ days, assets, fields, files: paged = [] }: HandOver & { kind: 'shape' }): void {
-    const fieldOf = (name: string, f: number): Field => {
+  function begin({ days, assets, fields, files: paged = [] }: TransferMessage & { kind: 'shape' }): void {
+    const createField = (name: string, f: number): Field => {
       const file = paged[f];
       const opened = file && openPanel(file, days, assets);
       const values = opened ?? allocateGrowablePanel(days, assets, fields.length);
       return { name, values, file, isOpened: opened !== undefined };
     };
-    shape = { days, assets, fields: fields.map(fieldOf) };
+    shape = { days, assets, fields: fields.map(createField) };
     reportPanelMemory(shape.fields.map(({ values }) => values));
   }
 
-  function takeDays({ file, offset, from, to }: HandOver & { kind: 'days' }): void {
+  function takeDays({ file, offset, from, to }: TransferMessage & { kind: 'days' }): void {
     const { assets, fields } = shape!; // the shape is received first
     const queue = turn++ % READ_CONCURRENCY;
     queues[queue] = queues[queue]!.then(() =>
       read(
         file,
         offset,
-        daysOf(
+        sliceDays(
           fields.map(({ values }) => new Float64Array(values)),
           assets,
           from,
@@ -113,13 +113,13 @@ export function createIncomingMarket(): IncomingMarket {
     await read(
       path,
       edges.offset,
-      paged.flatMap(({ values, file }) => edgesOf(values, file, bytes)),
+      paged.flatMap(({ values, file }) => listEdges(values, file, bytes)),
     );
     for (const { values, file, isOpened } of paged)
       if (!isOpened) await read(file.path, 0, [new Uint8Array(values, file.before, file.bytes)]);
   }
 
-  async function takeRest(rest: HandOver & { kind: 'rest' }): Promise<SharedMarket> {
+  async function takeRest(rest: TransferMessage & { kind: 'rest' }): Promise<SharedMarket> {
     const { file, dates, tables, actionPlaces, edges } = rest;
     const { days, fields } = shape!; // the shape is received first
     const readPart = async ({ offset, bytes }: Extent): Promise<SharedArrayBuffer> => {
@@ -127,13 +127,13 @@ export function createIncomingMarket(): IncomingMarket {
       await read(file, offset, [new Uint8Array(memory)]);
       return memory;
     };
-    const [parts] = await settleAll([
-      settleAll([readPart(dates), readPart(tables), readPart(actionPlaces)]),
-      settleAll(queues),
+    const [parts] = await awaitAll([
+      awaitAll([readPart(dates), readPart(tables), readPart(actionPlaces)]),
+      awaitAll(queues),
       readPaged(shape!, file, edges),
     ]);
     const panels = fields.map(({ name, values }) => ({ name, values }));
-    return { dates: parts[0], fields: panels, tables: parts[1], actionPlaces: parts[2], taken: createTakenCount(days) };
+    return { dates: parts[0], fields: panels, tables: parts[1], actionPlaces: parts[2], taken: createUsedDays(days) };
   }
 
   return {

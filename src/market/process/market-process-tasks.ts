@@ -7,22 +7,22 @@ import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
-import type { ImportAnswer } from '../import/import-answer.js';
+import type { ImportResponse } from '../import/import-answer.js';
 import type { FreeProcess } from './process-pool.js';
 import type { TableKind } from '../tables/table-kinds.js';
-import { digestContent, rowsOf } from '../content/content.js';
+import { digestContent, countTableRows } from '../content/content.js';
 import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { MarketContent } from '../content/market-content.js';
 import { overridePrices } from '../content/override-prices.js';
-import { PLAIN_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
+import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import type { FileDigest } from '../formats/digest-file.js';
 import { readSource } from '../sources/read-source.js';
-import type { SourceRead } from '../sources/source-read.js';
+import type { SourceResult } from '../sources/source-read.js';
 import type { SqlInputs } from '../sql/sql-order.js';
 import { prepareDuckDb } from '../formats/duckdb.js';
-import { reasonOf } from '../tables/fault-reason.js';
+import { formatReason } from '../tables/fault-reason.js';
 import { createOutgoingMarket } from './outgoing-market.js';
 import type { DayFollower } from '../threads/scatter-rows.js';
 import { isFull } from '../panels/shared-market.js';
@@ -68,8 +68,8 @@ process.once('disconnect', () => process.exit(0));
 function endReport(error: unknown): MarketTaskReport {
   if (error instanceof Refusal) return { kind: 'refusal', error: error.toDetail() };
   if (error instanceof WriteFault) return { kind: 'unwritten', message: error.message, isFull: isFull(error.cause) };
-  if (isFull(error)) return { kind: 'unwritten', message: reasonOf(error), isFull: true };
-  return { kind: 'failed', message: reasonOf(error) };
+  if (isFull(error)) return { kind: 'unwritten', message: formatReason(error), isFull: true };
+  return { kind: 'failed', message: formatReason(error) };
 }
 
 /** Thrown if the output of a task cannot be written. */
@@ -78,7 +78,7 @@ class WriteFault extends Error {
 }
 
 /** Asks how to handle an import and waits for the answer. */
-const ask = (header: ImportHeader) => answerTo<ImportAnswer>({ kind: 'question', header });
+const ask = (header: ImportHeader) => answerTo<ImportResponse>({ kind: 'question', header });
 
 /** Reports a question and waits for its answer. */
 function answerTo<A>(question: MarketTaskReport): Promise<A> {
@@ -117,7 +117,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
       return { kind: 'lines', lines: await writeParquetLines(request.input.from, request.input.to) };
     } catch (fault) {
       if (isFull(fault)) throw fault;
-      const message = `The bytes are no Parquet file that can be read: ${reasonOf(fault)}.`;
+      const message = `The bytes are no Parquet file that can be read: ${formatReason(fault)}.`;
       problems.error({ code: 'UNREADABLE_FILE', path: 'body', message });
       return { kind: 'refused', findings: problems.findings() };
     }
@@ -137,11 +137,11 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
   });
   if (result === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
   const { content, rows, rowsRead } = result;
-  const handOver = async () =>
+  const transfer = async () =>
     result.isServed === false
       ? undefined
       : outgoing?.finish(content).catch((cause: unknown) => {
-          throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
+          throw new WriteFault(`The data could not be handed over: ${formatReason(cause)}`, { cause });
         });
   // Warnings about a part of a market would concern data that is present in the whole market.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
@@ -157,7 +157,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     return { ...digested, warnings, readWarnings };
   };
   // Meanwhile, the threads for file access write the rest of the transfer.
-  const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([handOver(), result.files(), check()]);
+  const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([transfer(), result.files(), check()]);
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
@@ -180,8 +180,8 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
 interface WrittenContent {
   readonly content: MarketContent;
   readonly adjustment: Adjustment;
-  readonly rows: SourceRead['rows'];
-  readonly rowsRead?: SourceRead['rows'];
+  readonly rows: SourceResult['rows'];
+  readonly rowsRead?: SourceResult['rows'];
   readonly unchangedTables?: readonly TableKind[];
   readonly derived?: DerivedActions | null;
   readonly dividendErrors?: readonly DividendError[];
@@ -201,7 +201,7 @@ async function perform(
     (await import('../content/write-market.js'))
       .writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'))
       .catch((cause: unknown) => {
-        throw new WriteFault(`The data could not be written: ${reasonOf(cause)}`, { cause });
+        throw new WriteFault(`The data could not be written: ${formatReason(cause)}`, { cause });
       });
   switch (task) {
     case 'readFiles': {
@@ -235,15 +235,15 @@ async function perform(
     case 'generate': {
       const { generateMarket } = await import('../synthetic/generate-market.js');
       const content = generateMarket(input.spec, (fraction) => onProgress(0.6 * fraction, 'drawing prices'));
-      return { content, adjustment: 'none', rows: rowsOf(content), files: writeText(input.folder, content) };
+      return { content, adjustment: 'none', rows: countTableRows(content), files: writeText(input.folder, content) };
     }
   }
 }
 
 /** Applies the mapping and the overrides to the content of a read. */
 function createWrittenContent(
-  read: SourceRead,
-  { mapping, adjustment, overrides }: MarketInterpretation = PLAIN_TERMS,
+  read: SourceResult,
+  { mapping, adjustment, overrides }: MarketInterpretation = DEFAULT_TERMS,
 ): Omit<WrittenContent, 'files'> {
   const kept = recountMarketRows(read, mapping);
   return { ...kept, content: overridePrices(kept.content, overrides), adjustment };

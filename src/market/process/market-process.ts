@@ -20,11 +20,11 @@ import type {
   MarketTaskRequest,
   MarketTasks,
 } from './market-tasks.js';
-import type { ImportAnswer } from '../import/import-answer.js';
+import type { ImportResponse } from '../import/import-answer.js';
 import type { Inspection } from '../inspect/inspect.js';
 import type { SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order.js';
 import { createIncomingMarket } from './incoming-market.js';
-import { isFull, type HandOver } from '../panels/shared-market.js';
+import { isFull, type TransferMessage } from '../panels/shared-market.js';
 
 /** Maximum duration of a task in seconds: more than reading 25 million rows from a slow disk takes. */
 const TASK_SECONDS_MAX = 900;
@@ -43,7 +43,7 @@ export interface MarketTaskOptions {
   /** Body of a request that the process reads. */
   readonly body?: Uint8Array;
   /** Decides how to handle an import, given its header. An error of this function ends the process and the task. */
-  readonly onImport?: (header: ImportHeader) => Promise<ImportAnswer>;
+  readonly onImport?: (header: ImportHeader) => Promise<ImportResponse>;
   /** Calendars of the stored indices; bars on days that are not a session of any of them give warnings. */
   readonly calendars?: UsedCalendars;
   readonly onProgress?: (fraction: number, message: string) => void;
@@ -86,7 +86,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
     }
     const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
-    const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryIn(folders, load !== null) };
+    const taskOptions = { sharedFiles, bodyFile, calendars, memory: computeMemoryLimit(folders, load !== null) };
     const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input have matching types
     const report = requireOutcome(await exchangeMessages(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
@@ -208,7 +208,7 @@ function requireOutcome(report: FinalReport): Extract<FinalReport, { kind: 'done
 }
 
 /** Returns the memory limit for a child process; this process opens its paged memory and loads its panels. */
-function memoryIn(folders: readonly string[], loads: boolean): MemoryLimit {
+function computeMemoryLimit(folders: readonly string[], loads: boolean): MemoryLimit {
   const limit = findMemoryLimit();
   const paging = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
   const shared = folders.find((folder) => folder.startsWith(SHARED_MEMORY));
@@ -250,7 +250,7 @@ export async function sweepSharedFolders(): Promise<void> {
   }
 }
 
-type FinalReport = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' | 'needs' }>;
+type FinalReport = Exclude<MarketTaskReport, TransferMessage | { kind: 'progress' | 'question' | 'needs' }>;
 
 interface Conversation extends MarketTaskOptions {
   readonly onNeeds?: QueryOptions['onNeeds'];
@@ -260,7 +260,7 @@ interface Conversation extends MarketTaskOptions {
 function exchangeMessages(
   request: MarketTaskRequest,
   { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
-  onHandOver: (step: HandOver) => void,
+  onHandOver: (step: TransferMessage) => void,
 ): Promise<FinalReport> {
   const span = findCurrentSpan();
   return new Promise<FinalReport>((resolve, reject) => {
@@ -300,7 +300,7 @@ function exchangeMessages(
       child.end();
       reject(signal?.reason);
     };
-    const receive = (step: HandOver) => {
+    const receive = (step: TransferMessage) => {
       try {
         onHandOver(step);
       } catch (fault) {

@@ -17,8 +17,8 @@ import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { FileDigest } from '../formats/digest-file.js';
 import type { ParquetLines } from '../formats/parquet-lines.js';
 import type { TableImport } from '../import/import-answer.js';
-import type { KnownTables } from '../sources/known-files.js';
-import type { HandOver } from '../panels/shared-market.js';
+import type { TableDigests } from '../sources/known-files.js';
+import type { TransferMessage } from '../panels/shared-market.js';
 import type { SqlNeeds, SqlOrder, SqlOutcome } from '../sql/sql-order.js';
 import type { SyntheticSpec } from '../synthetic/spec.js';
 
@@ -33,7 +33,7 @@ export interface MarketTasks {
     readonly files: TableFiles;
     readonly isPart?: boolean;
     readonly isOwn?: boolean;
-    readonly known?: KnownTables;
+    readonly known?: TableDigests;
     readonly terms?: MarketInterpretation;
   };
   /** Reads the tables of a database. */
@@ -105,7 +105,7 @@ export interface ContentSummary {
 export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
   /** Another part of the market is in a shared file. The market may still be rejected. */
-  | HandOver
+  | TransferMessage
   /** Tables that a query reads; the process waits for SqlInputs. */
   | { readonly kind: 'needs'; readonly needs: SqlNeeds }
   | { readonly kind: 'queried'; readonly outcome: SqlOutcome }
@@ -114,7 +114,7 @@ export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }
   /** The content was rejected: at least one finding is an error. */
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] }
-  /** The header of an import was read; the process waits for an ImportAnswer. */
+  /** The header of an import was read; the process waits for an ImportResponse. */
   | { readonly kind: 'question'; readonly header: ImportHeader }
   /** The request was rejected before its data was read. */
   | { readonly kind: 'refusal'; readonly error: ErrorDetail }

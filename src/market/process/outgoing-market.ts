@@ -1,18 +1,18 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { isPaged, findPagedFile, type PagedFile } from '#kernels/memory/paged-memory.js';
 import { shareMarket } from '#domain/market/handle.js';
-import { settleAll } from '../panels/settle-all.js';
+import { awaitAll } from '../panels/settle-all.js';
 import type { MarketContent } from '../content/market-content.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { computePanelBytes, type Panels } from '../panels/panels.js';
 import {
-  daysOf,
-  edgesOf,
+  sliceDays,
+  listEdges,
   isFull,
-  batchDays,
-  transferAll,
+  computeBatchDays,
+  transferMarket,
   type Extent,
-  type HandOver,
+  type TransferMessage,
 } from '../panels/shared-market.js';
 
 /** Market that is being sent to another process. */
@@ -30,16 +30,16 @@ export interface OutgoingMarket {
 }
 
 /** Returns the files of panels; undefined unless all panels are paged. */
-function filesOf({ fields }: Panels): readonly PagedFile[] | undefined {
+function findFiles({ fields }: Panels): readonly PagedFile[] | undefined {
   const files = Array.from(fields.values(), ({ buffer, byteOffset }) =>
     byteOffset === 0 ? findPagedFile(buffer) : undefined,
   );
   return files.length > 0 && files.every((file) => file !== undefined) ? files : undefined;
 }
 
-function edgesIn({ fields }: Panels, files: readonly PagedFile[]): Uint8Array[] {
+function sliceEdges({ fields }: Panels, files: readonly PagedFile[]): Uint8Array[] {
   const panels = [...fields.values()];
-  return files.flatMap((file, f) => edgesOf(panels[f]!.buffer, file, panels[f]!.byteLength));
+  return files.flatMap((file, f) => listEdges(panels[f]!.buffer, file, panels[f]!.byteLength));
 }
 
 /** Number of concurrent writes: each occupies one of the threads for file access, which readers also need. */
@@ -57,7 +57,10 @@ interface OutputFile {
  * files must not exist yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
-export function createOutgoingMarket(paths: readonly string[], report: (step: HandOver) => void): OutgoingMarket {
+export function createOutgoingMarket(
+  paths: readonly string[],
+  report: (step: TransferMessage) => void,
+): OutgoingMarket {
   const places: Promise<OutputFile>[] = [];
   const queues = Array.from({ length: WRITE_CONCURRENCY }, () => Promise.resolve());
   let turn = 0;
@@ -86,7 +89,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
       const offset = place.end;
       place.end += pieces.reduce((sum, { length }) => sum + length, 0);
       try {
-        await transferAll(pieces, offset, async (some, at) => (await place.file.writev(some, at)).bytesWritten);
+        await transferMarket(pieces, offset, async (some, at) => (await place.file.writev(some, at)).bytesWritten);
         return { file: place.path, offset };
       } catch (error) {
         const isLast = places.length === opened;
@@ -99,7 +102,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     panels = started;
     const shape = { dates: started.dates.length, identifiers: started.identifiers.length, fields: started.fields.size };
     if (isPaged(computePanelBytes(shape))) left = left.slice(-1); // the data is paged because it exceeds memory
-    files = filesOf(started);
+    files = findFiles(started);
     sent = new Uint8Array(started.dates.length);
     report({
       kind: 'shape',
@@ -116,7 +119,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     if (files !== undefined) return; // paged panels are in their files already
     const queue = turn++ % WRITE_CONCURRENCY;
     queues[queue] = queues[queue]!.then(async () => {
-      const written = await write(daysOf([...sending.fields.values()], sending.identifiers.length, from, to));
+      const written = await write(sliceDays([...sending.fields.values()], sending.identifiers.length, from, to));
       if (panels === sending) report({ kind: 'days', ...written, from, to });
     });
     queues[queue].catch(() => {}); // fails later writes of the queue, and is thrown at the end
@@ -136,17 +139,17 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
       new Uint8Array(shared.tables),
       new Uint8Array(shared.actionPlaces),
     ] as const;
-    const edges = edgesIn(panels!, files ?? []);
+    const edges = sliceEdges(panels!, files ?? []);
     const { file, offset } = await write([...pieces, ...edges]);
     let end = offset;
-    const extentOf = ({ length: bytes }: Uint8Array): Extent => ({ offset: (end += bytes) - bytes, bytes });
-    await settleAll(queues);
+    const createExtent = ({ length: bytes }: Uint8Array): Extent => ({ offset: (end += bytes) - bytes, bytes });
+    await awaitAll(queues);
     report({
       kind: 'rest',
       file,
-      dates: extentOf(pieces[0]),
-      tables: extentOf(pieces[1]),
-      actionPlaces: extentOf(pieces[2]),
+      dates: createExtent(pieces[0]),
+      tables: createExtent(pieces[1]),
+      actionPlaces: createExtent(pieces[2]),
       edges: { offset: end, bytes: edges.reduce((sum, { length }) => sum + length, 0) },
     });
   }
@@ -156,7 +159,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     send,
     async finish(content) {
       if (panels?.fields !== content.fields) begin(content);
-      const step = batchDays({ assets: content.identifiers.length, fields: content.fields.size }, BLOCK_DAYS);
+      const step = computeBatchDays({ assets: content.identifiers.length, fields: content.fields.size }, BLOCK_DAYS);
       for (let from = 0; from < content.dates.length; from += step)
         if (sent[from] === 0) send(from, Math.min(from + step, content.dates.length));
       try {

@@ -42,9 +42,9 @@ const LIMIT_COMMAND = 'ulimit -d "$0" && exec "$@"';
 const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?? ''];
 
 /** Shell arguments that apply the memory limit of the pool to a process; none if the system cannot limit memory. */
-const limitWords = createLimitArguments(bytesMax);
+const limitArguments = createLimitArguments(bytesMax);
 /** Control groups of the processes; undefined if no group is delegated to the service. */
-const groups = groupsIn(groupFolder);
+const groups = findGroups(groupFolder);
 
 /**
  * Returns the shell arguments for a limit of private memory. Linux counts private writable memory against this limit,
@@ -63,17 +63,17 @@ function createLimitArguments(bytes: number): readonly string[] {
   return status === 0 ? words : skipLimit(error?.message ?? `ulimit ended with ${String(status)}`);
 }
 
-function groupsIn(folder: string): ReaderGroups | undefined {
-  if (folder === '' || limitWords.length === 0) return undefined;
+function findGroups(folder: string): ReaderGroups | undefined {
+  if (folder === '' || limitArguments.length === 0) return undefined;
   try {
     return openReaderGroups(folder, bytesMax, SHELL);
   } catch (failure) {
-    sendUnlimited('cgroup', messageOf(failure));
+    sendUnlimited('cgroup', formatMessage(failure));
     return undefined;
   }
 }
 
-function messageOf(failure: unknown): string {
+function formatMessage(failure: unknown): string {
   return failure instanceof Error ? failure.message : String(failure);
 }
 
@@ -81,18 +81,18 @@ function sendUnlimited(limit: ReaderLimit, reason: string): void {
   sendEvent({ kind: 'unlimited', limit, reason });
 }
 
-const children = new Map<number, ChildProcess>();
+const childrenById = new Map<number, ChildProcess>();
 
 /** Requests sent to a waiting process that has not answered yet; the process may have ended already. */
 const unanswered = new Map<number, object>();
 
 /** Process that has loaded its code and waits for a request, so that the next task starts at once. */
-let spare: { readonly child: ChildProcess; readonly wait: NodeJS.Timeout } | undefined;
+let spareChild: { readonly child: ChildProcess; readonly wait: NodeJS.Timeout } | undefined;
 
 process.on('message', (order: ProcessPoolOrder) => {
   if (order.kind === 'prepare') return prepare(order.waitMs);
   if (order.kind === 'start') start(order.id, order.message);
-  const child = children.get(order.id);
+  const child = childrenById.get(order.id);
   if (child === undefined) return; // the process has ended, which an event reports
   if (order.kind === 'end') {
     unanswered.delete(order.id);
@@ -109,14 +109,14 @@ process.once('disconnect', () => process.exit(0));
 function start(id: number, request: object): void {
   const waiting = takeSpare();
   if (waiting !== undefined) unanswered.set(id, request);
-  give(id, waiting ?? startProcess());
+  sendTask(id, waiting ?? startProcess());
 }
 
-function give(id: number, child: ChildProcess): void {
-  children.set(id, child);
+function sendTask(id: number, child: ChildProcess): void {
+  childrenById.set(id, child);
   child.on('message', (message) => {
     unanswered.delete(id);
-    if ((message as FreeProcess | { readonly kind: string }).kind === 'free') free(id, child);
+    if ((message as FreeProcess | { readonly kind: string }).kind === 'free') releaseChild(id, child);
     else sendEvent({ id, kind: 'message', message });
   });
   child.on('error', () => endChild(id, { id, kind: 'unstarted' }));
@@ -125,7 +125,7 @@ function give(id: number, child: ChildProcess): void {
     if (request === undefined) return endChild(id, { id, kind: 'ended', code, signal });
     unanswered.delete(id);
     const fresh = startProcess();
-    give(id, fresh);
+    sendTask(id, fresh);
     fresh.send(request);
   });
 }
@@ -134,22 +134,22 @@ function give(id: number, child: ChildProcess): void {
  * Releases a process that has finished its task and is still small. It waits for the next task, unless another process
  * already waits.
  */
-function free(id: number, child: ChildProcess): void {
+function releaseChild(id: number, child: ChildProcess): void {
   child.removeAllListeners('message').removeAllListeners('error').removeAllListeners('close');
-  children.delete(id);
+  childrenById.delete(id);
   sendEvent({ id, kind: 'ended', code: 0, signal: null });
-  if (spare === undefined) keepSpare(child);
+  if (spareChild === undefined) keepSpare(child);
   else child.disconnect();
 }
 
 function startProcess(): ChildProcess {
   const node = [`--max-old-space-size=${HEAP_MEGABYTES}`, '--expose-gc'];
-  const isLimited = limitWords.length > 0;
+  const isLimited = limitArguments.length > 0;
   const group = openGroup();
   const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
     serialization: 'advanced',
     ...(isLimited && { execPath: SHELL }),
-    execArgv: isLimited ? [...wordsIn(group), process.execPath, ...node] : node,
+    execArgv: isLimited ? [...listGroupArguments(group), process.execPath, ...node] : node,
     env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS), GLIBC_TUNABLES: LARGE_PAGES },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
@@ -161,20 +161,20 @@ function openGroup(): ReaderGroup | undefined {
   try {
     return groups?.open();
   } catch (failure) {
-    sendUnlimited('cgroup', messageOf(failure));
+    sendUnlimited('cgroup', formatMessage(failure));
     return undefined;
   }
 }
 
 /** Returns the shell arguments that limit a process, in a control group if there is one. */
-function wordsIn(group: ReaderGroup | undefined): readonly string[] {
-  if (group === undefined) return limitWords;
-  const [flag, line, kibibytes] = limitWords as [string, string, string]; // see `createLimitArguments`
+function listGroupArguments(group: ReaderGroup | undefined): readonly string[] {
+  if (group === undefined) return limitArguments;
+  const [flag, line, kibibytes] = limitArguments as [string, string, string]; // see `createLimitArguments`
   return [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];
 }
 
 function endChild(id: number, event: ProcessPoolEvent): void {
-  if (!children.delete(id)) return;
+  if (!childrenById.delete(id)) return;
   unanswered.delete(id);
   sendEvent(event);
   prepare(); // a store that was read is usually read again
@@ -182,24 +182,24 @@ function endChild(id: number, event: ProcessPoolEvent): void {
 
 /** Starts a spare process if no process is working, because working processes need the processor. */
 function prepare(waitMs?: number): void {
-  if (children.size === 0 && spare === undefined) keepSpare(startProcess(), waitMs);
+  if (childrenById.size === 0 && spareChild === undefined) keepSpare(startProcess(), waitMs);
 }
 
 /** Keeps a process for the next task. It ends after the waiting time, so that an idle service is small. */
 function keepSpare(child: ChildProcess, waitMs = SPARE_WAIT_MS): void {
   const wait = setTimeout(() => takeSpare()?.disconnect(), waitMs).unref();
-  spare = { child, wait };
+  spareChild = { child, wait };
   child.on('error', forgetSpare);
   child.on('exit', forgetSpare);
 }
 
 function forgetSpare(): void {
-  clearTimeout(spare?.wait);
-  spare = undefined;
+  clearTimeout(spareChild?.wait);
+  spareChild = undefined;
 }
 
 function takeSpare(): ChildProcess | undefined {
-  const child = spare?.child;
+  const child = spareChild?.child;
   forgetSpare();
   child?.off('error', forgetSpare).off('exit', forgetSpare);
   return child?.connected === true ? child : undefined;

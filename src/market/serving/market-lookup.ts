@@ -19,15 +19,15 @@ export interface MarketLookup {
   readonly allIdentifiers: readonly string[];
 }
 
-const cache = new WeakMap<MarketData, MarketLookup>();
+const lookupsByMarket = new WeakMap<MarketData, MarketLookup>();
 
 /** Rows of a table by security, cached by table, because versions of a store may share tables. */
-const grouped = new WeakMap<readonly object[], ReadonlyMap<string, readonly object[]>>();
+const positionsByGroup = new WeakMap<readonly object[], ReadonlyMap<string, readonly object[]>>();
 
 /** Returns the lookup of a market, created at its first use. @cost O(securities + actions) once, then O(1) a call */
-export function lookupOf(market: MarketData): MarketLookup {
-  let lookup = cache.get(market);
-  if (lookup === undefined) cache.set(market, (lookup = createLookup(market)));
+export function getLookup(market: MarketData): MarketLookup {
+  let lookup = lookupsByMarket.get(market);
+  if (lookup === undefined) lookupsByMarket.set(market, (lookup = createLookup(market)));
   return lookup;
 }
 
@@ -73,7 +73,7 @@ function createLookup(market: MarketData): MarketLookup {
 function groupByIdentifier<T extends { readonly identifier: string }>(
   items: readonly T[],
 ): ReadonlyMap<string, readonly T[]> {
-  const known = grouped.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // `groups` of this table were stored with its row type
+  const known = positionsByGroup.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // `groups` of this table were stored with its row type
   if (known !== undefined) return known;
   const groups = new Map<string, T[]>();
   for (const item of items) {
@@ -81,7 +81,7 @@ function groupByIdentifier<T extends { readonly identifier: string }>(
     if (group === undefined) groups.set(item.identifier, [item]);
     else group.push(item);
   }
-  grouped.set(items, groups);
+  positionsByGroup.set(items, groups);
   return groups;
 }
 
@@ -89,7 +89,7 @@ function groupByIdentifier<T extends { readonly identifier: string }>(
  * Returns the latest value of a security on or before a day, at most `staleMax` dates of the store old.
  * @returns NaN if there is none
  */
-export function valueAt(market: MarketData, field: string, position: number, day: Day, staleMax: number): number {
+export function findValueAt(market: MarketData, field: string, position: number, day: Day, staleMax: number): number {
   const panel = market.fields.get(field);
   if (panel === undefined) return Number.NaN;
   const step = market.identifiers.length;

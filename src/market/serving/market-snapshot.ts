@@ -5,10 +5,10 @@ import { findMemoryLimit, allocatePanels } from '#kernels/memory/paged-memory.js
 import type { MarketHandle } from '#domain/market/handle.js';
 import { createIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { KnownFile } from '../sources/known-files.js';
+import type { VersionFile } from '../sources/known-files.js';
 import type { ServedMarket } from './markets.js';
-import { panelBytesMax } from '../content/market-limits.js';
-import { transferAll } from '../panels/shared-market.js';
+import { computePanelBytesMax } from '../content/market-limits.js';
+import { transferMarket } from '../panels/shared-market.js';
 
 /**
  * Version of the format of a market as bytes, for machines that cannot read its sources:
@@ -29,7 +29,7 @@ interface Head {
   readonly fields: readonly string[];
   /** `ContentDigests` in base64. */
   readonly digests: Parts<string> | null;
-  readonly files: readonly KnownFile[];
+  readonly files: readonly VersionFile[];
 }
 
 interface Parts<T> {
@@ -44,10 +44,10 @@ const HEAD_BYTES_MAX = 64 << 20;
 const TURN_BYTES = 8 << 20;
 
 /** Market read from a snapshot, ready to be opened. */
-export interface ReadSnapshot {
+export interface OpenedSnapshot {
   readonly handle: MarketHandle;
   readonly loadedAt: string;
-  readonly files: readonly KnownFile[];
+  readonly files: readonly VersionFile[];
 }
 
 /** Encodes a market as bytes. @cost one copy of the panels, in turns of the event loop */
@@ -91,14 +91,14 @@ export async function encodeSnapshot({ handle, market, loadedAt, files }: Served
  * Reads a file of `encodeSnapshot` into shared memory.
  * @throws Refusal DOCUMENT_UNREADABLE if it has another format, OVERLOADED if this machine has too little memory
  */
-export async function readSnapshot(path: string): Promise<ReadSnapshot> {
+export async function readSnapshot(path: string): Promise<OpenedSnapshot> {
   const file = await open(path, 'r').catch((cause: unknown) => {
     throw new Refusal('DOCUMENT_UNREADABLE', 'The snapshot of the market is missing.', null, { cause });
   });
   try {
     const { head, end } = await readHead(file);
     const bytes = head.panel * head.fields.length;
-    if (bytes > findMemoryLimit().panelBytes && bytes > panelBytesMax(head.fields.length))
+    if (bytes > findMemoryLimit().panelBytes && bytes > computePanelBytesMax(head.fields.length))
       throw new Refusal(
         'OVERLOADED',
         `The panels of the data store ${head.market.datasetId} do not fit into this machine.`,
@@ -150,7 +150,7 @@ async function readHead(file: FileHandle): Promise<{ readonly head: Head; readon
 }
 
 const readInto = (file: FileHandle, pieces: readonly Uint8Array[], offset: number): Promise<void> =>
-  transferAll(pieces, offset, async (some, at) => (await file.readv(some, at)).bytesRead);
+  transferMarket(pieces, offset, async (some, at) => (await file.readv(some, at)).bytesRead);
 
 const mapParts = <A, B>({ blocks, tables, history }: Parts<A>, map: (value: A) => B): Parts<B> => ({
   blocks: map(blocks),

@@ -1,7 +1,7 @@
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { KnownFile } from '../sources/known-files.js';
+import type { VersionFile } from '../sources/known-files.js';
 
 /** Immutable version of the served store. A request that has a reference to it always sees this version. */
 export interface ServedMarket {
@@ -12,7 +12,7 @@ export interface ServedMarket {
   readonly market: MarketData;
   readonly loadedAt: string;
   /** Source files at the time when all of them were read. A refresh need not read unchanged files again. */
-  readonly files: readonly KnownFile[];
+  readonly files: readonly VersionFile[];
 }
 
 export interface Markets {

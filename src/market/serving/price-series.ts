@@ -48,20 +48,20 @@ export function computePriceSeries(bars: SecurityBars, request: SeriesRequest): 
   const from = request.start === null ? 0 : findFirstAtLeast(dates, request.start);
   const to = request.end === null ? dates.length : findLastAtMost(dates, request.end) + 1;
   const rows = listRowsWithValue(bars, from, to);
-  const panelOf = (name: string) => fields.find((field) => field.name === name)!.values;
+  const getPanel = (name: string) => fields.find((field) => field.name === name)!.values;
   if (request.interval === 'native' && request.adjust === 'none') {
     return {
       days: pick(dates, 1, 0, rows, new Int32Array(rows.length)),
       columns: request.columns.map((name) => ({
         name,
-        values: pick(panelOf(name), names, position, rows, new Float64Array(rows.length)),
+        values: pick(getPanel(name), names, position, rows, new Float64Array(rows.length)),
       })),
     };
   }
-  const close = copyColumn(panelOf('CLOSE'), names, position);
+  const close = copyColumn(getPanel('CLOSE'), names, position);
   const factors = request.adjust === 'none' ? undefined : computeAdjustmentFactors(bars, close, request.adjust);
   const wanted = request.columns.map((name) => {
-    const values = name === 'CLOSE' ? close.slice() : copyColumn(panelOf(name), names, position);
+    const values = name === 'CLOSE' ? close.slice() : copyColumn(getPanel(name), names, position);
     if (factors !== undefined && PRICE_FIELDS.has(name))
       for (let t = 0; t < values.length; t++) values[t]! *= factors.price[t]!;
     if (factors !== undefined && COUNT_FIELDS.has(name))
@@ -197,7 +197,7 @@ function aggregatePeriods(
   const groups: number[][] = [];
   let last: number | undefined;
   for (const t of rows) {
-    const key = interval === 'weekly' ? weekOf(dates[t]!) : toMonthNumber(dates[t]!);
+    const key = interval === 'weekly' ? computeWeek(dates[t]!) : toMonthNumber(dates[t]!);
     if (key === last) groups.at(-1)!.push(t);
     else groups.push([t]);
     last = key;
@@ -238,4 +238,4 @@ function aggregateColumn(name: string, all: readonly number[]): number {
 }
 
 /** Returns the ISO week of a day, as the day of its Monday. */
-const weekOf = (day: Day) => day - toWeekday(day);
+const computeWeek = (day: Day) => day - toWeekday(day);

@@ -4,9 +4,9 @@ import { openMarketGently, reopenMarket, type MarketHandle } from '#domain/marke
 import { createIdentity, createMarketKey, type MarketIdentity } from '#domain/market/market-identity.js';
 import { refuseWhileLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
-import type { KnownFile } from '../sources/known-files.js';
+import type { VersionFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
-import { lookupOf } from './market-lookup.js';
+import { getLookup } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
 import { reportPanelMemory } from '../panels/gc-pressure.js';
 
@@ -149,11 +149,11 @@ export function describeFailure({ datasetId, error }: FailedLoad): string {
 export async function prepareServedMarket(
   handle: MarketHandle,
   loadedAt: string,
-  files: readonly KnownFile[] = [],
+  files: readonly VersionFile[] = [],
 ): Promise<ServedMarket> {
   reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = await openMarketGently(handle, setImmediate);
-  lookupOf(market);
+  getLookup(market);
   return { handle, identity: createIdentity(handle), market, loadedAt, files };
 }
 
@@ -162,10 +162,10 @@ export function prepareServedAgain(
   handle: MarketHandle,
   { handle: { tables }, market: held }: ServedMarket,
   loadedAt: string,
-  files: readonly KnownFile[],
+  files: readonly VersionFile[],
 ): ServedMarket {
   reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = reopenMarket(handle, held);
-  lookupOf(market);
+  getLookup(market);
   return { handle: { ...handle, tables }, identity: createIdentity(handle), market, loadedAt, files };
 }

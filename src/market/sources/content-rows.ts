@@ -6,7 +6,7 @@ import { createMarketRecords, describeRow, readTextCells } from './csv.js';
 import {
   completeMappedContent,
   createMarketRowsOn,
-  PLAIN_TERMS,
+  DEFAULT_TERMS,
   type CompleteContent,
 } from '../mapping/mapped-content.js';
 import type { TableKind } from '../tables/table-kinds.js';
@@ -16,7 +16,7 @@ import { createReferenceRows } from '../content/reference-rows.js';
 import { createSeriesRows, reportSeries } from '../content/series-rows.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
-import { seriesIn } from '../content/whole-content.js';
+import { getSeries } from '../content/whole-content.js';
 
 /**
  * Receiver of the rows of one table, null for an unreadable row; undefined if the columns do not belong to the dataset.
@@ -53,7 +53,7 @@ export interface ContentRows {
   toContent(): CompleteContent | undefined;
 }
 
-export function createContentRows(problems: Problems, terms = PLAIN_TERMS): ContentRows {
+export function createContentRows(problems: Problems, terms = DEFAULT_TERMS): ContentRows {
   const market = createMarketRowsOn(terms, problems);
   const records = createMarketRecords(market);
   const tables = {
@@ -73,7 +73,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
     reference: tables.reference.toTable(),
     actions: tables.corporate_actions.toTable(),
     universes: tables.universes.toTable(),
-    ...seriesIn(tables.series.toTable()),
+    ...getSeries(tables.series.toTable()),
   });
 
   return {

@@ -93,7 +93,7 @@ export async function readCsv(
         heading.push(splitHeading(decodeText(bytes, position, next)));
         position = next;
       }
-      delimiter = delimiterOf(bytes, position, last);
+      delimiter = findDelimiter(bytes, position, last);
       if (delimiter === 0) return position;
     }
     for (;;) {
@@ -201,7 +201,7 @@ function findLineEnd(bytes: Uint8Array, from: number): number {
 const startOfText = ([a, b, c]: Uint8Array) => (a === 0xef && b === 0xbb && c === 0xbf ? 3 : 0);
 
 /** Returns the most frequent delimiter outside quotes in the first line with one; 0 if more bytes are needed. */
-function delimiterOf(bytes: Uint8Array, from: number, last: boolean): number {
+function findDelimiter(bytes: Uint8Array, from: number, last: boolean): number {
   const counts = DELIMITERS.map(() => 0);
   let isQuoted = false;
   let position = from;
@@ -287,7 +287,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
       );
       for (let column = 0; column < record.cells; column++) {
         if (fieldOf[column]! < 0) continue;
-        const value = numberOf(record, column);
+        const value = readNumber(record, column);
         if (value === value) rows.setNumber(opened, column, value);
         else if (isBad) rows.refuseNumber(opened, column, readCellText(record, column));
       }
@@ -309,7 +309,7 @@ const MANTISSA_MAX = Number.MAX_SAFE_INTEGER / 10 - 1;
  * Returns the number in a cell, NaN if it is empty, NaN with `isBad` for any other content.
  * @source Clinger (1990), How to read floating point numbers accurately: the exact fast path.
  */
-function numberOf(record: CsvRecord, cell: number): number {
+function readNumber(record: CsvRecord, cell: number): number {
   const { bytes } = record;
   let position = record.starts[cell]!;
   let end = record.ends[cell]!;

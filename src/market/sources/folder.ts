@@ -153,10 +153,11 @@ async function mapFiles(
   mapping: Mapping,
   listing: Listing,
 ): Promise<SourceFile[]> {
-  const isOwn = (name: string) => !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name);
+  const isEngineFile = (name: string) =>
+    !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name);
   // A workbook next to text or Parquet files is documentation and not data.
   for (const areWorkbooks of [false, true]) {
-    const isRead = (name: string) => isOwn(name) && isWorkbook(name) === areWorkbooks;
+    const isRead = (name: string) => isEngineFile(name) && isWorkbook(name) === areWorkbooks;
     const own = names
       .filter((name) => isRead(name) && !TABLE_KINDS.some((table) => isCalled(name, table, areWorkbooks)))
       .toSorted(compareText);
@@ -265,7 +266,7 @@ async function listFilesAt(
         });
       } else if (status.size === 0n) {
         problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file is empty.' });
-      } else results.push({ path: real, label, ...format.as, bytes: Number(status.size), ...identityOf(status) });
+      } else results.push({ path: real, label, ...format.as, bytes: Number(status.size), ...createIdentity(status) });
     }
   }
 
@@ -286,17 +287,17 @@ async function listFilesAt(
 
 /** Returns files that have changed since they were listed. */
 export async function findChangedFiles(files: readonly SourceFile[]): Promise<readonly SourceFile[]> {
-  const identities = await Promise.all(files.map(({ path }) => identityOfFile(path)));
+  const identities = await Promise.all(files.map(({ path }) => readFileIdentity(path)));
   return files.filter(({ identity }, i) => identity !== identities[i]);
 }
 
 /** Returns the identity of a file; undefined if it does not exist. */
-export async function identityOfFile(path: string): Promise<string | undefined> {
+export async function readFileIdentity(path: string): Promise<string | undefined> {
   const status = await stat(path, { bigint: true }).catch(() => undefined);
-  return status && identityOf(status).identity;
+  return status && createIdentity(status).identity;
 }
 
-function identityOf({
+function createIdentity({
   dev,
   ino,
   size,
@@ -316,7 +317,7 @@ function formatOf(name: string, table?: string): (typeof ENDINGS)[number] | unde
 
 /** Returns the files of a source that consists of one table in one Parquet file. */
 export async function createSingleTable(dataset: TableKind, path: string): Promise<TableFiles> {
-  const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), identityOfFile(path)]);
+  const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), readFileIdentity(path)]);
   const file = {
     path,
     label: dataset,

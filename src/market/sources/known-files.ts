@@ -1,12 +1,12 @@
 import type { TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile, digestMemory } from '../formats/digest-file.js';
-import { identityOfFile, type TableFiles } from './folder.js';
+import { readFileIdentity, type TableFiles } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import type { FileDigest } from '../formats/digest-file.js';
 
 /** State of a file when a version of a store was read from it. */
-export interface KnownFile extends FileDigest {
+export interface VersionFile extends FileDigest {
   readonly dataset: TableKind;
   readonly path: string;
   /** Null if the file was written too shortly before the reading for its identity to prove that it is unchanged. */
@@ -23,10 +23,10 @@ const SETTLED_AFTER_MS = 2000;
  * Returns the states of the files of a folder, by which later readings recognise them.
  * @param listedAt time before any of the files was read, ms since 1970
  */
-export function toKnownFiles(files: TableFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
+export function toVersionFiles(files: TableFiles, digests: readonly FileDigest[], listedAt: number): VersionFile[] {
   const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
   return TABLE_KINDS.flatMap((table) =>
-    files[table].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
+    files[table].flatMap(({ path, label, identity, changedAt }): VersionFile[] => {
       const digest = digestOf.get(label);
       return digest === undefined
         ? []
@@ -49,13 +49,13 @@ function findSettledIdentity(
  * @returns the files by path, with their new identity
  * @cost 1 ms a MiB of files with the size of a known file
  */
-export async function findKnownByBytes(
+export async function findVersionFileByBytes(
   files: TableFiles,
-  known: readonly KnownFile[],
+  known: readonly VersionFile[],
   listedAt: number,
-): Promise<ReadonlyMap<string, KnownFile>> {
+): Promise<ReadonlyMap<string, VersionFile>> {
   const knownAt = new Map(known.map((file) => [file.path, file]));
-  const same = new Map<string, KnownFile>();
+  const same = new Map<string, VersionFile>();
   const memory = digestMemory();
   for (const file of files.market) {
     const held = knownAt.get(file.path);
@@ -67,14 +67,14 @@ export async function findKnownByBytes(
     )
       continue;
     const result = await digestFile(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
-    if (result?.sha256 !== held.sha256 || (await identityOfFile(file.path)) !== file.identity) continue;
+    if (result?.sha256 !== held.sha256 || (await readFileIdentity(file.path)) !== file.identity) continue;
     same.set(file.path, { ...held, identity: findSettledIdentity(file, listedAt) });
   }
   return same;
 }
 
 /** Digests of the files of each table, by label. */
-export type KnownTables = Readonly<Partial<Record<TableKind, Readonly<Record<string, string>>>>>;
+export type TableDigests = Readonly<Partial<Record<TableKind, Readonly<Record<string, string>>>>>;
 
 /** Files of a folder that must be read if some files are known. */
 export interface UnreadFiles {
@@ -83,14 +83,14 @@ export interface UnreadFiles {
   /** True if known files of the market have changed or disappeared, so that bars of any day may differ. */
   readonly isMarketChanged: boolean;
   /** Unchanged files of all datasets. */
-  readonly unchanged: readonly KnownFile[];
+  readonly unchanged: readonly VersionFile[];
   /** Tables with only unchanged files. */
   readonly unchangedTables: readonly TableKind[];
   /**
    * Digests of the files of other tables with neither an added nor a removed file: their files may have been rewritten
    * unchanged.
    */
-  readonly digests: KnownTables;
+  readonly digests: TableDigests;
 }
 
 /**
@@ -101,26 +101,26 @@ export interface UnreadFiles {
  */
 export function selectUnreadFiles(
   files: TableFiles,
-  known: readonly KnownFile[],
-  byBytes: ReadonlyMap<string, KnownFile> = new Map(),
+  known: readonly VersionFile[],
+  byBytes: ReadonlyMap<string, VersionFile> = new Map(),
   derived: readonly TableKind[] = [],
 ): UnreadFiles {
   const knownAt = new Map(known.map((file) => [file.path, file]));
-  const findKnownFile = (table: TableKind, { path, label, identity }: SourceFile): KnownFile | undefined => {
+  const findVersionFile = (table: TableKind, { path, label, identity }: SourceFile): VersionFile | undefined => {
     const file = knownAt.get(path);
     return file?.identity === identity && file.label === label && file.dataset === table ? file : byBytes.get(path);
   };
   const unread: Record<TableKind, readonly SourceFile[]> = {
     ...files,
-    market: files.market.filter((file) => findKnownFile('market', file) === undefined),
+    market: files.market.filter((file) => findVersionFile('market', file) === undefined),
   };
   const unchangedTables: TableKind[] = [];
   const digests: Partial<Record<TableKind, Record<string, string>>> = {};
-  const unchanged = files.market.flatMap((file) => findKnownFile('market', file) ?? []);
+  const unchanged = files.market.flatMap((file) => findVersionFile('market', file) ?? []);
   const market = unchanged.length;
   for (const table of TABLE_KINDS) {
     if (table === 'market' || derived.includes(table)) continue;
-    const same = files[table].flatMap((file) => findKnownFile(table, file) ?? []);
+    const same = files[table].flatMap((file) => findVersionFile(table, file) ?? []);
     const held = known.filter((file) => file.dataset === table);
     if (same.length !== files[table].length || same.length !== held.length) {
       const labels = new Set(held.map(({ label }) => label));

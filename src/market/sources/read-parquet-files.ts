@@ -3,32 +3,32 @@ import type { Cell } from '../formats/cells.js';
 import { digestFiles } from '../formats/digest-file.js';
 import { digestFilesApart } from '../threads/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../threads/scattering.js';
-import { cellOf, chunksOf, formatSettings, quoteName, formatBoundColumn } from '../formats/duckdb.js';
-import { reasonOf } from '../tables/fault-reason.js';
+import { toCell, streamChunks, formatSettings, quoteName, formatBoundColumn } from '../formats/duckdb.js';
+import { formatReason } from '../tables/fault-reason.js';
 import { findChangedFiles, formatTableName } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { createMarketRowsOn } from '../mapping/mapped-content.js';
-import { columnsOf, planMarketColumns, scanOf } from './parquet/parquet.js';
+import { readColumns, planMarketColumns, scanOf } from './parquet/parquet.js';
 import { reportColumns } from './parquet/parquet-checks.js';
 import { isBarKey, reportKeys } from './parquet/parquet-keys.js';
 import { addZones, type ZonedFiles } from './parquet/parquet-zones.js';
 import { reportMarketProblems } from './parquet/parquet-problems.js';
-import { readTypedMarket, type MarketRead, type OnSecurities } from './read-typed-market.js';
+import { readTypedMarket, type TypedMarketResult, type OnSecurities } from './read-typed-market.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
-import type { ReadState } from './source-read.js';
+import type { SourceReadState } from './source-read.js';
 
 export async function readParquetMarket(
   listed: readonly SourceFile[],
-  { digests, problems, follower, terms, duck: open, onNames }: ReadState & { readonly onNames: OnSecurities },
+  { digests, problems, follower, terms, duck: open, onNames }: SourceReadState & { readonly onNames: OnSecurities },
   isPart: boolean,
   onProgress: (fraction: number) => void,
-): Promise<MarketRead | undefined> {
+): Promise<TypedMarketResult | undefined> {
   const refuse = (error: unknown) =>
     problems.error({
       code: 'UNREADABLE_FILE',
       path: 'market',
-      message: `The files cannot be read: ${reasonOf(error)}`,
+      message: `The files cannot be read: ${formatReason(error)}`,
     });
   // Computes the digests while the scan of all columns has started and its rows are awaited.
   let digesting: Promise<void> | undefined;
@@ -67,7 +67,7 @@ export async function readParquetMarket(
       const names =
         terms.mapping === null
           ? columns.columns
-          : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
+          : (await readColumns(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
       const opened = rows.beginFile(file.label, names, formatTableName(file));
       if (opened === undefined) continue;
       await readCells(connection, file, names, (cells) => rows.addCells(opened, cells));
@@ -99,7 +99,7 @@ function startThreads(files: readonly SourceFile[]): Scattering | undefined {
 async function checkFiles(
   connection: DuckDBConnection,
   listed: readonly SourceFile[],
-  { mapping }: ReadState['terms'],
+  { mapping }: SourceReadState['terms'],
   problems: Problems,
 ): Promise<ZonedFiles<SourceFile> | undefined> {
   const before = problems.errors;
@@ -113,7 +113,7 @@ async function checkFiles(
 export const describeUnreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
   code: 'UNREADABLE_FILE',
   path: label,
-  message: describeReaderFault(error) ?? `The file cannot be read: ${reasonOf(error)}`,
+  message: describeReaderFault(error) ?? `The file cannot be read: ${formatReason(error)}`,
 });
 
 /** Returns a clear message for errors that the reader describes unclearly; undefined for other errors. */
@@ -125,13 +125,13 @@ function describeReaderFault(error: unknown): string | undefined {
 /** Reports each file with unreadable columns. @returns true if there is any */
 async function reportUnreadable(
   files: readonly SourceFile[],
-  open: ReadState['duck'],
+  open: SourceReadState['duck'],
   problems: Problems,
 ): Promise<boolean> {
   const before = problems.errors;
   const duck = await open().catch(() => undefined); // a database that cannot be opened says nothing about the files
   for (const file of duck === undefined ? [] : files)
-    await columnsOf(duck!.connection, scanOf([file], { withRows: false })).catch((error: unknown) =>
+    await readColumns(duck!.connection, scanOf([file], { withRows: false })).catch((error: unknown) =>
       problems.error(describeUnreadableFile(file, error)),
     );
   return problems.errors > before;
@@ -140,7 +140,7 @@ async function reportUnreadable(
 export async function readParquetTable<T>(
   files: readonly SourceFile[],
   rows: CheckedRows<T>,
-  { digests, problems, duck }: ReadState,
+  { digests, problems, duck }: SourceReadState,
 ): Promise<void> {
   const label = files[0]!.label.split('/')[0]!;
   await digestFiles(files, digests);
@@ -157,7 +157,7 @@ export async function readParquetTable<T>(
     }
   } catch (error) {
     if ((await findChangedFiles(files)).length > 0) return; // changed files are reported after all tables have been read
-    const message = describeReaderFault(error) ?? `The files cannot be read: ${reasonOf(error)}`;
+    const message = describeReaderFault(error) ?? `The files cannot be read: ${formatReason(error)}`;
     problems.error({ code: 'UNREADABLE_FILE', path: label, message });
   }
 }
@@ -169,15 +169,15 @@ async function readCells(
   columns: readonly string[],
   addRow: (cells: Cell[]) => void,
 ): Promise<void> {
-  const held = await columnsOf(connection, scanOf([file], { withRows: false }));
+  const held = await readColumns(connection, scanOf([file], { withRows: false }));
   const list = columns.map((name) => {
     const column = held.find((own) => own.name === name);
     return column === undefined ? `NULL AS ${quoteName(name)}` : formatBoundColumn(column);
   });
-  for await (const chunk of chunksOf(
+  for await (const chunk of streamChunks(
     connection,
     `SELECT ${list.join(', ')} FROM ${scanOf([file], { withRows: false })}`,
   )) {
-    for (const row of chunk.getRows()) addRow(row.map(cellOf));
+    for (const row of chunk.getRows()) addRow(row.map(toCell));
   }
 }

@@ -3,8 +3,8 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import type { SeriesTable } from '#domain/market/series.js';
 import { createActionRows } from '../content/action-rows.js';
 import { createRecordReader } from './content-rows.js';
-import { seriesIn } from '../content/whole-content.js';
-import { completeMappedContent, createMarketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
+import { getSeries } from '../content/whole-content.js';
+import { completeMappedContent, createMarketRowsOn, DEFAULT_TERMS } from '../mapping/mapped-content.js';
 import { createMarketRecords } from './csv.js';
 import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
 import { type FileDigest, digestFiles } from '../formats/digest-file.js';
@@ -12,14 +12,14 @@ import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
 import { findChangedFiles, formatFileName, formatTableName, type TableFiles } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { createNoPanels } from '../panels/panels.js';
-import type { MarketRead } from './read-typed-market.js';
+import type { TypedMarketResult } from './read-typed-market.js';
 import type { Problems } from '../tables/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
 import { hasTwoHeaders, createSheetReader } from '../content/sheet-rows.js';
 import { createSeriesRows, reportSeries } from '../content/series-rows.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
-import type { SourceRead, ReadOptions, ReadState } from './source-read.js';
+import type { SourceResult, ReadOptions, SourceReadState } from './source-read.js';
 import { readRows } from './read-text-file.js';
 import { readParquetMarket, readParquetTable } from './read-parquet-files.js';
 
@@ -33,12 +33,12 @@ export async function readSource(
   files: TableFiles,
   problems: Problems,
   onProgress: Progress,
-  { isPart = false, isOwn = false, known = {}, follower, terms = PLAIN_TERMS }: ReadOptions = {},
-): Promise<SourceRead | undefined> {
+  { isPart = false, isOwn = false, known = {}, follower, terms = DEFAULT_TERMS }: ReadOptions = {},
+): Promise<SourceResult | undefined> {
   const all = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
   for (const { label, path } of all) problems.nameFile(label, formatFileName(label, path));
   let duck: Promise<DuckDb> | undefined;
-  const reading: ReadState = {
+  const reading: SourceReadState = {
     digests: [],
     unchangedTables: [],
     problems,
@@ -65,7 +65,7 @@ export async function readSource(
     }
     const complete = completeMappedContent(
       market.panels,
-      { reference: reference.table, actions: actions.table, universes: universes.table, ...seriesIn(series.table) },
+      { reference: reference.table, actions: actions.table, universes: universes.table, ...getSeries(series.table) },
       terms,
       problems,
     );
@@ -96,10 +96,10 @@ const listParquetPaths = (files: readonly SourceFile[]) =>
 
 async function readMarket(
   files: readonly SourceFile[],
-  reading: ReadState,
+  reading: SourceReadState,
   isPart: boolean,
   onProgress: (fraction: number) => void,
-): Promise<FoundMarket> {
+): Promise<ReadResult> {
   if (files.length === 0)
     return { market: isPart ? { panels: createNoPanels([]), rows: 0 } : undefined, identifiers: [] };
   if (files[0]!.format === 'parquet') {
@@ -147,12 +147,12 @@ async function readMarket(
 }
 
 /** Market, undefined after an error, and its identifiers if known. */
-interface FoundMarket {
-  readonly market: MarketRead | undefined;
+interface ReadResult {
+  readonly market: TypedMarketResult | undefined;
   readonly identifiers: readonly string[];
 }
 
-function readActions(files: TableFiles, reading: ReadState, isOwn: boolean) {
+function readActions(files: TableFiles, reading: SourceReadState, isOwn: boolean) {
   return readTable('corporate_actions', files.corporate_actions, createActionRows(reading.problems, isOwn), reading);
 }
 
@@ -160,7 +160,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
   tableKind: TableKind,
   files: readonly SourceFile[],
   rows: CheckedRows<T>,
-  reading: ReadState,
+  reading: SourceReadState,
 ): Promise<{ readonly table: T; readonly rows: number }> {
   if (await isAsKnown(tableKind, files, reading)) reading.unchangedTables.push(tableKind);
   else if (files[0]?.format === 'parquet') await readParquetTable(files, rows, reading);
@@ -185,7 +185,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
 async function isAsKnown(
   tableKind: TableKind,
   files: readonly SourceFile[],
-  { known, digests }: ReadState,
+  { known, digests }: SourceReadState,
 ): Promise<boolean> {
   const expected = known[tableKind];
   if (expected === undefined) return false;

@@ -49,7 +49,7 @@ export async function readRows(
   const onFault = ({ line, message }: JsonLinesFault) =>
     problems.error({ code: 'UNREADABLE_FILE', path: formatCellPath(file.label, line, ''), message });
   try {
-    const bytes = bytesOf(file, digests, onBytes);
+    const bytes = readBytes(file, digests, onBytes);
     if (file.format === 'csv') await readCsv(bytes, csv, terms);
     else if (file.format === 'xlsx') await readWorkbookFile(file, bytes, sheet, terms);
     else await readJsonLines(bytes, { onHeader: cells, onFault });
@@ -84,7 +84,7 @@ const isCode = (error: unknown): error is Error & { readonly code: string } =>
   error instanceof Error && typeof (error as { code?: unknown }).code === 'string';
 
 /** Yields the decompressed text of a file as it is read, and adds the digest of the file at the end. */
-async function* bytesOf(
+async function* readBytes(
   file: SourceFile,
   digests: FileDigest[],
   onBytes: (bytes: number) => void,

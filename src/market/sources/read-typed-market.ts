@@ -2,10 +2,10 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { AssetIdentifier } from '#domain/schema/shape.js';
-import { settleAll } from '../panels/settle-all.js';
-import { dayIn, TEXT_BYTES_MAX } from '../formats/cells.js';
-import { cellOf, chunksOf, integersOf, quoteName, quoteText, textsOf, type DuckDb } from '../formats/duckdb.js';
-import { createShortNames } from '../formats/short-names.js';
+import { awaitAll } from '../panels/settle-all.js';
+import { readDay, TEXT_BYTES_MAX } from '../formats/cells.js';
+import { toCell, streamChunks, readIntegers, quoteName, quoteText, readTexts, type DuckDb } from '../formats/duckdb.js';
+import { createNameTable } from '../formats/short-names.js';
 import { refuseSize } from '../content/market-limits.js';
 import { createNoPanels, removeEmptyLines, type Panels } from '../panels/panels.js';
 import { formatDayExpression, type MarketColumns, type TypedColumn } from './parquet/parquet.js';
@@ -29,7 +29,7 @@ interface TypedSource extends NumberedSource {
   readonly scattering?: Scattering | undefined;
 }
 
-export interface MarketRead {
+export interface TypedMarketResult {
   readonly panels: Panels;
   readonly rows: number;
 }
@@ -53,12 +53,12 @@ export async function readTypedMarket(
   problems: Problems,
   onProgress: (fraction: number) => void,
   follower?: DayFollower,
-): Promise<MarketRead | undefined> {
+): Promise<TypedMarketResult | undefined> {
   const { columns, scan, isPart = false } = source;
   const { connection } = duck;
   const identifier = quoteName(columns.identifier);
   const beside = await duck.connect(); // connects first, because a failing scan that is not yet awaited would end the process
-  const [spellings, rowsByDay] = await settleAll([
+  const [spellings, rowsByDay] = await awaitAll([
     // Identifiers above the maximum length are invalid, and their bytes are not copied from DuckDB.
     readDistinctTexts(
       connection,
@@ -125,11 +125,11 @@ async function fillPanels(
 ): Promise<ScatterResult> {
   const columnOf = new Map(target.identifiers.map((name, n) => [name, n]));
   const positions = new Map(spellings.toSorted(compareText).map((text) => [text, columnOf.get(text.trim())!]));
-  const short = createShortNames(positions);
+  const short = createNameTable(positions);
   const { scattering } = source;
   if (scattering !== undefined && short !== undefined && (await scattering.areReady())) {
     const parts = divideScan(source, computeBorders(target.rowsOfDay, scattering.parts)).map((part) =>
-      queryOf(source, quoteName(source.columns.identifier), part),
+      formatQuery(source, quoteName(source.columns.identifier), part),
     );
     return scattering.scatter({ parts, positions: [...positions] }, target, onRows, follower);
   }
@@ -146,7 +146,7 @@ async function openStreams(
     rows,
   }: Pick<Destination, 'rows'> & {
     readonly positions: ReadonlyMap<string, number>;
-    readonly short: ReturnType<typeof createShortNames>;
+    readonly short: ReturnType<typeof createNameTable>;
   },
 ): Promise<RowStream[]> {
   if (short === undefined) await writeAxis(duck.connection, positions);
@@ -157,16 +157,16 @@ async function openStreams(
   return Promise.all(
     divideScan(source, borders).map(async (part, i) => {
       const from = `${part} AS source${short ? '' : ` JOIN axis ON axis.name = source.${key}`}`;
-      const sql = queryOf(source, short ? `source.${key}` : 'axis.n', from);
-      const chunks = chunksOf(i === 0 ? duck.connection : await duck.connect(), sql, kinds);
+      const sql = formatQuery(source, short ? `source.${key}` : 'axis.n', from);
+      const chunks = streamChunks(i === 0 ? duck.connection : await duck.connect(), sql, kinds);
       const positionsOf = short?.();
-      return { chunks, namesOf: (chunk) => positionsOf?.(textsOf(chunk, 1)) ?? integersOf(chunk, 1) };
+      return { chunks, namesOf: (chunk) => positionsOf?.(readTexts(chunk, 1)) ?? readIntegers(chunk, 1) };
     }),
   );
 }
 
 /** Returns the SQL for day, identifier and numbers of rows. */
-function queryOf({ columns: { date, fields } }: TypedSource, name: string, from: string): string {
+function formatQuery({ columns: { date, fields } }: TypedSource, name: string, from: string): string {
   const day = date.type === 'DATE' ? quoteName(date.name) : formatDayExpression(date); // a DATE is stored as days since 1970
   const values = fields.map(({ column }) => `coalesce(${quoteName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
   return `SELECT ${day} AS d, ${name}, ${values.join(', ')} FROM ${from}`;
@@ -211,13 +211,13 @@ function divideScan({ files, scan, numberedScan, columns }: TypedSource, borders
   const count = files.length === 1 ? borders.length + 1 : Math.min(borders.length + 1, files.length);
   if (files.length === 0 || count < 2) return [scan];
   const paths = files.map(({ path }) => path).toSorted(compareText);
-  const borderAt = (i: number) =>
+  const formatBorder = (i: number) =>
     files.length === 1 ? String(borders[i - 1]) : quoteText(paths[Math.floor((i * paths.length) / count)]!);
   const column = files.length === 1 ? 'file_row_number' : 'filename';
   return Array.from({ length: count }, (_, i) => {
     const bounds = [
-      ...(i > 0 ? [`${column} >= ${borderAt(i)}`] : []),
-      ...(i < count - 1 ? [`${column} < ${borderAt(i + 1)}`] : []),
+      ...(i > 0 ? [`${column} >= ${formatBorder(i)}`] : []),
+      ...(i < count - 1 ? [`${column} < ${formatBorder(i + 1)}`] : []),
     ];
     return `(SELECT * FROM ${numberedScan} WHERE ${bounds.join(' AND ')})`;
   });
@@ -245,7 +245,7 @@ const formatShortText = (text: string) => `CASE WHEN strlen(${text}) <= ${TEXT_B
 async function readDistinctTexts(connection: DuckDBConnection, sql: string): Promise<Spellings> {
   const texts: string[] = [];
   let isSound = true;
-  for await (const chunk of chunksOf(connection, sql)) {
+  for await (const chunk of streamChunks(connection, sql)) {
     for (const value of chunk.getColumnValues(0)) {
       if (typeof value === 'string' && AssetIdentifier.safeParse(value.trim()).success) texts.push(value);
       else isSound = false;
@@ -268,15 +268,15 @@ async function countDays(
   date: TypedColumn,
 ): Promise<Map<Day, number> | undefined> {
   const rows = new Map<Day, number>();
-  for await (const chunk of chunksOf(
+  for await (const chunk of streamChunks(
     connection,
     `SELECT ${date.type === 'VARCHAR' ? formatShortText('day') : 'day'}, n FROM (SELECT ${quoteName(date.name)} AS day, count(*)::INTEGER AS n FROM ${scan} GROUP BY 1)`,
     [null, 'integer'],
   )) {
-    const counts = integersOf(chunk, 1);
+    const counts = readIntegers(chunk, 1);
     let i = 0;
     for (const value of chunk.getColumnValues(0)) {
-      const day = dayIn(cellOf(value));
+      const day = readDay(toCell(value));
       if (day === null || day === undefined) return undefined;
       rows.set(day, (rows.get(day) ?? 0) + counts[i++]!);
     }

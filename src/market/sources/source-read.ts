@@ -4,13 +4,13 @@ import type { FileDigest } from '../formats/digest-file.js';
 import type { DuckDb } from '../formats/duckdb.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
-import type { KnownTables } from './known-files.js';
+import type { TableDigests } from './known-files.js';
 import type { Problems } from '../tables/problems.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { DayFollower } from '../threads/scatter-rows.js';
 
 /** Result of reading a source. */
-export interface SourceRead {
+export interface SourceResult {
   readonly content: MarketContent;
   readonly rows: RowsByTable;
   readonly files: readonly FileDigest[];
@@ -30,17 +30,17 @@ export interface ReadOptions {
   /** True if the service wrote the files itself. */
   readonly isOwn?: boolean;
   /** Digests of known files; a table with equal digests is not read. */
-  readonly known?: KnownTables;
+  readonly known?: TableDigests;
   /** Receives days of the market as soon as they are complete, if the order of reading permits it. */
   readonly follower?: DayFollower;
 }
 
 /** State shared by the tables of one source while they are read. */
-export interface ReadState {
+export interface SourceReadState {
   readonly digests: FileDigest[];
   readonly unchangedTables: TableKind[];
   readonly problems: Problems;
-  readonly known: KnownTables;
+  readonly known: TableDigests;
   readonly follower: DayFollower | undefined;
   readonly terms: MarketInterpretation;
   /** Returns the DuckDB that reads all Parquet files of the source. */

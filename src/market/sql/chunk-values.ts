@@ -19,7 +19,7 @@ interface VectorMemory {
 }
 
 /** Function that reads the values of a column, chunk by chunk. */
-export type ReadValues = (vector: Vector, count: number) => ResultColumn;
+export type ColumnReader = (vector: Vector, count: number) => ResultColumn;
 
 /** Name of a result column, and its type in exported files. */
 export interface TypedColumn {
@@ -28,7 +28,7 @@ export interface TypedColumn {
 }
 
 /** Returns the reader of a column. Infinities become missing values, because JSON cannot represent them. */
-export function createReader({ name, type }: TypedColumn): ReadValues {
+export function createReader({ name, type }: TypedColumn): ColumnReader {
   switch (type) {
     case 'date':
     case 'count':
@@ -58,7 +58,7 @@ function readNumbers(vector: Vector, count: number): Float64Array {
   const { items } = vector as unknown as VectorMemory;
   const values = new Float64Array(count);
   if (!(items instanceof Float64Array))
-    for (let row = 0; row < count; row++) values[row] = numberOf(vector.getItem(row));
+    for (let row = 0; row < count; row++) values[row] = toNumber(vector.getItem(row));
   else {
     for (let row = 0; row < count; row++) {
       const value = items[row]!;
@@ -82,7 +82,7 @@ function toInteger(value: DuckDBValue): number {
   return typeof value === 'number' ? value : (value as { readonly days: number }).days; // a date
 }
 
-function numberOf(value: DuckDBValue): number {
+function toNumber(value: DuckDBValue): number {
   if (value === null) return NaN;
   const number = typeof value === 'object' ? (value as { toDouble(): number }).toDouble() : Number(value); // a decimal, or a plain number
   return Number.isFinite(number) ? number : NaN;
@@ -99,9 +99,9 @@ function createTextReader() {
   const keys = new Uint32Array(CACHED_TEXTS * STRING_WORDS);
   const texts: (string | undefined)[] = Array.from({ length: CACHED_TEXTS });
 
-  function textAt(vector: Vector, words: Uint32Array | undefined, row: number): string | null {
+  function readTextAt(vector: Vector, words: Uint32Array | undefined, row: number): string | null {
     const at = row * STRING_WORDS;
-    if (words === undefined || words[at]! > INLINE_BYTES_MAX) return textOf(vector.getItem(row));
+    if (words === undefined || words[at]! > INLINE_BYTES_MAX) return toText(vector.getItem(row));
     let hash = words[at]!;
     for (let i = 1; i < STRING_WORDS; i++) hash = Math.imul(hash ^ words[at + i]!, 0x9e37_79b1) ^ (hash >>> 15);
     const place = (hash >>> 7) & (CACHED_TEXTS - 1);
@@ -115,7 +115,7 @@ function createTextReader() {
       keys[key + 3] === words[at + 3]
     )
       return known;
-    const text = textOf(vector.getItem(row));
+    const text = toText(vector.getItem(row));
     if (text === null) return null;
     keys.set(words.subarray(at, at + STRING_WORDS), key);
     texts[place] = text;
@@ -125,11 +125,11 @@ function createTextReader() {
   return (vector: Vector, count: number) => {
     const { validity } = vector as unknown as VectorMemory;
     // the bytes of a null are arbitrary
-    const words = validity?.data === null ? wordsOf(vector, count) : undefined;
+    const words = validity?.data === null ? findWords(vector, count) : undefined;
     const positions = new Map<string, number>();
     const codes = new Int32Array(count);
     for (let row = 0; row < count; row++) {
-      const text = textAt(vector, words, row);
+      const text = readTextAt(vector, words, row);
       if (text === null) {
         codes[row] = -1;
         continue;
@@ -142,10 +142,10 @@ function createTextReader() {
   };
 }
 
-const textOf = (value: DuckDBValue): string | null => (value === null ? null : String(value));
+const toText = (value: DuckDBValue): string | null => (value === null ? null : String(value));
 
 /** Returns the memory of a vector of texts; undefined for other types. */
-function wordsOf(vector: Vector, count: number): Uint32Array | undefined {
+function findWords(vector: Vector, count: number): Uint32Array | undefined {
   const { dataView } = vector as unknown as VectorMemory;
   const isAligned = dataView !== undefined && dataView.byteOffset % Uint32Array.BYTES_PER_ELEMENT === 0;
   return isAligned && String(vector.type) === 'VARCHAR'

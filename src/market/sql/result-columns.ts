@@ -12,11 +12,11 @@ export function listResultColumns(result: DuckDBResult): readonly TypedColumn[] 
     let name = asked;
     for (let again = 1; taken.has(name); again++) name = `${asked}_${again}`;
     taken.add(name);
-    return { name, type: typeOf(result.columnType(at)) };
+    return { name, type: getType(result.columnType(at)) };
   });
 }
 
-function typeOf(type: DuckDBType): ColumnType {
+function getType(type: DuckDBType): ColumnType {
   const name = String(type);
   if (name === 'DATE') return 'date';
   if (COUNTS.test(name)) return 'count';

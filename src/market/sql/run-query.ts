@@ -35,7 +35,7 @@ export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promis
     const runs = createPlannedRuns(order.runs, checked.texts);
     await planning.connection.run(formatPlanningTables(order, runs, checked.tables));
     if (checked.isDescription) return await answer(planning.connection, order);
-    needs = needsOf(order, checked, runs.named, await tablesIn(planning.connection, query));
+    needs = findNeeds(order, checked, runs.named, await findTables(planning.connection, query));
   } finally {
     planning.close();
   }
@@ -69,7 +69,7 @@ function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): 
 const EXPLAIN = 'EXPLAIN (FORMAT json) ';
 
 /** Returns the names of the tables that the plan of a query reads. */
-async function tablesIn(connection: DuckDBConnection, query: string): Promise<ReadonlySet<string>> {
+async function findTables(connection: DuckDBConnection, query: string): Promise<ReadonlySet<string>> {
   try {
     const plan = await connection.runAndReadAll(`${EXPLAIN}${query}`);
     return listScannedTables(JSON.parse(String(plan.getRows()[0]![1])));
@@ -92,7 +92,7 @@ function listScannedTables(plan: unknown): ReadonlySet<string> {
   return results;
 }
 
-function needsOf(
+function findNeeds(
   { runs: ids, columns, limits }: SqlOrder,
   checked: CheckedQuery,
   named: readonly string[],

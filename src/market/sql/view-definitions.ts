@@ -24,7 +24,7 @@ const formatColumnTypes = (columns: Columns) =>
     .map(([name, type]) => `${quoteName(name)} ${TYPES[type]}`)
     .join(', ');
 
-const createOwnColumns = (columns: Columns): Columns =>
+const createDefinedColumns = (columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).filter(([name]) => name !== 'index_id'));
 
 /** Runs in a plan. */
@@ -51,7 +51,7 @@ export function formatPlanningTables(
   const excluded = [...named, ...others].map((id, i) => `${i === 0 ? 'WHERE' : 'AND'} index_id <> ${quoteText(id)}`);
   const ofRuns = RUN_VIEWS.flatMap((view) => {
     if (!views.has(view) || (named.length === 0 && !hasRest)) return [emptyView(view, columns[view])];
-    const own = formatColumnTypes(createOwnColumns(columns[view]));
+    const own = formatColumnTypes(createDefinedColumns(columns[view]));
     const names = named.map((id, i) => [quoteText(id), runTable(view, i)] as const);
     const rest = `SELECT * FROM ${formatTable(formatRestTable(view))} ${excluded.join(' ')}`;
     return [

@@ -4,15 +4,15 @@ import type { Bars } from './company.js';
 const CENT = 100;
 
 export function createEmptyBars(length: number): Bars {
-  const column = () => new Float64Array(length);
+  const allocateColumn = () => new Float64Array(length);
   return {
-    open: column(),
-    high: column(),
-    low: column(),
-    close: column(),
-    volume: column(),
-    shares: column(),
-    freeFloat: column(),
+    open: allocateColumn(),
+    high: allocateColumn(),
+    low: allocateColumn(),
+    close: allocateColumn(),
+    volume: allocateColumn(),
+    shares: allocateColumn(),
+    freeFloat: allocateColumn(),
     missing: new Uint8Array(length),
   };
 }

@@ -39,14 +39,14 @@ export function chooseEnding({ t, price, rank, elders, random }: EndingChoice): 
   const offer = toTick(price * premium);
   if (way < 0.65 && rank !== null && rank > 0) {
     const into = elders[Math.floor(partner * Math.min(rank, elders.length))];
-    const theirs = into === undefined ? undefined : priceOn(into, t);
+    const theirs = into === undefined ? undefined : findPrice(into, t);
     if (into !== undefined && theirs !== undefined)
       return { way: 'merged', session, offer, into, ratio: Math.max(Math.round((offer / theirs) * 1e4), 1) / 1e4 };
   }
   return { way: 'acquired', session, offer };
 }
 
-function priceOn({ birth, bars, count }: Company, session: number): number | undefined {
+function findPrice({ birth, bars, count }: Company, session: number): number | undefined {
   const i = session - birth.listed;
   return i >= 0 && i < count ? bars.close[i] : undefined;
 }
@@ -69,7 +69,7 @@ export function computeEndingGrowth(
     case 'acquired':
       return (ending.offer * (0.97 + 0.03 * random.uniform())) / price;
     case 'merged': {
-      const theirs = priceOn(ending.into, t);
+      const theirs = findPrice(ending.into, t);
       return theirs === undefined ? 1 : (ending.ratio * theirs * (0.97 + 0.02 * random.uniform())) / price;
     }
   }
@@ -77,7 +77,7 @@ export function computeEndingGrowth(
 
 export type EndingAction = (type: ActionType, session: number, value: number, more?: Partial<CorporateAction>) => void;
 
-export function endLife(
+export function endCompany(
   ending: CompanyEnding,
   { t, lastClose, act }: { readonly t: number; readonly lastClose: number; readonly act: EndingAction },
 ): void {
@@ -90,7 +90,7 @@ export function endLife(
       return act('ACQUISITION', t, ending.offer);
     case 'merged': {
       // If the acquirer is no longer listed, the last price of the security is paid in cash.
-      if (priceOn(ending.into, t) === undefined) return act('ACQUISITION', t, lastClose);
+      if (findPrice(ending.into, t) === undefined) return act('ACQUISITION', t, lastClose);
       return act('MERGER', t, ending.ratio, { related: ending.into.birth.identifier });
     }
   }

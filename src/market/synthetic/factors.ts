@@ -21,7 +21,7 @@ export interface Factors {
 
 export function drawFactors({ seed, sessions, sectors, market_return, market_volatility }: SyntheticSpec): Factors {
   const daily = market_volatility / Math.sqrt(SESSIONS_PER_YEAR);
-  const path = (stream: number, deviation: number, drift: number) => {
+  const drawPath = (stream: number, deviation: number, drift: number) => {
     const shocks = drawClusteredShocks(createCounterRandom({ seed, stream }), {
       deviation,
       reaction: 0.08,
@@ -35,7 +35,9 @@ export function drawFactors({ seed, sessions, sectors, market_return, market_vol
   return {
     month,
     monthSession,
-    market: path(STREAMS.market, daily, market_return / SESSIONS_PER_YEAR),
-    sectors: Array.from({ length: sectors }, (_, sector) => path(STREAMS.sectors + sector, SECTOR_SHARE * daily, 0)),
+    market: drawPath(STREAMS.market, daily, market_return / SESSIONS_PER_YEAR),
+    sectors: Array.from({ length: sectors }, (_, sector) =>
+      drawPath(STREAMS.sectors + sector, SECTOR_SHARE * daily, 0),
+    ),
   };
 }

@@ -10,7 +10,7 @@ import type { Birth, Company } from './company.js';
 import { drawFactors, STREAMS } from './factors.js';
 import { simulateCompany } from './live-company.js';
 import { SPIN_OFF_SHARE } from './spin-off.js';
-import { drawCompanyName, countryOf, SECTORS, formatTicker, TICKERS_MAX } from './names.js';
+import { drawCompanyName, findCountry, SECTORS, formatTicker, TICKERS_MAX } from './names.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
 /** Universe that contains every security while the security is listed. */
@@ -107,7 +107,7 @@ function assemble(spec: SyntheticSpec, companies: readonly Company[]): MarketCon
     identifiers: present.map(({ birth }) => birth.identifier),
     dates: sessions,
     fields,
-    reference: referenceOf(spec, companies),
+    reference: createReference(spec, companies),
     actions: companies.flatMap(({ actions }) => actions).toSorted(compareActions),
     universes: companies.map(({ birth, ended }): Membership => ({
       universe: SYNTHETIC_UNIVERSE,
@@ -157,9 +157,9 @@ const COLUMNS = [
  * Returns one row per security without accounts, then one row from every day on which it publishes accounts, because
  * accounts were unknown before. A delisted security has a last row from its delisting, with its latest accounts.
  */
-function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
+function createReference(spec: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
   const { sessions, exchange, currency } = spec;
-  const country = countryOf(exchange);
+  const country = findCountry(exchange);
   const textOf = createDayFormatter();
   return {
     columns: COLUMNS,
@@ -167,7 +167,11 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
       companies.map(({ birth, ended, reports }): [string, ReferenceRow[]] => {
         const list = textOf(sessions[birth.listed]!);
         const { sector } = SECTORS[birth.sector]!;
-        const row = (validFrom: Day | null, delisted: string | null, report: Report | undefined): ReferenceRow => ({
+        const createRow = (
+          validFrom: Day | null,
+          delisted: string | null,
+          report: Report | undefined,
+        ): ReferenceRow => ({
           validFrom,
           values: [
             birth.name,
@@ -181,17 +185,20 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
             delisted,
             ...(report === undefined
               ? NO_VALUES
-              : [textOf(report.periodEnd), textOf(report.published), ...figuresOf(report)]),
+              : [textOf(report.periodEnd), textOf(report.published), ...listFigures(report)]),
           ],
         });
         const lastSession = ended === null ? null : sessions[ended]!;
         const known = reports.filter(({ published }) =>
           lastSession === null ? published <= sessions.at(-1)! : published < lastSession,
         );
-        const rows = [row(null, null, undefined), ...known.map((report) => row(report.published, null, report))];
+        const rows = [
+          createRow(null, null, undefined),
+          ...known.map((report) => createRow(report.published, null, report)),
+        ];
         return [
           birth.identifier,
-          lastSession === null ? rows : [...rows, row(lastSession, textOf(lastSession), known.at(-1))],
+          lastSession === null ? rows : [...rows, createRow(lastSession, textOf(lastSession), known.at(-1))],
         ];
       }),
     ),
@@ -204,20 +211,20 @@ const NO_VALUES: readonly ReferenceValue[] = Array.from({ length: 9 }, () => nul
  * Returns amounts in currency, then ratios: to the market capitalisation at the end of the year, and of earnings to
  * book value, if positive.
  */
-function figuresOf({ sales, earnings, dividends, book, worth }: Report): readonly ReferenceValue[] {
+function listFigures({ sales, earnings, dividends, book, worth }: Report): readonly ReferenceValue[] {
   return [
     sales,
     earnings,
     dividends,
     book,
-    ratio(earnings, worth),
-    ratio(book, worth),
-    book > 0 ? ratio(earnings, book) : null,
+    computeRatio(earnings, worth),
+    computeRatio(book, worth),
+    book > 0 ? computeRatio(earnings, book) : null,
   ];
 }
 
 /** Returns a ratio rounded to a millionth, which exceeds the accuracy of accounts. */
-const ratio = (amount: number, base: number) => Math.round((1e6 * amount) / base) / 1e6 + 0;
+const computeRatio = (amount: number, base: number) => Math.round((1e6 * amount) / base) / 1e6 + 0;
 
 /** Returns a function that formats days and caches the texts. */
 function createDayFormatter(): (day: Day) => string {

@@ -17,7 +17,7 @@ export interface Hazard {
   readonly below: number;
 }
 
-export function hazardsOf({ splits_per_year, delistings_per_year, listings_per_year }: SyntheticSpec): Hazard[] {
+export function listHazards({ splits_per_year, delistings_per_year, listings_per_year }: SyntheticSpec): Hazard[] {
   const perYear = [
     ['split', splits_per_year],
     ['ending', delistings_per_year],
@@ -31,7 +31,7 @@ export function hazardsOf({ splits_per_year, delistings_per_year, listings_per_y
   });
 }
 
-export function eventOf(uniform: number, hazards: readonly Hazard[], price: number): Hazard['event'] | undefined {
+export function drawEvent(uniform: number, hazards: readonly Hazard[], price: number): Hazard['event'] | undefined {
   const last = hazards.at(-1)!.below;
   if (uniform < last) return hazards.find(({ below }) => uniform < below)!.event;
   return price > HIGH_PRICE && uniform < last + HIGH_PRICE_SPLITS * hazards[0]!.below ? 'split' : undefined;

@@ -4,9 +4,9 @@ import { openAccounts, type Accounts } from './accounts.js';
 import type { Bars, Birth, Company } from './company.js';
 import { DIVIDEND_SMOOTHING, drawDividendPolicy, createDividend, type DividendPolicy } from './dividend-policy.js';
 import { drawBar, createEmptyBars, toTick } from './draw-bar.js';
-import { chooseEnding, endLife, LOSS_MAX, computeEndingGrowth, type CompanyEnding } from './endings.js';
+import { chooseEnding, endCompany, LOSS_MAX, computeEndingGrowth, type CompanyEnding } from './endings.js';
 import type { Factors } from './factors.js';
-import { eventOf, hazardsOf, splitOf, type Hazard } from './hazards.js';
+import { drawEvent, listHazards, splitOf, type Hazard } from './hazards.js';
 import { SECTORS } from './names.js';
 import { drawClusteredShocks, type Shocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
@@ -24,7 +24,7 @@ export interface Surroundings {
  * from random streams of the security, so that a longer window only extends a shorter one.
  */
 export function simulateCompany(birth: Birth, surroundings: Surroundings): Company {
-  const life = beginLife(birth, surroundings);
+  const life = createCompanyState(birth, surroundings);
   const { bars, actions, accounts, children } = life;
   const sessions = surroundings.spec.sessions.length;
   let ended: number | null = null;
@@ -32,7 +32,7 @@ export function simulateCompany(birth: Birth, surroundings: Surroundings): Compa
   for (let t = birth.listed; t < sessions; t++, count++) {
     if (life.ending !== undefined && t === life.ending.session) {
       const lastClose = bars.close[t - birth.listed - 1]!;
-      endLife(life.ending, { t, lastClose, act: (...action) => addAction(life, ...action) });
+      endCompany(life.ending, { t, lastClose, act: (...action) => addAction(life, ...action) });
       ended = t;
       break;
     }
@@ -42,7 +42,7 @@ export function simulateCompany(birth: Birth, surroundings: Surroundings): Compa
 }
 
 /** State of a security while it is listed: its traits, its current values, and its published data. */
-interface Life extends Surroundings {
+interface CompanyState extends Surroundings {
   readonly birth: Birth;
   readonly traits: Traits;
   readonly policy: DividendPolicy;
@@ -79,7 +79,7 @@ interface Traits {
 }
 
 /** Begins the life of a security. The order of draws is fixed, because another order gives another market. */
-function beginLife(birth: Birth, surroundings: Surroundings): Life {
+function createCompanyState(birth: Birth, surroundings: Surroundings): CompanyState {
   const { spec } = surroundings;
   const { seed, sessions } = spec;
   const random = createCounterRandom({ seed, stream: birth.stream });
@@ -122,11 +122,11 @@ function drawTraits(spec: SyntheticSpec, random: CounterRandom): Traits {
   const deviation = (spec.specific_volatility * (0.6 + 0.8 * random.uniform())) / Math.sqrt(SESSIONS_PER_YEAR);
   const shocks = drawClusteredShocks(random, { deviation, reaction: 0.06, persistence: 0.91 });
   const turnover = (0.4 + 1.6 * random.uniform()) / SESSIONS_PER_YEAR;
-  return { beta, sectorBeta, deviation, shocks, turnover, hazards: hazardsOf(spec) };
+  return { beta, sectorBeta, deviation, shocks, turnover, hazards: listHazards(spec) };
 }
 
 function addAction(
-  life: Life,
+  life: CompanyState,
   type: CorporateAction['type'],
   session: number,
   value: number,
@@ -155,14 +155,14 @@ interface Change {
   cash: number;
 }
 
-function simulateSession(life: Life, t: number): void {
+function simulateSession(life: CompanyState, t: number): void {
   const { birth, spec, factors, traits, accounts, bars, random, fate, gaps } = life;
   const i = t - birth.listed;
   if (spec.sessions[t]! > accounts.periodEnd) accounts.close(life.price * life.shares);
   const shock = traits.shocks.next();
   const common = traits.beta * factors.market[t]! + traits.sectorBeta * factors.sectors[birth.sector]![t]!;
   const change: Change = { growth: i === 0 ? 1 : 1 + Math.max(-LOSS_MAX, common + shock), ratio: 1, cash: 0 };
-  const event = eventOf(fate.uniform(), traits.hazards, life.price);
+  const event = drawEvent(fate.uniform(), traits.hazards, life.price);
   if (life.ending !== undefined)
     change.growth = computeEndingGrowth(life.ending, { t, price: life.price, growth: change.growth, random: fate });
   else if (i > 0) {
@@ -190,7 +190,7 @@ function simulateSession(life: Life, t: number): void {
 }
 
 /** Performs a split, the announcement of an ending, or a spin-off. */
-function applyEvent(life: Life, event: Hazard['event'], t: number, change: Change): void {
+function applyEvent(life: CompanyState, event: Hazard['event'], t: number, change: Change): void {
   const { birth, spec, elders, accounts, children, fate, price } = life;
   const day = spec.sessions[t]!;
   if (event === 'split') {
@@ -218,7 +218,7 @@ function applyEvent(life: Life, event: Hazard['event'], t: number, change: Chang
 }
 
 /** Pays the quarterly dividend on its session, and special dividends. */
-function payDividends(life: Life, event: Hazard['event'] | undefined, t: number, change: Change): void {
+function payDividends(life: CompanyState, event: Hazard['event'] | undefined, t: number, change: Change): void {
   const { spec, factors, policy, fate, price } = life;
   if (!policy.isPayer) return;
   const day = spec.sessions[t]!;
@@ -239,7 +239,7 @@ function payDividends(life: Life, event: Hazard['event'] | undefined, t: number,
 }
 
 /** Issues or buys back shares at the beginning of a quarter; once a year, the free float may change. */
-function issueShares(life: Life, month: number): void {
+function issueShares(life: CompanyState, month: number): void {
   if (month % 3 !== 1) return;
   const { random, accounts } = life;
   const before = life.shares;

@@ -145,6 +145,6 @@ const COUNTRIES: Readonly<Record<string, string>> = {
   XJSE: 'ZA',
 };
 
-export function countryOf(exchange: string): string | null {
+export function findCountry(exchange: string): string | null {
   return Object.hasOwn(COUNTRIES, exchange) ? COUNTRIES[exchange]! : null;
 }

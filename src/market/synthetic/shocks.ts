@@ -2,10 +2,12 @@ import type { CounterRandom } from '#kernels/random/counter-random.js';
 import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
 
 /** Probability that a draw comes from the wide distribution, which causes the fat tails of returns. */
-const WIDE_PROBABILITY = 0.04;
-const WIDE_SCALE = 2.5;
+const FAT_TAIL_PROBABILITY = 0.04;
+const FAT_TAIL_SCALE = 2.5;
 /** Scale of the narrow distribution, such that the mixture has variance 1. */
-const NARROW_SCALE = Math.sqrt((1 - WIDE_PROBABILITY * WIDE_SCALE * WIDE_SCALE) / (1 - WIDE_PROBABILITY));
+const ORDINARY_SCALE = Math.sqrt(
+  (1 - FAT_TAIL_PROBABILITY * FAT_TAIL_SCALE * FAT_TAIL_SCALE) / (1 - FAT_TAIL_PROBABILITY),
+);
 
 /**
  * Draws a number with mean 0, variance 1 and kurtosis 6.4. A single uniform number determines both the distribution and
@@ -13,10 +15,10 @@ const NARROW_SCALE = Math.sqrt((1 - WIDE_PROBABILITY * WIDE_SCALE * WIDE_SCALE) 
  */
 function drawFatTailed(random: CounterRandom): number {
   const uniform = random.uniform();
-  if (uniform < WIDE_PROBABILITY) return WIDE_SCALE * computeNormalQuantile(uniform / WIDE_PROBABILITY);
+  if (uniform < FAT_TAIL_PROBABILITY) return FAT_TAIL_SCALE * computeNormalQuantile(uniform / FAT_TAIL_PROBABILITY);
   // The remaining interval is stretched to (0, 1); its ends may round to values outside the domain of the quantile.
-  const rest = (uniform - WIDE_PROBABILITY) / (1 - WIDE_PROBABILITY);
-  return NARROW_SCALE * computeNormalQuantile(Math.min(Math.max(rest, UNIFORM_MIN), 1 - UNIFORM_MIN));
+  const rest = (uniform - FAT_TAIL_PROBABILITY) / (1 - FAT_TAIL_PROBABILITY);
+  return ORDINARY_SCALE * computeNormalQuantile(Math.min(Math.max(rest, UNIFORM_MIN), 1 - UNIFORM_MIN));
 }
 
 const UNIFORM_MIN = 2 ** -53;

@@ -1,5 +1,5 @@
 /** Returns the reason of a failure for a finding: one line, without paths of this machine. */
-export function reasonOf(error: unknown): string {
+export function formatReason(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text
     .split('\n')[0]!

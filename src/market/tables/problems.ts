@@ -17,8 +17,8 @@ export const FINDINGS_MAX = 200;
 export const ALIKE_MAX = 20;
 
 /** Maximum number of locations in a combined finding, and in its message. */
-const PLACES_MAX = 10;
-const PLACES_LISTED_MAX = 3;
+const LOCATIONS_MAX = 10;
+const LISTED_LOCATIONS_MAX = 3;
 
 /** Problem of a dataset. */
 export interface Problem {
@@ -98,7 +98,7 @@ export function createProblems(): Problems {
     { code, path, message, value, accepted, column, at = path }: Problem,
     times: number,
   ): void {
-    const file = fileOf(at, files);
+    const file = findFile(at, files);
     add(
       {
         severity,
@@ -169,8 +169,8 @@ function listValues(severity: Severity, { alike, met }: CollectedProblems): Find
 function combineProblems({ place, first, count }: SimilarProblems): Finding {
   const example = first[0]!;
   if (example.count !== undefined) return { ...example, count };
-  const places = first.slice(0, PLACES_MAX).map(({ path }) => path);
-  const list = places.slice(0, PLACES_LISTED_MAX).join(', ');
+  const places = first.slice(0, LOCATIONS_MAX).map(({ path }) => path);
+  const list = places.slice(0, LISTED_LOCATIONS_MAX).join(', ');
   return {
     ...example,
     path: place,
@@ -189,7 +189,7 @@ export function formatCellPath(label: string, row: number, column: string): stri
 }
 
 /** Returns the file of a path, by its label or by the security of its bar. */
-function fileOf(path: string, files: ReadonlyMap<string, string>): string | undefined {
+function findFile(path: string, files: ReadonlyMap<string, string>): string | undefined {
   if (files.size === 0) return undefined;
   const opening = path.indexOf('[');
   if (opening >= 0)

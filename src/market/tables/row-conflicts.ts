@@ -26,7 +26,7 @@ const CONFLICTS_MAX = 1000;
 /** Counts conflicts by security. */
 export function createRowConflicts(): { add(conflict: ValueConflict): void; list(): readonly RowConflict[] } {
   const results = new Map<string, RowConflict>();
-  const valueOf = (value: number): number | null => (value === value ? value : null);
+  const findValue = (value: number): number | null => (value === value ? value : null);
   return {
     add({ identifier, day, column, first, other }) {
       const known = results.get(identifier);
@@ -37,8 +37,8 @@ export function createRowConflicts(): { add(conflict: ValueConflict): void; list
           rows: 1,
           date: formatDay(day),
           column,
-          first: valueOf(first),
-          other: valueOf(other),
+          first: findValue(first),
+          other: findValue(other),
         });
     },
     list: () => [...results.values()],

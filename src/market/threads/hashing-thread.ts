@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { createBlockDigests } from '../panels/day-blocks.js';
 import { digestFiles, type FileDigest } from '../formats/digest-file.js';
-import type { HashingAnswer, HashingOrder } from './hashing.js';
+import type { HashingResult, HashingOrder } from './hashing.js';
 
 /** Entry point of a thread that hashes data while another thread reads it. */
 
@@ -16,7 +16,7 @@ async function perform(order: HashingOrder): Promise<void> {
   else answer(await hash(order.files));
 }
 
-async function hash(files: Extract<HashingOrder, { kind: 'files' }>['files']): Promise<HashingAnswer> {
+async function hash(files: Extract<HashingOrder, { kind: 'files' }>['files']): Promise<HashingResult> {
   const digests: FileDigest[] = [];
   try {
     await digestFiles(files, digests);
@@ -26,6 +26,6 @@ async function hash(files: Extract<HashingOrder, { kind: 'files' }>['files']): P
   }
 }
 
-function answer(message: HashingAnswer): void {
+function answer(message: HashingResult): void {
   parentPort!.postMessage(message, []);
 }

@@ -9,7 +9,7 @@ export type HashingOrder =
   | { readonly kind: 'block'; readonly block: number }
   | { readonly kind: 'files'; readonly files: readonly Pick<SourceFile, 'path' | 'label'>[] };
 
-export type HashingAnswer =
+export type HashingResult =
   | { readonly kind: 'block'; readonly turn: number; readonly block: number; readonly digest: Uint8Array }
   | { readonly kind: 'files'; readonly digests: readonly FileDigest[] }
   | { readonly kind: 'unread'; readonly message: string };
@@ -18,7 +18,7 @@ export type HashingAnswer =
 export const THREAD_BYTES_MIN = 64 << 20;
 
 /** Starts a hashing thread. @param onEnd called when the thread has stopped for any reason */
-export function startHashing(onAnswer: (answer: HashingAnswer) => void, onEnd: () => void): Worker {
+export function startHashing(onAnswer: (answer: HashingResult) => void, onEnd: () => void): Worker {
   const thread = new Worker(new URL('./hashing-thread.js', import.meta.url));
   thread.on('message', onAnswer);
   thread.on('error', onEnd); // an exit follows
@@ -39,7 +39,7 @@ export async function digestFilesApart(files: readonly SourceFile[], digests: Fi
 }
 
 /** Returns the digests of files from a separate thread; undefined if the thread ended without an answer. */
-async function hashInThread(files: readonly SourceFile[]): Promise<HashingAnswer | undefined> {
+async function hashInThread(files: readonly SourceFile[]): Promise<HashingResult | undefined> {
   let thread: Worker | undefined;
   try {
     return await new Promise((resolve) => {

@@ -1,5 +1,5 @@
 import { isWritten, findMemoryLimit, writeInto, writeIntoApart } from '#kernels/memory/paged-memory.js';
-import { settleAll } from '../panels/settle-all.js';
+import { awaitAll } from '../panels/settle-all.js';
 
 /** Write buffer of panels that are filled in batches of days. */
 export interface PanelBuffer {
@@ -26,7 +26,7 @@ const BUFFERED_BATCHES_MAX = 4;
  * Maximum number of batches that threads for file access write concurrently; the calling thread writes further batches
  * itself.
  */
-const WRITTEN_MAX = 2;
+const CONCURRENT_WRITES_MAX = 2;
 
 /** Maximum size of batches in separate memory, as a share of the memory for panels. */
 const BUFFERED_SHARE = 0.5;
@@ -39,7 +39,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
   const room = Math.floor((BUFFERED_SHARE * findMemoryLimit().panelBytes) / batchBytes);
   const most = Math.min(BUFFERED_BATCHES_MAX, room);
-  const writtenMost = Math.min(WRITTEN_MAX, room - most);
+  const writtenMost = Math.min(CONCURRENT_WRITES_MAX, room - most);
   let isApart = most > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
   /** Batches in separate memory, least recently used first. */
   const apart = new Map<number, readonly Float64Array[]>();
@@ -49,11 +49,11 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
   const writing = new Set<Promise<void>>();
   let last: { readonly batch: number; readonly cells: readonly Float64Array[] } | undefined;
 
-  const inPanels = (batch: number): readonly Float64Array[] =>
+  const selectPanels = (batch: number): readonly Float64Array[] =>
     panels.map((panel) => panel.subarray(batch * batchCells, (batch + 1) * batchCells));
 
   function open(batch: number): readonly Float64Array[] {
-    if (!isApart || within.has(batch)) return inPanels(batch);
+    if (!isApart || within.has(batch)) return selectPanels(batch);
     const held = apart.get(batch);
     apart.delete(batch);
     if (held === undefined && apart.size === most) write(apart.keys().next().value!); // the map is not empty
@@ -120,7 +120,7 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
       onDone();
     },
     async settled() {
-      await settleAll([...writing]);
+      await awaitAll([...writing]);
     },
   };
 }

@@ -1,13 +1,13 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api';
-import { settleAll } from '../panels/settle-all.js';
+import { awaitAll } from '../panels/settle-all.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
-import { doublesOf, integersOf } from '../formats/duckdb.js';
+import { readDoubles, readIntegers } from '../formats/duckdb.js';
 import { createDayPositions } from '../panels/day-positions.js';
 import { allocateHandedPanel, type Panels } from '../panels/panels.js';
 import { createPanelBuffer, type PanelBuffer } from './panel-room.js';
 import { sumRowGroups } from './stripes.js';
-import { batchDays } from '../panels/shared-market.js';
+import { computeBatchDays } from '../panels/shared-market.js';
 
 /** Axes and fields of the panels that receive the rows. */
 export interface RowTarget extends Pick<Panels, 'identifiers' | 'dates'> {
@@ -68,8 +68,8 @@ export async function writeRows(
   const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
   const whole = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
   const filled = new Uint8Array(dates.length * assets);
-  const floors = floorsOf(fields);
-  const days = batchDays({ assets, fields: fields.length }, BLOCK_DAYS);
+  const floors = listFloors(fields);
+  const days = computeBatchDays({ assets, fields: fields.length }, BLOCK_DAYS);
   const left = sumRowGroups(rowsOfDay, days);
   const expected = left.slice();
   const full: number[] = [];
@@ -81,9 +81,9 @@ export async function writeRows(
   async function drain({ chunks, namesOf }: RowStream): Promise<void> {
     for await (const chunk of chunks) {
       const size = chunk.rowCount;
-      const places = place(integersOf(chunk, 0), namesOf(chunk), size);
+      const places = place(readIntegers(chunk, 0), namesOf(chunk), size);
       if (!places.isSound) isSound = false;
-      const columns = floors.map((floor, f) => ({ field: f, values: doublesOf(chunk, 2 + f), floor }));
+      const columns = floors.map((floor, f) => ({ field: f, values: readDoubles(chunk, 2 + f), floor }));
       if (!writeColumns(columns, places, room)) isSound = false;
       rows += size;
       if (rows % (1 << 18) < size) onRows(rows);
@@ -103,7 +103,7 @@ export async function writeRows(
   }
 
   follower?.begin(whole);
-  await settleAll(streams.map(drain)).finally(room.settled);
+  await awaitAll(streams.map(drain)).finally(room.settled);
   return {
     panels: whole,
     rows,
@@ -112,7 +112,7 @@ export async function writeRows(
 }
 
 /** Returns the minimum valid value of each field. */
-export function floorsOf(fields: readonly string[]): number[] {
+export function listFloors(fields: readonly string[]): number[] {
   return fields.map((name) =>
     PRICE_COLUMNS.has(name) ? Number.MIN_VALUE : COUNT_COLUMNS.has(name) ? 0 : -Number.MAX_VALUE,
   );

@@ -2,8 +2,8 @@ import { parentPort } from 'node:worker_threads';
 import { writeTo } from '#kernels/memory/paged-memory.js';
 import { createStripes } from './stripes.js';
 import { openDirectDuckDb, type DirectDuckDb } from '../formats/direct-duckdb.js';
-import { createShortNames, TEXT_BYTES } from '../formats/short-names.js';
-import type { ScatterAnswer, ScatterMessage, ScatterOrder } from './scattering.js';
+import { createNameTable, TEXT_BYTES } from '../formats/short-names.js';
+import type { ScatterReport, ScatterMessage, ScatterOrder } from './scattering.js';
 
 /** Entry point of a thread that reads parts of a market into the panels. */
 
@@ -23,7 +23,7 @@ parentPort!.on('message', (message: ScatterMessage) => {
   }
 });
 
-function writeParts(open: DirectDuckDb, { target, places, positions, parts, next }: ScatterOrder): ScatterAnswer {
+function writeParts(open: DirectDuckDb, { target, places, positions, parts, next }: ScatterOrder): ScatterReport {
   for (const [f, place] of places.entries()) if (place !== undefined) writeTo(target.panels[f]!.buffer, place);
   const stripes = createStripes(target, {
     complete(batch) {
@@ -41,7 +41,7 @@ function writeParts(open: DirectDuckDb, { target, places, positions, parts, next
   const days = new Int32Array(columns[0].into.buffer);
   const texts = new Int32Array(columns[1].into.buffer);
   const values = columns.slice(2).map(({ into }) => new Float64Array(into.buffer));
-  const positionsOf = createShortNames(new Map(positions))!(); // the caller has checked that all spellings are short
+  const positionsOf = createNameTable(new Map(positions))!(); // the caller has checked that all spellings are short
   let [rows, reported] = [0, 0];
   for (let part = take(next); part < parts.length; part = take(next)) {
     open.stream(parts[part]!, columns, (size) => {
@@ -61,6 +61,6 @@ function writeParts(open: DirectDuckDb, { target, places, positions, parts, next
 
 const take = (next: Int32Array): number => Atomics.add(next, 0, 1);
 
-function answer(message: ScatterAnswer): void {
+function answer(message: ScatterReport): void {
   parentPort!.postMessage(message, []);
 }

@@ -3,11 +3,11 @@ import { Worker } from 'node:worker_threads';
 import { findMemoryLimit, findWritableFile, type WritableFile } from '#kernels/memory/paged-memory.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
-import { floorsOf, type DayFollower, type ScatterResult, type RowTarget } from './scatter-rows.js';
-import { sumRowGroups, STAGED_BLOCKS_MAX, stripeDaysOf, type StripeTarget } from './stripes.js';
+import { listFloors, type DayFollower, type ScatterResult, type RowTarget } from './scatter-rows.js';
+import { sumRowGroups, STAGED_BLOCKS_MAX, computeStripeDays, type StripeTarget } from './stripes.js';
 import { allocateHandedPanel, computePanelBytes } from '../panels/panels.js';
-import { batchDays } from '../panels/shared-market.js';
-import { settleAll } from '../panels/settle-all.js';
+import { computeBatchDays } from '../panels/shared-market.js';
+import { awaitAll } from '../panels/settle-all.js';
 
 /** Message to a reading thread. */
 export type ScatterMessage =
@@ -26,7 +26,7 @@ export interface ScatterOrder {
   readonly next: Int32Array;
 }
 
-export type ScatterAnswer =
+export type ScatterReport =
   | { readonly kind: 'ready' }
   | { readonly kind: 'rows'; readonly rows: number }
   | { readonly kind: 'complete'; readonly batch: number }
@@ -54,7 +54,7 @@ export interface Scattering {
   areReady(): Promise<boolean>;
   /**
    * Reads the parts of a market into its panels.
-   * @param positions arguments of `createShortNames`, without spellings that are too long
+   * @param positions arguments of `createNameTable`, without spellings that are too long
    * @throws Error with the message of DuckDB
    */
   scatter(
@@ -73,7 +73,7 @@ export function startScattering(settings: string): Scattering {
   const start = (): StartedThread => {
     const thread = new Worker(new URL('./scattering-thread.js', import.meta.url));
     thread.on('error', () => {}); // an exit follows
-    const opened = requestAnswer(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
+    const opened = requestReport(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
     const isReady = opened.then(
       ({ kind }) => kind === 'ready',
       () => false,
@@ -85,20 +85,20 @@ export function startScattering(settings: string): Scattering {
     parts: count * PARTS_PER_THREAD,
     areReady: async () => (await Promise.all(started.map(({ isReady }) => isReady))).every(Boolean),
     async scatter(reading, target, onRows, follower) {
-      const { order, panels, days } = orderOf(reading, target, count + 1);
+      const { order, panels, days } = createOrder(reading, target, count + 1);
       const { left, hashed } = order.target;
       if (hashed !== null) started.push(start()); // compensates for a thread that waits for the disk
       let rows = 0;
-      const onAnswer = (answer: ScatterAnswer): void => {
+      const onReport = (answer: ScatterReport): void => {
         if (answer.kind === 'rows') onRows((rows += answer.rows));
         if (answer.kind === 'digest') follower?.digested?.(answer.block, answer.digest);
         if (answer.kind === 'complete')
           follower?.complete(answer.batch * days, Math.min((answer.batch + 1) * days, target.dates.length));
       };
       follower?.begin(panels);
-      const ended = await settleAll(
+      const ended = await awaitAll(
         started.map(async ({ thread, isReady }) =>
-          (await isReady) ? requestAnswer(thread, { kind: 'scatter', order }, onAnswer) : EMPTY_ANSWER,
+          (await isReady) ? requestReport(thread, { kind: 'scatter', order }, onReport) : EMPTY_REPORT,
         ),
       );
       let isSound = left.every((rest) => rest === 0);
@@ -122,16 +122,16 @@ interface StartedThread {
 }
 
 /** Answer in place of a thread that is not ready. The other threads read its parts. */
-const EMPTY_ANSWER: ScatterAnswer = { kind: 'done', rows: 0, isSound: true };
+const EMPTY_REPORT: ScatterReport = { kind: 'done', rows: 0, isSound: true };
 
 /** Returns the last answer of a thread to a message. @throws Error if the thread ends without an answer */
-function requestAnswer(
+function requestReport(
   thread: Worker,
   message: ScatterMessage,
-  onAnswer: (answer: ScatterAnswer) => void,
-): Promise<ScatterAnswer> {
-  return new Promise<ScatterAnswer>((resolve, reject) => {
-    const onMessage = (answer: ScatterAnswer): void => {
+  onAnswer: (answer: ScatterReport) => void,
+): Promise<ScatterReport> {
+  return new Promise<ScatterReport>((resolve, reject) => {
+    const onMessage = (answer: ScatterReport): void => {
       onAnswer(answer);
       if (answer.kind === 'rows' || answer.kind === 'complete' || answer.kind === 'digest') return;
       thread.off('message', onMessage);
@@ -145,7 +145,7 @@ function requestAnswer(
   });
 }
 
-function orderOf(
+function createOrder(
   { parts, positions }: Pick<ScatterOrder, 'parts' | 'positions'>,
   { identifiers, dates, fields, rowsOfDay }: RowTarget,
   threads: number,
@@ -153,18 +153,18 @@ function orderOf(
   const assets = identifiers.length;
   const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
   const shape = { assets, fields: fields.length };
-  const days = batchDays(shape, BLOCK_DAYS);
+  const days = computeBatchDays(shape, BLOCK_DAYS);
   const places = panels.map(({ buffer }) => findWritableFile(buffer));
   const isHashed =
     places.every((place) => place?.isOnDisk) &&
     threads * computeStageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
-  const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);
+  const stripeDays = isHashed ? BLOCK_DAYS : computeStripeDays(shape);
   const target: StripeTarget = {
     assets,
     dates,
     rowsOfDay,
     panels,
-    floors: floorsOf(fields),
+    floors: listFloors(fields),
     batchDays: days,
     stripeDays,
     left: copyToSharedIntegers(sumRowGroups(rowsOfDay, days)),

@@ -1,4 +1,4 @@
-import { SPARE_BYTES } from '#kernels/memory/uncached-writes.js';
+import { PADDING_BYTES } from '#kernels/memory/uncached-writes.js';
 
 /** Staging memory for the cells of a stripe of days, before they are copied to the panels. */
 export interface Stage {
@@ -7,12 +7,12 @@ export interface Stage {
   /** 1 for each filled cell. */
   readonly flags: Uint8Array;
   rows: number;
-  /** Sets the offset of the cells of each field in its memory, below `SPARE_BYTES`. */
+  /** Sets the offset of the cells of each field in its memory, below `PADDING_BYTES`. */
   begin(byteIn: (room: ArrayBuffer, field: number) => number): void;
 }
 
 export function createStage(fields: number, stripeCells: number): Stage {
-  const bytes = stripeCells * Float64Array.BYTES_PER_ELEMENT + SPARE_BYTES;
+  const bytes = stripeCells * Float64Array.BYTES_PER_ELEMENT + PADDING_BYTES;
   const rooms = Array.from({ length: fields }, () => new ArrayBuffer(bytes));
   const cells = rooms.map((room) => new Float64Array(room, 0, stripeCells));
   return {

@@ -40,8 +40,8 @@ export interface StripeListener {
 }
 
 /** Represents an unknown stripe number. */
-const UNKNOWN = -1;
-const NONE = -2;
+const UNKNOWN_STRIPE = -1;
+const NO_STRIPE = -2;
 
 /** Placeholders for the first stripe: not yet known, or closed. */
 export interface Stripes {
@@ -58,7 +58,7 @@ export interface Stripes {
 const STRIPE_BYTES_MAX = 2 << 20;
 
 /** Maximum number of stripes that a thread stages; the lower maximum applies if stripes are blocks. */
-const STAGED_MAX = 4;
+const STAGED_STRIPES_MAX = 4;
 export const STAGED_BLOCKS_MAX = 2;
 
 /** Share of its rows below which an evicted stripe shows that rows are unordered. */
@@ -71,7 +71,7 @@ const WRITTEN_CELLS_MIN = 1024;
  * Returns the number of days per stripe: a power of two of at most 64, which divides `batchDays` if that is a multiple
  * of 64.
  */
-export function stripeDaysOf({ assets, fields }: { readonly assets: number; readonly fields: number }): number {
+export function computeStripeDays({ assets, fields }: { readonly assets: number; readonly fields: number }): number {
   const dayBytes = assets * fields * Float64Array.BYTES_PER_ELEMENT;
   let days = 64;
   while (days > 1 && days * dayBytes > STRIPE_BYTES_MAX) days /= 2;
@@ -92,7 +92,7 @@ export function sumRowGroups(rowsOfDay: Int32Array, days: number): Int32Array {
  */
 export function createStripes(target: StripeTarget, listener: StripeListener): Stripes {
   const { panels, assets, batchDays, stripeDays, filled, hashed } = target;
-  const stagedMax = hashed === null ? STAGED_MAX : STAGED_BLOCKS_MAX;
+  const stagedMax = hashed === null ? STAGED_STRIPES_MAX : STAGED_BLOCKS_MAX;
   const uncached = hashed === null ? undefined : openUncachedWrites(panels.map(({ buffer }) => buffer));
   const stripeCells = stripeDays * assets;
   const expected = sumRowGroups(target.rowsOfDay, stripeDays);
@@ -101,16 +101,16 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   const staged = new Map<number, Stage>();
   const spare: Stage[] = [];
   /** First stripe since the last flush, as long as it may become complete: another thread may have its first rows. */
-  let first = UNKNOWN;
+  let first = UNKNOWN_STRIPE;
   let isDirect = false;
   let isSound = true;
 
-  const cellsOf = (stripe: number): readonly [number, number] => [
+  const getCells = (stripe: number): readonly [number, number] => [
     stripe * stripeCells,
     Math.min((stripe + 1) * stripeCells, filled.length),
   ];
 
-  function stageOf(stripe: number): Stage | undefined {
+  function findStage(stripe: number): Stage | undefined {
     const known = staged.get(stripe);
     if (known !== undefined || isDirect) return known;
     const [oldest] = staged.keys();
@@ -122,17 +122,17 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
         flush();
         return undefined;
       }
-      if (oldest === first) first = NONE;
+      if (oldest === first) first = NO_STRIPE;
     }
     const stage = spare.pop() ?? createStage(panels.length, stripeCells);
-    stage.begin((room, f) => uncached?.beginIn(room, panels[f]!.buffer, byteOf(stripe, f)) ?? 0);
-    if (first === UNKNOWN) first = stripe;
+    stage.begin((room, f) => uncached?.beginIn(room, panels[f]!.buffer, computeByte(stripe, f)) ?? 0);
+    if (first === UNKNOWN_STRIPE) first = stripe;
     staged.set(stripe, stage);
     return stage;
   }
 
   /** Returns the offset of a stripe in the memory of a panel. */
-  const byteOf = (stripe: number, f: number): number =>
+  const computeByte = (stripe: number, f: number): number =>
     panels[f]!.byteOffset + stripe * stripeCells * Float64Array.BYTES_PER_ELEMENT;
 
   function close(stripe: number): void {
@@ -140,7 +140,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     const { rows, flags } = stage;
     staged.delete(stripe);
     if (rows === expected[stripe]) writeWhole(stripe, stage);
-    else putThrough(stage, cellsOf(stripe)[0], target);
+    else putThrough(stage, getCells(stripe)[0], target);
     flags.fill(0);
     stage.rows = 0;
     spare.push(stage);
@@ -148,11 +148,11 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   }
 
   function writeWhole(stripe: number, stage: Stage): void {
-    const [from, to] = cellsOf(stripe);
+    const [from, to] = getCells(stripe);
     const cells = stage.cells.map((values) => values.subarray(0, to - from));
     if (clearUnfilled(cells, stage.flags, to - from) !== stage.rows) isSound = false;
     for (const [f, { buffer }] of panels.entries())
-      (uncached?.write ?? writeInto)(buffer, byteOf(stripe, f), bytesOf(cells[f]!));
+      (uncached?.write ?? writeInto)(buffer, computeByte(stripe, f), getBytes(cells[f]!));
     Atomics.store(target.whole, stripe, 1);
     if (hashed === null) return;
     const days = target.dates.subarray(stripe * stripeDays, (stripe + 1) * stripeDays);
@@ -171,7 +171,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
 
   /** Clears the cells without a row in a stripe with all rows. */
   function complete(stripe: number): void {
-    const [from, to] = cellsOf(stripe);
+    const [from, to] = getCells(stripe);
     const cells = panels.map((panel) => panel.subarray(from, to));
     if (clearUnfilled(cells, filled.subarray(from, to), to - from) !== expected[stripe]) isSound = false;
   }
@@ -187,7 +187,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
       while (r < runCount && Math.floor(cells[runs[r]!]! / stripeCells) === stripe);
       if (stripe < 0) continue;
       const size = runs[r]! - runs[begin]!;
-      const stage = stageOf(stripe);
+      const stage = findStage(stripe);
       const into = stage ?? { cells: panels, flags: filled };
       const run = { from: begin, to: r, shift: stage === undefined ? 0 : -stripe * stripeCells };
       if (!put(rows.values, { places, ...run }, into, target.floors)) isSound = false;
@@ -201,7 +201,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
 
   function flush(): void {
     for (const stripe of staged.keys()) close(stripe);
-    first = UNKNOWN;
+    first = UNKNOWN_STRIPE;
   }
 
   return { take, flush, isSound: () => isSound, end: () => uncached?.close() };
@@ -216,12 +216,12 @@ function putThrough({ cells, flags }: Stage, begin: number, { panels, filled }: 
       const values = cells[f]!.subarray(from, to);
       const at = panel.byteOffset + (begin + from) * Float64Array.BYTES_PER_ELEMENT;
       if (to - from < WRITTEN_CELLS_MIN) panel.set(values, begin + from);
-      else writeInto(panel.buffer, at, bytesOf(values));
+      else writeInto(panel.buffer, at, getBytes(values));
     }
     filled.fill(1, begin + from, begin + to);
     from = flags.indexOf(1, to);
   }
 }
 
-const bytesOf = ({ buffer, byteOffset, byteLength }: Float64Array): Uint8Array =>
+const getBytes = ({ buffer, byteOffset, byteLength }: Float64Array): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);

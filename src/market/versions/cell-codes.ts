@@ -14,7 +14,7 @@ const DECIMALS_MAX = 6;
  * second constant for long integers.
  */
 const DOUBLES = 255;
-const LONG = 128;
+const LONG_CODE = 128;
 
 /** Exclusive upper bound of long integers, such that twice a difference is exact, and their size in bytes. */
 const LONG_END = 2 ** 51;
@@ -23,10 +23,10 @@ const LONG_WIDTH = 7;
 /** Represents a missing value among long integers. */
 const LONG_NONE = -LONG_END;
 
-const WORD = 2 ** 32;
+const WORD_VALUES = 2 ** 32;
 
 /** Represents a missing value among 32-bit integers, below all of them. */
-const NONE = -(2 ** 31);
+const MISSING_INTEGER = -(2 ** 31);
 
 /** Upper half of the only NaN that panels contain; the lower half is 0. */
 const NAN_HIGH = 0x7ff80000;
@@ -39,18 +39,18 @@ const WIDTH = Int32Array.BYTES_PER_ELEMENT;
  * @returns bytes from which `decodeCells` restores bit-identical cells, in memory that the next call overwrites
  */
 export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
-  for (const end of [-NONE, LONG_END]) {
+  for (const end of [-MISSING_INTEGER, LONG_END]) {
     for (
       let decimals = findFirstFit(cells, 0, end);
       decimals <= DECIMALS_MAX;
       decimals = findFirstFit(cells, decimals + 1, end)
     ) {
-      const integers = integersOf(cells, decimals, end);
+      const integers = findIntegers(cells, decimals, end);
       if (integers instanceof Int32Array) return encodePlanes(integers, assets, decimals);
       if (integers !== undefined) return encodeLongPlanes(integers, assets, decimals);
     }
   }
-  const bytes = bytesOf(1 + cells.byteLength);
+  const bytes = allocateBytes(1 + cells.byteLength);
   bytes[0] = DOUBLES;
   bytes.set(new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength), 1);
   return bytes;
@@ -60,14 +60,15 @@ export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
  * Reused memory of this thread for integers and bytes; new memory for each part would remain until the next garbage
  * collection.
  */
-const room = { integers: new ArrayBuffer(0), bytes: new ArrayBuffer(0) };
+const buffers = { integers: new ArrayBuffer(0), bytes: new ArrayBuffer(0) };
 
-function roomOf(what: keyof typeof room, bytes: number): ArrayBuffer {
-  if (room[what].byteLength < bytes) room[what] = new ArrayBuffer(bytes);
-  return room[what];
+function getBuffer(what: keyof typeof buffers, bytes: number): ArrayBuffer {
+  if (buffers[what].byteLength < bytes) buffers[what] = new ArrayBuffer(bytes);
+  return buffers[what];
 }
 
-const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(roomOf('bytes', length), 0, length);
+const allocateBytes = (length: number): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(getBuffer('bytes', length), 0, length);
 
 /** Returns the smallest number of decimals, at least `from`, that represents the first value. */
 function findFirstFit(cells: Float64Array, from: number, end: number): number {
@@ -92,10 +93,10 @@ function isExact(
  * Converts cells to integers. @returns 32-bit or long integers, depending on the bound; undefined if a value has no
  * exact integer
  */
-function integersOf(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
+function findIntegers(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
   const form = { scale: raiseToPower(10, decimals), end };
   const halves = new Uint32Array(cells.buffer, cells.byteOffset, 2 * cells.length);
-  const memory = roomOf('integers', cells.byteLength);
+  const memory = getBuffer('integers', cells.byteLength);
   const integers = new (end === LONG_END ? Float64Array : Int32Array)(memory, 0, cells.length);
   for (let i = 0; i < cells.length; i++) {
     const value = cells[i]!;
@@ -117,7 +118,7 @@ function integersOf(cells: Float64Array, decimals: number, end: number): Int32Ar
  */
 function encodePlanes(integers: Int32Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
-  const bytes = bytesOf(1 + WIDTH * count);
+  const bytes = allocateBytes(1 + WIDTH * count);
   bytes[0] = decimals;
   for (let i = 0; i < count; i++) {
     const difference = (integers[i]! - (i < assets ? 0 : integers[i - assets]!)) | 0;
@@ -133,13 +134,13 @@ function encodePlanes(integers: Int32Array, assets: number, decimals: number): U
 /** Returns the planes of long integers, in the format of `encodePlanes`. */
 function encodeLongPlanes(integers: Float64Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
-  const bytes = bytesOf(1 + LONG_WIDTH * count);
-  bytes[0] = LONG + decimals;
+  const bytes = allocateBytes(1 + LONG_WIDTH * count);
+  bytes[0] = LONG_CODE + decimals;
   for (let i = 0; i < count; i++) {
     const difference = integers[i]! - (i < assets ? 0 : integers[i - assets]!);
     const code = difference < 0 ? -2 * difference - 1 : 2 * difference;
-    const high = Math.floor(code / WORD);
-    const low = (code - high * WORD) | 0;
+    const high = Math.floor(code / WORD_VALUES);
+    const low = (code - high * WORD_VALUES) | 0;
     bytes[1 + i] = low;
     bytes[1 + count + i] = low >>> 8;
     bytes[1 + 2 * count + i] = low >>> 16;
@@ -161,7 +162,7 @@ export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Arr
     new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength).set(bytes.subarray(1));
     return;
   }
-  if (decimals >= LONG) {
+  if (decimals >= LONG_CODE) {
     decodeLong(bytes, assets, cells);
     return;
   }
@@ -177,12 +178,12 @@ export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Arr
     const difference = (code >>> 1) ^ -(code & 1);
     const integer = (difference + (i < assets ? 0 : integers[i - assets]!)) | 0;
     integers[i] = integer;
-    cells[i] = integer === NONE ? Number.NaN : integer / scale;
+    cells[i] = integer === MISSING_INTEGER ? Number.NaN : integer / scale;
   }
 }
 
 function decodeLong(bytes: Uint8Array, assets: number, cells: Float64Array): void {
-  const scale = raiseToPower(10, bytes[0]! - LONG);
+  const scale = raiseToPower(10, bytes[0]! - LONG_CODE);
   const count = cells.length;
   const integers = new Float64Array(count);
   for (let i = 0; i < count; i++) {
@@ -192,7 +193,7 @@ function decodeLong(bytes: Uint8Array, assets: number, cells: Float64Array): voi
       (bytes[1 + 2 * count + i]! << 16) |
       (bytes[1 + 3 * count + i]! << 24);
     const high = bytes[1 + 4 * count + i]! | (bytes[1 + 5 * count + i]! << 8) | (bytes[1 + 6 * count + i]! << 16);
-    const code = high * WORD + (low >>> 0);
+    const code = high * WORD_VALUES + (low >>> 0);
     const difference = low % 2 === 0 ? code / 2 : -(code + 1) / 2;
     const integer = difference + (i < assets ? 0 : integers[i - assets]!);
     integers[i] = integer;

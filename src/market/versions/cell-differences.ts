@@ -47,7 +47,7 @@ export interface DifferenceTerms {
  * Returns the differences between two contents.
  * @cost equal to that of `countTableChanges`
  */
-export function differenceOf(
+export function computeDifference(
   before: MarketContent,
   after: MarketContent,
   { limit, isAppendedListed }: DifferenceTerms,

@@ -27,7 +27,7 @@ export function countTableChanges(before: MarketContent, after: MarketContent): 
 /** Counts the rows added, removed and changed between two contents. @cost equal to that of `countTableChanges` */
 export function changeCounts(before: MarketContent, after: MarketContent): ChangeCounts {
   const changes = countTableChanges(before, after);
-  return { ...sumCounts(Object.values(changes)), bars: countsOf(changes.market) };
+  return { ...sumCounts(Object.values(changes)), bars: createCounts(changes.market) };
 }
 
 /** Sums the counts of several tables. */
@@ -36,4 +36,4 @@ export function sumCounts(tables: readonly RowCounts[]): RowCounts {
   return { added: sumMember('added'), changed: sumMember('changed'), removed: sumMember('removed') };
 }
 
-const countsOf = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
+const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });

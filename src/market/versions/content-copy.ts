@@ -3,7 +3,7 @@ import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { copyInParts } from '#kernels/memory/paged-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import { areIntegers, decodeCells, encodeCells } from './cell-codes.js';
-import { tablesOf, encodeTables, type TableTexts } from './table-texts.js';
+import { createTables, encodeTables, type TableTexts } from './table-texts.js';
 
 /** Version of the encoding. In version 1, each panel is one part of doubles. */
 const FORMAT = 2;
@@ -49,9 +49,9 @@ export function encodeContent(content: MarketContent, from: number): CopyPiece {
   const deflated: Buffer[] = [];
   const add = (bytes: Uint8Array, strategy: number = constants.Z_DEFAULT_STRATEGY) => {
     const part = deflateRawSync(bytes, { level: LEVEL, strategy });
-    deflated.push(lengthOf(part), part);
+    deflated.push(encodeLength(part), part);
   };
-  if (from === 0) add(Buffer.from(JSON.stringify(headerOf(content, days))));
+  if (from === 0) add(Buffer.from(JSON.stringify(createHeader(content, days))));
   const room = new Float64Array(days * assets);
   let next = from;
   for (let taken = 0; next < parts * panels.length && taken < PIECE_BYTES; next++) {
@@ -64,7 +64,7 @@ export function encodeContent(content: MarketContent, from: number): CopyPiece {
   return { piece: deflated, next: next < parts * panels.length ? next : null };
 }
 
-function headerOf(content: MarketContent, days: number): Header {
+function createHeader(content: MarketContent, days: number): Header {
   return {
     format: FORMAT,
     dates: [...content.dates],
@@ -75,7 +75,7 @@ function headerOf(content: MarketContent, days: number): Header {
   };
 }
 
-function lengthOf({ length }: Buffer): Buffer {
+function encodeLength({ length }: Buffer): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(length);
   return bytes;
@@ -93,7 +93,7 @@ export function decodeContent(bytes: Uint8Array): MarketContent {
   // written by `encodeContent`
   const { dates, identifiers, tables, fields, days } = JSON.parse(take().toString('utf8')) as Header;
   const assets = identifiers.length;
-  const panelOf = (): Float64Array => {
+  const readPanel = (): Float64Array => {
     const panel = new Float64Array(new SharedArrayBuffer(dates.length * assets * Float64Array.BYTES_PER_ELEMENT));
     if (days === undefined) new Uint8Array(panel.buffer).set(take());
     else
@@ -104,7 +104,7 @@ export function decodeContent(bytes: Uint8Array): MarketContent {
   return {
     identifiers,
     dates: Int32Array.from(dates),
-    fields: new Map(fields.map((name) => [name, panelOf()])),
-    ...tablesOf(tables),
+    fields: new Map(fields.map((name) => [name, readPanel()])),
+    ...createTables(tables),
   };
 }

@@ -1,12 +1,12 @@
-import { allocateKeptFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
 import { applyListChange, type ListChange } from './list-change.js';
-import { TABLE_NAMES, tablesOf, encodeTables, type TableTexts } from './table-texts.js';
+import { TABLE_NAMES, createTables, encodeTables, type TableTexts } from './table-texts.js';
 
 /** Maximum number of columns. A cell is encoded as one number, exact below 2^53, with rows below 2^31. */
 const COLUMNS_MAX = 2 ** 22;
-const cellOf = (row: number, column: number): number => row * COLUMNS_MAX + column;
+const getCell = (row: number, column: number): number => row * COLUMNS_MAX + column;
 
 /** Panel under reconstruction: cells of the last content with replaced cells. */
 interface Overlay {
@@ -27,19 +27,19 @@ interface Axis<T> {
  * @cost proportional to the changes and the tables, and one pass over each panel that differs
  */
 export function restoreContent(last: MarketContent, changes: readonly ContentChange[]): MarketContent {
-  const dates = axisOf<number>([...last.dates]);
-  const identifiers = axisOf<string>([...last.identifiers]);
+  const dates = createAxis<number>([...last.dates]);
+  const identifiers = createAxis<string>([...last.identifiers]);
   let overlays = new Map<string, Overlay>([...last.fields].map(([name, base]) => [name, { base, cells: new Map() }]));
   let tables: TableTexts | undefined;
   for (const change of changes) {
-    stepBack(dates, change.dates);
-    stepBack(identifiers, change.identifiers);
+    applyReverseChange(dates, change.dates);
+    applyReverseChange(identifiers, change.identifiers);
     overlays = new Map(
       change.fields.map((field) => {
         const overlay = overlays.get(field.name) ?? { base: undefined, cells: new Map<number, number>() };
         for (let i = 0; i < field.values.length; i++) {
           const row = dates.ids[field.rows[i]!]!;
-          overlay.cells.set(cellOf(row, identifiers.ids[field.columns[i]!]!), field.values[i]!);
+          overlay.cells.set(getCell(row, identifiers.ids[field.columns[i]!]!), field.values[i]!);
         }
         return [field.name, overlay];
       }),
@@ -50,14 +50,14 @@ export function restoreContent(last: MarketContent, changes: readonly ContentCha
   return {
     identifiers: identifiers.ids.map((id) => identifiers.names[id]!),
     dates: Int32Array.from(dates.ids, (id) => dates.names[id]!),
-    fields: new Map([...overlays].map(([name, overlay]) => [name, panelOf(overlay, axes)])),
-    ...(tables === undefined ? tablesOf(encodeTables(last)) : tablesOf(tables)),
+    fields: new Map([...overlays].map(([name, overlay]) => [name, buildPanel(overlay, axes)])),
+    ...(tables === undefined ? createTables(encodeTables(last)) : createTables(tables)),
   };
 }
 
-const axisOf = <T>(names: T[]): Axis<T> => ({ names, ids: names.map((_, i) => i) });
+const createAxis = <T>(names: T[]): Axis<T> => ({ names, ids: names.map((_, i) => i) });
 
-function stepBack<T>(axis: Axis<T>, change: ListChange<T>): void {
+function applyReverseChange<T>(axis: Axis<T>, change: ListChange<T>): void {
   axis.ids = applyListChange(change, axis.ids, (name) => axis.names.push(name) - 1);
 }
 
@@ -73,12 +73,12 @@ interface Axes {
   readonly of: MarketContent;
 }
 
-function panelOf({ base, cells }: Overlay, { rows, columns, of }: Axes): Float64Array {
+function buildPanel({ base, cells }: Overlay, { rows, columns, of }: Axes): Float64Array {
   const [height, width] = [of.dates.length, of.identifiers.length];
   const isSameAxis = columns.length === width && columns.every((id, i) => id === i);
   const isBeginning = isSameAxis && rows.every((id, i) => id === i);
   if (base !== undefined && isBeginning && cells.size === 0) return base.subarray(0, rows.length * width);
-  const panel = allocateKeptFloats(rows.length * columns.length);
+  const panel = allocateRetainedFloats(rows.length * columns.length);
   for (let t = 0; t < rows.length; t++) {
     const from = rows[t]! < height ? rows[t]! * width : -1;
     for (let n = 0; n < columns.length; n++) {

@@ -1,4 +1,4 @@
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -15,7 +15,7 @@ export interface EarlierContent {
   readonly change: ContentChange;
 }
 
-export interface KnownContents {
+export interface EarlierContents {
   /** Day at whose end the latest content was known. */
   readonly knownOn: Day;
   /** Available earlier contents, latest first. */
@@ -28,14 +28,14 @@ export interface KnownContents {
  * @cost proportional to the changes, once; and a reconstruction of an earlier content when it is requested, unless only
  * data after its end changed
  */
-export function createKnownMarkets(last: MarketData, { knownOn, earlier }: KnownContents): KnownMarkets {
+export function createDatedMarkets(last: MarketData, { knownOn, earlier }: EarlierContents): DatedMarkets {
   const touched = findFirstTouched(last, earlier);
   let made: { readonly place: number; readonly market: MarketData } | undefined;
   return {
     at(day) {
       if (knownOn <= day) return last;
       const place = earlier.findIndex((content) => content.knownOn <= day);
-      if (place < 0) throw createNotKnownRefusal(last, day, earlier.at(-1)?.knownOn ?? knownOn);
+      if (place < 0) throw createUnknownDayRefusal(last, day, earlier.at(-1)?.knownOn ?? knownOn);
       if (touched[place]! > day) return last;
       if (made?.place !== place) {
         const changes = earlier.slice(0, place + 1).map(({ change }) => change);
@@ -46,7 +46,7 @@ export function createKnownMarkets(last: MarketData, { knownOn, earlier }: Known
   };
 }
 
-function createNotKnownRefusal({ datasetId }: MarketData, day: Day, first: Day): Refusal {
+function createUnknownDayRefusal({ datasetId }: MarketData, day: Day, first: Day): Refusal {
   const message = `The decision of ${formatDay(day)} is before the first version of the data store ${datasetId} that is available, known on ${formatDay(first)}.`;
   return new Refusal('NO_DATA_KNOWN', message, {
     store_id: datasetId,

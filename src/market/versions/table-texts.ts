@@ -35,8 +35,8 @@ function encodeSeries({ identifier, name, currency, days, closes }: PriceSeries)
 }
 
 /** Parses tables from lines of JSON. */
-export function tablesOf(texts: TableTexts): ContentTables {
-  const series = seriesOf(texts.series);
+export function createTables(texts: TableTexts): ContentTables {
+  const series = parseSeries(texts.series);
   return {
     reference: {
       columns: texts.columns,
@@ -48,7 +48,7 @@ export function tablesOf(texts: TableTexts): ContentTables {
   };
 }
 
-function seriesOf(lines: readonly string[]): Map<string, PriceSeries> {
+function parseSeries(lines: readonly string[]): Map<string, PriceSeries> {
   const drafts: { readonly about: readonly [string, string | null, string | null]; values: [number, number][] }[] = [];
   for (const text of lines) {
     const line = JSON.parse(text) as SeriesLine; // written by `seriesLines`

@@ -30,7 +30,7 @@ export interface ProposedChange {
 }
 
 /** Approval of a change, for its record. */
-export interface Agreement {
+export interface ApprovalAgreement {
   /** Number of the approval; null for a change that needs no approval. */
   readonly approval_id: number | null;
   /** Names of the persons who approved the change. */
@@ -43,7 +43,7 @@ export interface Agreement {
  */
 export interface Admission {
   /** Admits a change inside its transaction, which uses up the approval. */
-  admit(tx: DocumentTransaction, requested: ProposedChange | undefined): Promise<Agreement>;
+  admit(tx: DocumentTransaction, requested: ProposedChange | undefined): Promise<ApprovalAgreement>;
   /** Checks the approval before work that precedes the transaction, without using it up. */
   foresee(reader: Pick<DocumentReader, 'get'>, requested: ProposedChange | undefined): Promise<void>;
 }
@@ -103,7 +103,7 @@ class UnapprovedChange extends Error {
 }
 
 export function createApprovals({ documents, rules, hours, now }: ApprovalsDependencies): Approvals {
-  const at = (): string => formatTimestamp(now());
+  const formatTime = (): string => formatTimestamp(now());
   const stored = createStoredApprovals(documents, now);
   const { find, findOpen, save } = stored;
 
@@ -115,7 +115,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
 
   /** Stores the request for a change, unless an open request for it exists. */
   async function request(requested: ProposedChange, by: Authorship): Promise<Approval> {
-    const digest = digestOf(requested);
+    const digest = computeDigest(requested);
     const before = await findOpen(documents, digest);
     if (before !== undefined) return before;
     const { asked, ...day } = requested.day ?? {};
@@ -134,15 +134,15 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
           state: 'pending',
           summary: requested.summary,
           facts: requested.facts,
-          detail: detailOf(requested.facts),
+          detail: createDetail(requested.facts),
           schedule_day: 'schedule_id' in day ? day : null,
           digest,
-          requested_at: at(),
+          requested_at: formatTime(),
           requested_by: by.author,
           expires_at: formatTimestamp(now() + hours * 3_600_000),
           persons,
           missing: persons - 1,
-          history: [stepOf('requested', by, { at: at(), comment: by.note })],
+          history: [stepOf('requested', by, { at: formatTime(), comment: by.note })],
         };
         await save(tx, approval);
         return approval;
@@ -152,34 +152,34 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   }
 
   /** Returns the approval of a change; undefined if the change needs no approval. @throws Unapproved */
-  async function approvalOf(
+  async function readApproval(
     reader: Pick<DocumentReader, 'get'>,
     requested: ProposedChange | undefined,
   ): Promise<Approval | undefined> {
     if (requested === undefined || rules[requested.action] === undefined) return undefined;
-    const approval = await findOpen(reader, digestOf(requested));
+    const approval = await findOpen(reader, computeDigest(requested));
     if (approval?.state !== 'approved') throw new UnapprovedChange(requested);
     return approval;
   }
 
-  const admissionOf = (by: Authorship): Admission => ({
+  const createAdmission = (by: Authorship): Admission => ({
     async admit(tx, requested) {
-      const approval = await approvalOf(tx, requested);
+      const approval = await readApproval(tx, requested);
       if (approval === undefined) return { approval_id: null, approved_by: [] };
-      const used = stepOf('used', by, { at: at(), comment: null });
+      const used = stepOf('used', by, { at: formatTime(), comment: null });
       await save(tx, { ...approval, state: 'used', history: [...approval.history, used] });
       const approved = approval.history.filter(({ action }) => action === 'approved');
       return { approval_id: approval.approval_id, approved_by: approved.map(({ author }) => author) };
     },
-    foresee: async (reader, requested) => void (await approvalOf(reader, requested)),
+    foresee: async (reader, requested) => void (await readApproval(reader, requested)),
   });
 
   return {
     rules,
     ruleOf: (action) => rules[action],
-    async guarded(by = NOBODY, work) {
+    async guarded(by = SYSTEM_AUTHORSHIP, work) {
       try {
-        return await work(admissionOf(by));
+        return await work(createAdmission(by));
       } catch (thrown) {
         if (!(thrown instanceof UnapprovedChange)) throw thrown;
         // Requests of other clients count as existing, whether or not the client may read them.
@@ -203,7 +203,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
       return documents.transaction(
         async (tx) => {
           const approval = (await find(tx, approvalId))!; // Approvals are not deleted.
-          const decided = applyDecision(approval, decision, { comment, decider, at: at(), rules });
+          const decided = applyDecision(approval, decision, { comment, decider, at: formatTime(), rules });
           await save(tx, decided);
           // A schedule that waits for the approval publishes at once, or shows the rejection.
           if (decided.state === 'approved' || decided.state === 'rejected')
@@ -217,9 +217,9 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
 }
 
 /** Author of work without an author. */
-const NOBODY: Authorship = { author: 'local', note: null, requestId: '' };
+const SYSTEM_AUTHORSHIP: Authorship = { author: 'local', note: null, requestId: '' };
 
-const digestOf = ({ action, subject, content }: ProposedChange): string =>
+const computeDigest = ({ action, subject, content }: ProposedChange): string =>
   createHash('sha256').update(toCanonicalJson({ action, subject, content })).digest('hex');
 
 /** Refuses a change if a person rejected the same figures in an earlier request. @throws Refusal APPROVAL_CLOSED */
@@ -241,7 +241,7 @@ const isQueried = (
   (date === undefined || approval.schedule_day?.date === date);
 
 /** Returns facts in the form for clients that do not support `facts`. */
-function detailOf({ kind, ...members }: ApprovalFacts): Record<string, unknown> {
+function createDetail({ kind, ...members }: ApprovalFacts): Record<string, unknown> {
   if (kind !== 'amend' || !('changes' in members)) return members;
   const changes = members.changes.flatMap(({ fields }) => fields.map((one) => ({ op: 'replace', ...one })));
   return { ...members, changes };

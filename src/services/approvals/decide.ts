@@ -48,7 +48,7 @@ export function applyDecision(approval: Approval, decision: ApprovalDecision, te
     throw new Refusal('APPROVAL_CLOSED', `Approval ${approval_id} is ${state}.`, { approval_id, state });
   if (decision === 'withdraw') {
     if (!isSame(approval.history[0]!, decider.by) && !decider.scopes.has('admin'))
-      throw forbidden(approval, `Only ${approval.requested_by}, who requested it, may withdraw it.`);
+      throw createForbiddenRefusal(approval, `Only ${approval.requested_by}, who requested it, may withdraw it.`);
     return add('withdrawn', { state: 'withdrawn' });
   }
   assertMayDecide(approval, decision, terms);
@@ -69,24 +69,29 @@ export function applyDecision(approval: Approval, decision: ApprovalDecision, te
  */
 function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decider, rules }: DecisionTerms): void {
   const { by, names, scopes } = decider;
-  if (by.keyId == null) throw forbidden(approval, 'Without keys the service cannot distinguish persons: create keys.');
+  if (by.keyId == null)
+    throw createForbiddenRefusal(approval, 'Without keys the service cannot distinguish persons: create keys.');
   const earlier = approval.history.find(
     (step) => (step.action === 'requested' || step.action === 'approved') && isSame(step, by),
   );
-  if (earlier?.action === 'requested') throw forbidden(approval, `${by.author} requested it: another person decides.`);
+  if (earlier?.action === 'requested')
+    throw createForbiddenRefusal(approval, `${by.author} requested it: another person decides.`);
   if (earlier !== undefined && decision === 'approve')
-    throw forbidden(approval, `${by.author} has approved it: another person decides.`);
+    throw createForbiddenRefusal(approval, `${by.author} has approved it: another person decides.`);
   const { scope } = APPROVAL_ACTIONS[approval.action];
   if (!scopes.has(scope) && !scopes.has('admin'))
-    throw forbidden(approval, `The key lacks the scope ${scope}, which ${approval.action} requires.`);
+    throw createForbiddenRefusal(approval, `The key lacks the scope ${scope}, which ${approval.action} requires.`);
   const approvers = rules[approval.action]?.approvers ?? null;
   if (approvers !== null && !names.some((name) => approvers.includes(name)))
-    throw forbidden(approval, `${by.author} is no approver of ${approval.action}: ${approvers.join(', ')}.`);
+    throw createForbiddenRefusal(
+      approval,
+      `${by.author} is no approver of ${approval.action}: ${approvers.join(', ')}.`,
+    );
 }
 
 /** Returns true if a step and an author belong to one person: two keys with the same name do. */
 const isSame = (step: ApprovalStep, { author, keyId = null }: Authorship): boolean =>
   step.key_id === keyId || step.author === author;
 
-const forbidden = ({ approval_id }: Approval, message: string): Refusal =>
+const createForbiddenRefusal = ({ approval_id }: Approval, message: string): Refusal =>
   new Refusal('APPROVAL_FORBIDDEN', message, { approval_id });

@@ -21,7 +21,7 @@ export interface StoredApprovals {
 }
 
 const OWNER = 'approval';
-const keyOf = (approvalId: number): string => formatNumberedId(OWNER, approvalId);
+const formatKey = (approvalId: number): string => formatNumberedId(OWNER, approvalId);
 
 export function createStoredApprovals(documents: DocumentStore, now: () => number): StoredApprovals {
   /** Returns an approval with its current state, which is `expired` after its deadline. */
@@ -29,7 +29,7 @@ export function createStoredApprovals(documents: DocumentStore, now: () => numbe
     isOpen(approval) && Date.parse(approval.expires_at) <= now() ? { ...approval, state: 'expired' } : approval;
 
   async function find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined> {
-    const stored = await reader.get('approval', keyOf(approvalId));
+    const stored = await reader.get('approval', formatKey(approvalId));
     const read = parseStored(stored, Approval);
     return read && asOfNow(read);
   }
@@ -41,7 +41,7 @@ export function createStoredApprovals(documents: DocumentStore, now: () => numbe
   }
 
   async function save(tx: DocumentTransaction, approval: Approval): Promise<void> {
-    await tx.put('approval', keyOf(approval.approval_id), approval);
+    await tx.put('approval', formatKey(approval.approval_id), approval);
     const open = await openIn(tx);
     const others = open.filter(({ approval_id: id }) => id !== approval.approval_id);
     const { approval_id, digest } = approval;
@@ -55,15 +55,15 @@ export function createStoredApprovals(documents: DocumentStore, now: () => numbe
     for (const one of open) {
       const approval = await find(tx, one.approval_id);
       if (approval !== undefined && isOpen(approval)) kept.push(one);
-      else if (approval?.state === 'expired') await tx.put('approval', keyOf(one.approval_id), approval);
+      else if (approval?.state === 'expired') await tx.put('approval', formatKey(one.approval_id), approval);
     }
     if (kept.length !== open.length) await tx.put('approval-state', OWNER, { open: kept } satisfies OpenApprovals);
     return kept.length;
   }
 
-  async function* newestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval> {
+  async function* listNewestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval> {
     const isFew = state === 'pending' || state === 'approved';
-    const last = await lastNumber(documents);
+    const last = await readLastNumber(documents);
     const numbers = isFew
       ? (await openIn(documents)).map(({ approval_id: id }) => id).toSorted((a, b) => b - a)
       : Array.from({ length: last }, (_, k) => last - k);
@@ -74,9 +74,9 @@ export function createStoredApprovals(documents: DocumentStore, now: () => numbe
     }
   }
 
-  const lastNumber: StoredApprovals['lastNumber'] = (reader) => reader.lastNumber('approval', OWNER);
+  const readLastNumber: StoredApprovals['lastNumber'] = (reader) => reader.lastNumber('approval', OWNER);
 
-  return { find, findOpen, save, dropExpired, lastNumber, newestFirst };
+  return { find, findOpen, save, dropExpired, lastNumber: readLastNumber, newestFirst: listNewestFirst };
 }
 
 async function openIn(reader: Pick<DocumentReader, 'get'>): Promise<OpenApprovals['open']> {

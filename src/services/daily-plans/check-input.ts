@@ -15,12 +15,12 @@ import { readReference, type CorporateAction, type MarketData } from '#domain/ma
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
+import { getLookup } from '#market/serving/market-lookup.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DocumentReader } from '#store/port.js';
 import { readDeskState } from '../data/action-desk.js';
 import type { Publications } from '../publication/publications.js';
-import { bytesOf, type Exports } from '../runs/exports.js';
+import { readBytes, type Exports } from '../runs/exports.js';
 
 export interface CheckInputDependencies {
   readonly exports: Pick<Exports, 'export'>;
@@ -71,7 +71,7 @@ export async function readTable(
 ): Promise<Rows | null> {
   try {
     const found = await exports.export({ subject: run.index_id, id: runIdOf(run) }, { ...terms, format: 'json' });
-    const body = JSON.parse(Buffer.from(await bytesOf(await found.open(signal))).toString()) as {
+    const body = JSON.parse(Buffer.from(await readBytes(await found.open(signal))).toString()) as {
       readonly columns: readonly string[];
       readonly data: readonly (readonly (string | number | null)[])[];
     }; // the engine wrote the file with these columns
@@ -96,17 +96,17 @@ export async function checkInput(
   const from = calendar.sessions[Math.max(sessionAt - COMPARED_SESSIONS, 0)]!;
   const at = run !== undefined && run.end < date ? run.end : date;
 
-  const table = (name: 'closing' | 'opening' | 'levels', start?: string): Promise<Rows | null> =>
+  const loadTable = (name: 'closing' | 'opening' | 'levels', start?: string): Promise<Rows | null> =>
     run === undefined || !reads.has(name)
       ? Promise.resolve(null)
       : readTable(exports, run, { table: name, end: at, ...(start !== undefined && { start }) }, signal);
 
   const { rounding } = findTextOn(index, day).document;
   const start = run !== undefined && formatDay(from) < run.start ? run.start : formatDay(from);
-  const lookup = lookupOf(market);
+  const lookup = getLookup(market);
   const close = market.fields.get('CLOSE')!;
-  const closing = compositionOf(await table('closing'));
-  const opening = compositionOf(await table('opening'));
+  const closing = createComposition(await loadTable('closing'));
+  const opening = createComposition(await loadTable('opening'));
   const states = new Map<CorporateAction, DeskState>();
   if (reads.has('decisions'))
     for (const { identifier } of [...(closing?.holdings ?? []), ...(opening?.holdings ?? [])])
@@ -119,7 +119,7 @@ export async function checkInput(
     previous,
     closing,
     opening,
-    levels: levelsOf((await table('levels', start)) ?? []),
+    levels: createLevels((await loadTable('levels', start)) ?? []),
     published: reads.has('published') ? await listPublishedLevels(publications, index.id, formatDay(from)) : new Map(),
     decimals: {
       level: rounding?.level ?? null,
@@ -157,7 +157,7 @@ export async function checkInput(
 const NO_CASH = { marketValue: 0, weight: 0 };
 
 /** Returns the securities and the cash in the rows of an index file; null without a file. */
-export function compositionOf(rows: Rows | null): CheckedComposition | null {
+export function createComposition(rows: Rows | null): CheckedComposition | null {
   if (rows === null) return null;
   const all = rows.map((row) => ({
     identifier: String(row['identifier']),
@@ -173,12 +173,12 @@ export function compositionOf(rows: Rows | null): CheckedComposition | null {
   };
 }
 
-function levelsOf(rows: Rows): ReadonlyMap<Day, CheckedLevels> {
-  const value = (cell: unknown): number | null => (typeof cell === 'number' ? cell : null);
+function createLevels(rows: Rows): ReadonlyMap<Day, CheckedLevels> {
+  const getValue = (cell: unknown): number | null => (typeof cell === 'number' ? cell : null);
   return new Map(
     rows.map((row) => [
       parseValidDay(String(row['date'])),
-      { price: value(row['price']), total: value(row['total']), net: value(row['net']) },
+      { price: getValue(row['price']), total: getValue(row['total']), net: getValue(row['net']) },
     ]),
   );
 }

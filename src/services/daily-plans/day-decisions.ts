@@ -15,8 +15,8 @@ import type { Admission, ApprovalGate, ProposedChange } from '../approvals/appro
 import { formatTimestamp } from '#store/timestamp.js';
 import { createDay, renewDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
-import { toShownDay } from './shown-day.js';
-import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
+import { toDayResponse } from './shown-day.js';
+import { assertFindingExists, createWaiverRequest, type WaiverRequest } from './waivers.js';
 import { refuseMissingDay, hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
 /** Request to perform a day now. */
@@ -109,7 +109,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       await days.changeIn(tx, day);
       const findings = requested?.facts.kind === 'waive' ? requested.facts.findings : [];
       await judge(tx, { ...judged, ...agreement, findings }, by);
-      return toShownDay(day);
+      return toDayResponse(day);
     }
   }
 
@@ -128,7 +128,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
         { by: { ...by, note: reason ?? by.note } },
       );
       wake();
-      return toShownDay(day);
+      return toDayResponse(day);
     },
     async skip(scheduleId, date, reason, by) {
       const at = formatTimestamp(now());
@@ -148,7 +148,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       const at = formatTimestamp(now());
       const { author, keyId = null } = by;
       const day = await toDecision(scheduleId, date, by, (stored) => {
-        assertFound(stored, waived);
+        assertFindingExists(stored, waived);
         return {
           day: {
             ...stored,

@@ -40,10 +40,10 @@ export function createDayRounds({
   holder,
   closing,
 }: DayRoundsDependencies): (day: DayDocument, carried: readonly HeldIndex[]) => Promise<void> {
-  const timestamp = (): string => formatTimestamp(clock.now());
+  const getTimestamp = (): string => formatTimestamp(clock.now());
 
   /** Returns the recorded closure of the exchange on a day. */
-  function closureOn({ date, plan }: Pick<DayDocument, 'date' | 'plan'>): string | undefined {
+  function findClosureOn({ date, plan }: Pick<DayDocument, 'date' | 'plan'>): string | undefined {
     const { recorded } = calendars.get(plan.calendar) ?? {};
     const change = recorded?.changes.find((one) => one.date === date);
     if (change?.session !== 'closed') return undefined;
@@ -52,7 +52,7 @@ export function createDayRounds({
   }
 
   /** Performs a round of a day that this process has claimed. */
-  async function perform(day: DayDocument, carried: readonly HeldIndex[]): Promise<void> {
+  async function performDay(day: DayDocument, carried: readonly HeldIndex[]): Promise<void> {
     const keeper = keepDay(day, { days, holder });
     const lost = new AbortController();
     const renewal = setInterval(() => void keeper.change((now) => now).catch(() => lost.abort()), LEASE_MS / 3);
@@ -61,18 +61,18 @@ export function createDayRounds({
     try {
       await keeper.change((now) => ({
         ...now,
-        started_at: now.started_at ?? timestamp(),
+        started_at: now.started_at ?? getTimestamp(),
         rounds: now.rounds + 1,
         reason: null,
       }));
       await calendars.follow(); // The notification of a closure that another process recorded may still be pending.
-      const closure = closureOn(day);
-      if (closure !== undefined) return await keeper.end((now) => createClosedDay(now, closure, timestamp()));
+      const closure = findClosureOn(day);
+      if (closure !== undefined) return await keeper.end((now) => createClosedDay(now, closure, getTimestamp()));
       const fault = authorFault(day);
-      const terms = { keeper, performers, carried, timestamp, monotonicMs: clock.monotonicMs, signal };
+      const terms = { keeper, performers, carried, timestamp: getTimestamp, monotonicMs: clock.monotonicMs, signal };
       const end: RoundEnd =
         fault === undefined
-          ? await performRound({ ...terms, order: await orderOf(day.plan.indices) })
+          ? await performRound({ ...terms, order: await readOrder(day.plan.indices) })
           : { state: 'blocked', reason: fault, held: keeper.day().held };
       await keeper.end((now) => endRound(now, end, clock.now()));
       log.info(
@@ -87,14 +87,14 @@ export function createDayRounds({
       const end: RoundEnd = { state: 'waiting', reason, held: keeper.day().held };
       await keeper.end((now) => ({
         ...endRound(now, end, clock.now()),
-        ...(signal.aborted && { next_attempt_at: timestamp() }),
+        ...(signal.aborted && { next_attempt_at: getTimestamp() }),
       }));
     } finally {
       clearInterval(renewal);
     }
   }
 
-  async function orderOf(ids: readonly string[]): Promise<FamilyOrder> {
+  async function readOrder(ids: readonly string[]): Promise<FamilyOrder> {
     const parents = new Map<string, readonly string[]>();
     async function visit(id: string): Promise<void> {
       if (parents.has(id)) return;
@@ -109,7 +109,7 @@ export function createDayRounds({
     return sortFamily(ids, (id) => parents.get(id) ?? []);
   }
 
-  return perform;
+  return performDay;
 }
 
 const describeFailure = (thrown: unknown): string =>

@@ -9,9 +9,9 @@ import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DayChanges } from './day-changes.js';
 import { createDayDecisions, type DayDecisions, type DayDecisionsDependencies } from './day-decisions.js';
-import { filesOf } from './files-of.js';
+import { listFiles } from './files-of.js';
 import { requireSchedule } from './schedules.js';
-import { addHoldReason, holdsLaterDays, toShownDay, summaryOf } from './shown-day.js';
+import { addHoldReason, holdsLaterDays, toDayResponse, createSummary } from './shown-day.js';
 import { refuseMissingDay } from './stored-days.js';
 
 export interface DayList {
@@ -25,7 +25,7 @@ export interface Days extends DayDecisions {
   /** Lists days, newest first. @throws Refusal SCHEDULE_NOT_FOUND */
   list(scheduleId: string, query: { readonly limit: number; readonly before?: string | undefined }): Promise<DayList>;
   /** Returns the day when it has settled, or after a maximum wait. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND */
-  get(scheduleId: string, date: string, patience: Patience): Promise<ScheduleDay>;
+  get(scheduleId: string, date: string, patience: DayWaitLimit): Promise<ScheduleDay>;
   /** Returns a file of a day. @throws Refusal SCHEDULE_NOT_FOUND, DAY_NOT_FOUND, FILE_NOT_FOUND, DOCUMENT_UNREADABLE */
   file(scheduleId: string, date: string, name: string): Promise<OpenedFile>;
   /** Lists decisions about a schedule, newest first. @throws Refusal SCHEDULE_NOT_FOUND */
@@ -40,7 +40,7 @@ export interface OpenedFile {
 }
 
 /** Maximum time that a client waits for a day to settle. */
-export interface Patience {
+export interface DayWaitLimit {
   readonly waitSeconds: number;
   readonly signal: AbortSignal;
 }
@@ -74,7 +74,7 @@ export function createDays(dependencies: DaysDependencies): Days {
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
-        days: found.flatMap((day) => (day === undefined ? [] : [addHoldReason(summaryOf(day), holding)])),
+        days: found.flatMap((day) => (day === undefined ? [] : [addHoldReason(createSummary(day), holding)])),
         next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },
       };
     },
@@ -87,7 +87,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         const isOver = day === undefined || isSettled(day, now()) || watch === undefined || signal.aborted;
         await watch?.next(isOver ? 0 : waitMs, signal);
         if (!isOver) continue;
-        if (day !== undefined) return addHoldReason(toShownDay(day), await findHoldingDay(scheduleId));
+        if (day !== undefined) return addHoldReason(toDayResponse(day), await findHoldingDay(scheduleId));
         await requireSchedule(schedules, scheduleId);
         throw refuseMissingDay(scheduleId, date);
       }
@@ -98,7 +98,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         await requireSchedule(schedules, scheduleId);
         throw refuseMissingDay(scheduleId, date);
       }
-      const found = filesOf(day).find((file) => file.name === name);
+      const found = listFiles(day).find((file) => file.name === name);
       if (found === undefined)
         throw new Refusal('FILE_NOT_FOUND', `The day ${date} of ${scheduleId} keeps no file ${name}.`);
       const { bytes, sha256, artifact } = found;

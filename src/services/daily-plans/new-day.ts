@@ -66,7 +66,7 @@ export function createMissedDay(schedule: AuthoredPlan, due: DueDay, atMs: numbe
 }
 
 /** Returns the steps of a day under another plan. Steps at the same position keep their results. */
-const carryStepsOver = (plan: ScheduleDocument, { plan: before, steps }: DayDocument): StoredStep[] =>
+const copyCompletedSteps = (plan: ScheduleDocument, { plan: before, steps }: DayDocument): StoredStep[] =>
   plan.steps.map((step, k) =>
     JSON.stringify(step) === JSON.stringify(before.steps[k]) && steps[k] !== undefined
       ? { ...steps[k], state: 'pending' }
@@ -74,15 +74,15 @@ const carryStepsOver = (plan: ScheduleDocument, { plan: before, steps }: DayDocu
   );
 
 /** Codes of results that are dropped when a person performs a day: a rejected change is requested again. */
-const REQUESTED_AGAIN: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
+const RERUN_REASON: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
 
 /** Returns a day that is performed again from a time: it keeps the results of all steps except the steps in `again`. */
 export function renewDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
   const { renewal: _renewal, ...day } = stored;
-  const steps = carryStepsOver(schedule.plan, day).map((step, k) =>
+  const steps = copyCompletedSteps(schedule.plan, day).map((step, k) =>
     again.includes(step.type)
       ? createStoredStep(schedule.plan.steps[k]!)
-      : { ...step, items: step.items.filter(({ code }) => !REQUESTED_AGAIN.has(code)) },
+      : { ...step, items: step.items.filter(({ code }) => !RERUN_REASON.has(code)) },
   );
   return { ...day, ...schedule, steps, state: 'waiting', reason: null, finished_at: null, next_attempt_at: at };
 }

@@ -38,12 +38,12 @@ export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
     const step = keeper.step(position);
     if (step.state === 'done' && !findStepKind(spec.type).repeats) continue;
     const outcome = await performStep(position, spec, terms);
-    const held = listHeldIndices(keeper.day().steps.slice(0, position + 1), { carried, order, date });
+    const held = listBlockedIndices(keeper.day().steps.slice(0, position + 1), { carried, order, date });
     if (outcome.state === 'failed') return { state: 'blocked', reason: `${spec.type}: ${outcome.message}`, held };
     if (outcome.state === 'waiting') return { state: 'waiting', reason: outcome.message, held };
     if (plan.on_failure === 'stop' && held.length > 0) return endOf(held, keeper.day());
   }
-  return endOf(listHeldIndices(keeper.day().steps, { carried, order, date }), keeper.day());
+  return endOf(listBlockedIndices(keeper.day().steps, { carried, order, date }), keeper.day());
 }
 
 async function performStep(position: number, spec: Step, terms: PerformTerms): Promise<StepOutcome> {
@@ -58,7 +58,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
   });
   // The performer matches the type of the step; TypeScript does not infer this through the union.
   const perform = performers[spec.type] as Performer<never>;
-  const outcome = await perform(contextOf(position, spec, terms) as never).catch((thrown: unknown) =>
+  const outcome = await perform(createContext(position, spec, terms) as never).catch((thrown: unknown) =>
     createRefusedStep(thrown, terms.signal),
   );
   await keeper.changeStep(position, {
@@ -82,11 +82,11 @@ function createRefusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
   return { state: 'failed', code: thrown.code, message: thrown.message };
 }
 
-function contextOf(position: number, spec: Step, terms: PerformTerms): StepContext<Step> {
+function createContext(position: number, spec: Step, terms: PerformTerms): StepContext<Step> {
   const { keeper, order, carried, timestamp, signal } = terms;
   const heldBefore = new Set(carried.map(({ index_id }) => index_id));
   /** Returns true if an earlier day or step holds back an index. */
-  const isHeld = (id: string): boolean =>
+  const isBlocked = (id: string): boolean =>
     heldBefore.has(id) ||
     keeper
       .day()
@@ -101,33 +101,37 @@ function contextOf(position: number, spec: Step, terms: PerformTerms): StepConte
     spec,
     day: keeper.day,
     waves: order.waves,
-    isOpen: (id) => !isHeld(id) && ![...order.ancestors.get(id)!].some((above) => isHeld(above) || isStopped(above)),
+    isOpen: (id) =>
+      !isBlocked(id) && ![...order.ancestors.get(id)!].some((above) => isBlocked(above) || isStopped(above)),
     ancestorsOf: (id) => order.ancestors.get(id)!,
     item: (key) => keeper.step(position).items.find((item) => item.key === key),
-    put: (key, indexId, result) => keeper.putItem(position, itemOf(key, indexId, result, timestamp())),
+    put: (key, indexId, result) => keeper.putItem(position, createItem(key, indexId, result, timestamp())),
     clear: () => keeper.dropItems(position, ({ index_id: id }) => id !== null),
     drop: (key) => keeper.dropItems(position, (item) => item.key === key),
     log: (message) => keeper.log(position, timestamp(), message),
     timestamp,
-    by: authorshipOf(keeper.day()),
-    origin: originOf(keeper.day()),
+    by: createAuthorship(keeper.day()),
+    origin: createOrigin(keeper.day()),
     signal,
   };
 }
 
-function itemOf(key: string, indexId: string | null, result: ItemResult, at: string): StoredItem {
+function createItem(key: string, indexId: string | null, result: ItemResult, at: string): StoredItem {
   const { state, message, code = null, job_id = null, file = null, detail = null, artifact = null } = result;
   return { key, index_id: indexId, state, code, message, at, job_id, file, detail, artifact };
 }
 
-interface HeldTerms {
+interface BlockedIndicesTerms {
   readonly carried: readonly HeldIndex[];
   readonly order: FamilyOrder;
   readonly date: string;
 }
 
 /** Returns the indices that items hold back, each with its first reason, and the indices that depend on them. */
-function listHeldIndices(steps: readonly StoredStep[], { carried, order, date }: HeldTerms): readonly HeldIndex[] {
+function listBlockedIndices(
+  steps: readonly StoredStep[],
+  { carried, order, date }: BlockedIndicesTerms,
+): readonly HeldIndex[] {
   const held = new Map(carried.map((index) => [index.index_id, index]));
   for (const { type, items } of steps)
     for (const { index_id: id, state, code, message } of items)
@@ -161,10 +165,10 @@ function endOf(held: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
   return { state: isWaiting ? 'waiting' : 'blocked', reason: reasons.slice(0, NAMED_MAX).join(' ') + rest, held };
 }
 
-function authorshipOf({ author, key_id: keyId, schedule_id: id, date }: DayDocument): Authorship {
+function createAuthorship({ author, key_id: keyId, schedule_id: id, date }: DayDocument): Authorship {
   return { author, keyId, note: `Schedule ${id}, ${date}`, requestId: '' };
 }
 
-function originOf({ author, key_id: owner, schedule_id: id, date }: DayDocument): Origin {
+function createOrigin({ author, key_id: owner, schedule_id: id, date }: DayDocument): Origin {
   return { owner, author, note: `Schedule ${id}, ${date}`, requestId: '', traceId: null, callback: null };
 }

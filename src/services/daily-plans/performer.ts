@@ -49,13 +49,13 @@ export type Performer<T extends StepType> = (context: StepContext<StepOf<T>>) =>
 /**
  * Maximum number of indices of one wave that are processed concurrently, because they share the threads of the service.
  */
-const AT_ONCE_MAX = 8;
+const INDEX_CONCURRENCY = 8;
 
 /**
  * Performs a step for every open index, parents first. A refusal blocks its index; any other error is a defect and ends
  * the round.
  */
-export async function performForEachIndex<S>(
+export async function performEachIndex<S>(
   context: StepContext<S>,
   perform: (indexId: string) => Promise<ItemResult>,
   indices?: readonly string[] | null,
@@ -63,7 +63,7 @@ export async function performForEachIndex<S>(
   const asked = indices == null ? undefined : new Set(indices);
   for (const wave of context.waves) {
     const open = wave.filter((id) => (asked === undefined || asked.has(id)) && context.isOpen(id));
-    await runConcurrently(open, AT_ONCE_MAX, async (id) => {
+    await runConcurrently(open, INDEX_CONCURRENCY, async (id) => {
       const result = await perform(id).catch((thrown: unknown) => createBlockedResult(thrown, context.signal));
       await context.put(id, id, result);
     });
@@ -84,10 +84,10 @@ export async function runConcurrently<T>(
   work: (value: T) => Promise<void>,
 ): Promise<void> {
   const left = values.values();
-  const worker = async (): Promise<void> => {
+  const runWorker = async (): Promise<void> => {
     for (const value of left) await work(value);
   };
-  const workers = await Promise.allSettled(Array.from({ length: Math.min(most, values.length) }, worker));
+  const workers = await Promise.allSettled(Array.from({ length: Math.min(most, values.length) }, runWorker));
   const failed = workers.find((result) => result.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
 }

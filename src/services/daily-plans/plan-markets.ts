@@ -1,7 +1,7 @@
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { findNamedStore } from '../indices/on-store.js';
+import { findReferencedStore } from '../indices/on-store.js';
 import { requireIndex } from '../stored/stored-indices.js';
 
 export interface PlanMarketSources {
@@ -18,7 +18,7 @@ export async function findIndexMarket(
   { documents, markets, stores }: PlanMarketSources,
   indexId: string,
 ): Promise<ServedMarket> {
-  const storeId = await findNamedStore(documents, (await requireIndex(documents, indexId)).document);
+  const storeId = await findReferencedStore(documents, (await requireIndex(documents, indexId)).document);
   return storeId === null ? markets.require() : stores.of(storeId);
 }
 

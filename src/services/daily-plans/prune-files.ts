@@ -4,7 +4,7 @@ import type { DocumentStore } from '#store/port.js';
 import { formatDayId, readDay, readState } from './stored-days.js';
 
 /** Number of days that are checked in one transaction. */
-const PRUNED_AT_ONCE = 50;
+const DAYS_PER_TRANSACTION = 50;
 const DATE_LENGTH = 'YYYY-MM-DD'.length;
 
 export interface PruneTerms {
@@ -27,7 +27,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
   /** Oldest session whose files are kept. */
   let oldest = from !== undefined && from > cutoff ? from : cutoff;
   for (let below = parseValidDay(cutoff); ;) {
-    const page = await documents.numbers('schedule-day', scheduleId, { below, limit: PRUNED_AT_ONCE });
+    const page = await documents.numbers('schedule-day', scheduleId, { below, limit: DAYS_PER_TRANSACTION });
     const dates = page.map(formatDay).filter((date) => from === undefined || date >= from);
     await documents.transaction(async (tx) => {
       for (const date of dates) {
@@ -39,7 +39,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
         else oldest = date;
       }
     });
-    if (dates.length < PRUNED_AT_ONCE) break;
+    if (dates.length < DAYS_PER_TRANSACTION) break;
     below = page.at(-1)!;
   }
   await documents.transaction(async (tx) => {

@@ -36,7 +36,7 @@ const FAILED_TICK_MS = 15_000;
 /**
  * Maximum number of schedules with days that are performed concurrently, because each uses the threads of the service.
  */
-const SCHEDULES_AT_ONCE = 4;
+const SCHEDULE_CONCURRENCY = 4;
 
 export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner {
   const { documents, schedules, days, calendars, clock, log } = dependencies;
@@ -84,10 +84,10 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     }
   }
 
-  async function look(): Promise<void> {
+  async function checkSchedules(): Promise<void> {
     for (const id of await schedules.ids()) {
       await beginDue(id);
-      if (performing.has(id) || performing.size >= SCHEDULES_AT_ONCE || closing.signal.aborted) continue;
+      if (performing.has(id) || performing.size >= SCHEDULE_CONCURRENCY || closing.signal.aborted) continue;
       const work = performOpen(id)
         .catch((thrown: unknown) =>
           logFailure(thrown, { schedule_id: id }, 'the days of a schedule could not be performed'),
@@ -97,8 +97,8 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     }
   }
 
-  function lookOnce(): Promise<void> {
-    looking ??= runUnrestricted(look).finally(() => (looking = undefined));
+  function checkOnce(): Promise<void> {
+    looking ??= runUnrestricted(checkSchedules).finally(() => (looking = undefined));
     return looking;
   }
 
@@ -107,7 +107,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     if (!isUnavailable(thrown)) log.error({ ...context, err: thrown }, message);
   }
 
-  function next(ms: number): void {
+  function scheduleNext(ms: number): void {
     callOff?.();
     if (!closing.signal.aborted) callOff = clock.after(ms, () => void turn());
   }
@@ -116,22 +116,22 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     isWoken = false;
     let pauseMs = TICK_MS;
     try {
-      await lookOnce();
+      await checkOnce();
     } catch (thrown) {
       logFailure(thrown, {}, 'schedules could not be read');
       pauseMs = FAILED_TICK_MS;
     }
-    next(isWoken ? 0 : pauseMs);
+    scheduleNext(isWoken ? 0 : pauseMs);
   }
 
   return {
-    start: () => next(0),
+    start: () => scheduleNext(0),
     wake() {
       isWoken = true;
-      next(0);
+      scheduleNext(0);
     },
     async tick() {
-      await lookOnce();
+      await checkOnce();
       while (performing.size > 0) await Promise.all(performing.values());
     },
     async close() {

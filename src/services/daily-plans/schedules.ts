@@ -6,7 +6,7 @@ import { isWithin } from '#domain/documents/reach.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
-import { readLastVersion, versionOf } from '#store/history/history.js';
+import { readLastVersion, loadVersion } from '#store/history/history.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
@@ -65,25 +65,30 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
   async function listFindings(id: string, body: ScheduleBody): Promise<Finding[]> {
     const { calendar, time_zone: zone, indices } = body;
     const findings: Finding[] = [];
-    const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
+    const reportError = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
       void findings.push({ severity: 'error', code, path, message, ...(value !== undefined && { value }) });
     if (calendars.get(calendar) === undefined)
-      error('UNKNOWN_CALENDAR', 'calendar', `${calendar} is not a calendar of /indices/calendars.`, calendar);
+      reportError('UNKNOWN_CALENDAR', 'calendar', `${calendar} is not a calendar of /indices/calendars.`, calendar);
     if (zone !== null && !isTimeZone(zone))
-      error('NOT_IN_CHOICES', 'time_zone', `${zone} is no time zone of the IANA database, as America/New_York.`, zone);
+      reportError(
+        'NOT_IN_CHOICES',
+        'time_zone',
+        `${zone} is no time zone of the IANA database, as America/New_York.`,
+        zone,
+      );
     for (const [k, index] of indices.entries()) {
-      if (indices.indexOf(index) < k) error('DUPLICATE_ID', `indices[${k}]`, `${index} is listed twice.`, index);
+      if (indices.indexOf(index) < k) reportError('DUPLICATE_ID', `indices[${k}]`, `${index} is listed twice.`, index);
       else if ((await findIndex(documents, index)) === undefined)
-        error('UNKNOWN_INDEX', `indices[${k}]`, `No index is stored under the id ${index}.`, index);
+        reportError('UNKNOWN_INDEX', `indices[${k}]`, `No index is stored under the id ${index}.`, index);
     }
     for (const [path, index] of listNamedIndices(body))
-      if (!indices.includes(index)) error('UNKNOWN_INDEX', path, `${index} is no index of the schedule.`, index);
-    for (const [path, message] of listMisplacedSteps(body)) error('INVALID_RANGE', path, message);
+      if (!indices.includes(index)) reportError('UNKNOWN_INDEX', path, `${index} is no index of the schedule.`, index);
+    for (const [path, message] of listMisplacedSteps(body)) reportError('INVALID_RANGE', path, message);
     for (const { path, pattern, message } of reportRepeatedNames(id, body))
-      error('DUPLICATE_ID', path, message, pattern);
+      reportError('DUPLICATE_ID', path, message, pattern);
     for (const { path, kind, word, name } of listNamedDocuments(body))
       if ((await documents.get(kind, name)) === undefined)
-        error('REQUIRED', path, `No ${word} is stored under ${name}.`, name);
+        reportError('REQUIRED', path, `No ${word} is stored under ${name}.`, name);
     return findings;
   }
 
@@ -93,7 +98,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     page: (query) => family.page(query, async (id) => (await get(id)).schedule),
     ids: () => documents.ids('schedule'),
     async put(id, body, ifMatch, by) {
-      assertOwn(body);
+      assertOwnSchedule(body);
       const findings = await listFindings(id, body);
       if (findings.length > 0) throw refuseWithFindings('schedule', findings);
       // A write without `start` keeps the start of the schedule.
@@ -106,7 +111,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       if (plan === undefined) return undefined;
       const subject = { kind: 'schedule', id } as const;
       const number = await readLastVersion(documents, subject);
-      const version = number === 0 ? undefined : await versionOf(documents, subject, number);
+      const version = number === 0 ? undefined : await loadVersion(documents, subject, number);
       const { author = LOCAL_AUTHOR, key_id: keyId = null } = typeof version === 'object' ? version : {};
       return { id, plan, version: number === 0 ? null : number, author, keyId };
     },
@@ -120,7 +125,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
 }
 
 /** Refuses indices that a client may read but not run or publish. @throws Refusal FORBIDDEN_ID */
-function assertOwn({ indices }: ScheduleBody): void {
+function assertOwnSchedule({ indices }: ScheduleBody): void {
   const reach = findCurrentReach();
   const other = reach && indices.find((id) => !isWithin(reach, id));
   if (other !== undefined) throw outside(reach!, 'index', other);

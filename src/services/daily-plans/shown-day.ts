@@ -2,7 +2,7 @@ import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, ScheduleDay, ScheduleDaySummary, StoredItem } from '#domain/daily-plans/day-document.js';
 
 /** Returns a day as clients see it, with the number of indices that each step holds back. */
-export function toShownDay({
+export function toDayResponse({
   plan,
   lease: _lease,
   key_id: _key,
@@ -31,8 +31,8 @@ export function toShownDay({
   };
 }
 
-export function summaryOf(day: DayDocument): ScheduleDaySummary {
-  const { steps, ...rest } = toShownDay(day);
+export function createSummary(day: DayDocument): ScheduleDaySummary {
+  const { steps, ...rest } = toDayResponse(day);
   return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
 }
 

@@ -53,7 +53,7 @@ function selectFindings(
  * Refuses to accept findings that the checks did not report. Before and during the checks, any finding may be accepted.
  * @throws Refusal VALIDATION_FAILED
  */
-export function assertFound(day: DayDocument, waived: WaiverRequest): void {
+export function assertFindingExists(day: DayDocument, waived: WaiverRequest): void {
   const { check, index_id: index, identifier } = waived;
   const { date, plan, state, steps, schedule_id: scheduleId } = day;
   const refuse = (code: Finding['code'], path: string, message: string, value: string): never => {
@@ -68,14 +68,15 @@ export function assertFound(day: DayDocument, waived: WaiverRequest): void {
   if (identifier !== null && others.some((finding) => finding.identifier === null)) return;
   const all = selectFindings(day, { ...waived, index_id: null, identifier: null });
   // Findings are in the order in which the indices were checked.
-  const names = (of: readonly (string | null)[]): string => [...new Set(of)].toSorted().slice(0, NAMED_MAX).join(', ');
+  const formatNames = (of: readonly (string | null)[]): string =>
+    [...new Set(of)].toSorted().slice(0, NAMED_MAX).join(', ');
   if (all.length === 0) refuse('NOT_IN_CHOICES', 'check', `The check ${check} has no finding on ${date}.`, check);
   const where = index === null ? '' : ` in ${index}`;
   if (index !== null && others.length === 0) {
-    const message = `The check ${check} has no finding in ${index} on ${date}, but in ${names(all.map((one) => one.index_id))}.`;
+    const message = `The check ${check} has no finding in ${index} on ${date}, but in ${formatNames(all.map((one) => one.index_id))}.`;
     refuse('NOT_IN_CHOICES', 'index_id', message, index);
   }
-  const message = `The check ${check} has no finding of ${identifier}${where} on ${date}, but of ${names(others.map((one) => one.identifier))}.`;
+  const message = `The check ${check} has no finding of ${identifier}${where} on ${date}, but of ${formatNames(others.map((one) => one.identifier))}.`;
   refuse('NOT_IN_CHOICES', 'identifier', message, String(identifier));
 }
 

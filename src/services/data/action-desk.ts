@@ -16,7 +16,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
+import { getLookup } from '#market/serving/market-lookup.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
@@ -187,7 +187,7 @@ export async function readDeskState(
 }
 
 function createFlagTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {
-  const lookup = lookupOf(market);
+  const lookup = getLookup(market);
   const { identifier, exDay } = action;
   const code = readReference(market.reference, identifier, 'EXCHANGE', exDay);
   const exchange = typeof code === 'string' ? calendars.get(code) : undefined;
@@ -204,7 +204,7 @@ function createFlagTerms(action: CorporateAction, market: MarketData, calendars:
 const isWeekday = (day: Day): boolean => (((day + 3) % 7) + 7) % 7 < 5;
 
 function findCloseBefore(market: MarketData, identifier: string, exDay: Day): number {
-  const column = lookupOf(market).positionOf(identifier);
+  const column = getLookup(market).positionOf(identifier);
   if (column === undefined) return Number.NaN;
   const close = market.fields.get('CLOSE')!;
   for (let row = findLastAtMost(market.dates, exDay - 1); row >= 0; row--) {

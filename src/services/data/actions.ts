@@ -3,7 +3,7 @@ import { type Day, parseValidDay, formatDay } from '#domain/time/days.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { type CorporateAction, type MarketData, ACTION_KINDS } from '#domain/market/market-data.js';
 import { computeCumulativeRatio, computeTrailingDividend } from '#market/content/dividends.js';
-import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
+import { getLookup, findValueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { LATEST, refuseUnknownIdentifier, parseWindow } from './window.js';
 
@@ -13,9 +13,9 @@ export function listCorporateActions(
   identifier: string,
   query: ActionsQuery,
 ): CorporateActionsResponse {
-  if (!lookupOf(market).holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
+  if (!getLookup(market).holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
   const { start, end } = parseWindow(query);
-  const all = lookupOf(market).actionsOf(identifier);
+  const all = getLookup(market).actionsOf(identifier);
   const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));
   const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LATEST) : parseValidDay(query.as_of);
   const trailing = computeTrailingDividend(all, asOf, market.adjustment);
@@ -30,8 +30,8 @@ export function listCorporateActions(
 }
 
 function closeAt(market: MarketData, identifier: string, day: Day): number {
-  const position = lookupOf(market).positionOf(identifier);
-  return position === undefined ? Number.NaN : valueAt(market, 'CLOSE', position, day, LIMITS.MAX_STALE_SESSIONS);
+  const position = getLookup(market).positionOf(identifier);
+  return position === undefined ? Number.NaN : findValueAt(market, 'CLOSE', position, day, LIMITS.MAX_STALE_SESSIONS);
 }
 
 function toActionView({

@@ -16,16 +16,16 @@ import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
+import { getLookup } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { SecurityBars, SeriesRequest } from '#market/serving/price-series.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { refuseUnknownIdentifier, parseWindow, assertKnown } from './window.js';
+import { refuseUnknownIdentifier, parseWindow, assertKnownIdentifier } from './window.js';
 import { createReference, createReferenceBatch } from './reference.js';
 import { listCorporateActions } from './actions.js';
-import { type ServedDataset, coverageOf } from '../datasets/coverage.js';
+import { type ServedDataset, describeCoverage } from '../datasets/coverage.js';
 import { listFields } from './fields.js';
-import { searchNames, searchSeries } from './search.js';
+import { searchSecurities, searchSeries } from './search.js';
 
 export interface DataDependencies {
   readonly markets: Markets;
@@ -72,29 +72,29 @@ export interface Data {
 }
 
 /** Columns in the usual order of price bars; other columns follow in the order of the files. */
-const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
+const STANDARD_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
 export function createData({ markets, jobs, dataVersions, datasetInUse, now }: DataDependencies): Data {
-  const today = (): Day => Math.floor(now() / 86_400_000);
+  const getToday = (): Day => Math.floor(now() / 86_400_000);
 
-  async function prices(
+  async function readPrices(
     identifier: string,
     query: PricesQuery,
     format: 'json' | 'csv' | 'arrow',
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { market, handle } = await dataVersions.servedAt(query.as_known_on);
-    const lookup = lookupOf(market);
+    const lookup = getLookup(market);
     const series = market.series?.get(identifier);
     if (series === undefined && !lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
-    const held = series === undefined ? listHeldColumns(market) : ['CLOSE'];
+    const held = series === undefined ? listAvailableColumns(market) : ['CLOSE'];
     const request: SeriesRequest = {
       ...parseWindow(query),
       interval: query.interval,
       columns: query.columns ?? held,
       adjust: query.adjust,
     };
-    assertKnown(request.columns, held, 'columns');
+    assertKnownIdentifier(request.columns, held, 'columns');
     const own =
       series === undefined
         ? { ...selectBars(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) }
@@ -104,20 +104,20 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
   }
 
   return {
-    prices,
+    prices: readPrices,
     reference: async (identifier, { as_of, as_known_on }) =>
-      createReference(await dataVersions.servedAt(as_known_on), identifier, { as_of, today: today() }),
+      createReference(await dataVersions.servedAt(as_known_on), identifier, { as_of, today: getToday() }),
     referenceBatch: async (query) => createReferenceBatch(await dataVersions.servedAt(query.as_known_on), query),
     corporateActions: async (identifier, query) =>
       listCorporateActions(await dataVersions.servedAt(query.as_known_on), identifier, query),
     async coverage() {
       const current = markets.current();
       const about = current === undefined ? undefined : await datasetInUse(current.identity.datasetId);
-      return coverageOf(current, about, now());
+      return describeCoverage(current, about, now());
     },
     coverageHistory: async (signal) =>
       (await jobs.query('coverage', { market: markets.require().handle }, signal)).bytes,
-    search: (query) => searchNames(markets.require().market, query),
+    search: (query) => searchSecurities(markets.require().market, query),
     series: (query) => searchSeries(markets.require().market, query),
     fields: () => listFields(markets.require()),
     source() {
@@ -147,7 +147,10 @@ function convertSeriesToBars({ days, closes }: PriceSeries): Omit<SecurityBars, 
   return { dates: days, fields: [{ name: 'CLOSE', values: closes }], names: 1, position: 0, actions: [] };
 }
 
-function listHeldColumns({ fields }: MarketData): string[] {
+function listAvailableColumns({ fields }: MarketData): string[] {
   const held = [...fields.keys()];
-  return [...USUAL_COLUMNS.filter((name) => fields.has(name)), ...held.filter((name) => !USUAL_COLUMNS.includes(name))];
+  return [
+    ...STANDARD_COLUMNS.filter((name) => fields.has(name)),
+    ...held.filter((name) => !STANDARD_COLUMNS.includes(name)),
+  ];
 }

@@ -3,9 +3,9 @@ import { type Day, parseValidDay, formatDay } from '#domain/time/days.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { type MarketData, type Membership, type ReferenceValue, readReference } from '#domain/market/market-data.js';
 import { computeTrailingDividend } from '#market/content/dividends.js';
-import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
+import { getLookup, findValueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { LATEST, refuseUnknownIdentifier, assertKnown } from './window.js';
+import { LATEST, refuseUnknownIdentifier, assertKnownIdentifier } from './window.js';
 
 const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
 type DerivedField = (typeof DERIVED)[number];
@@ -16,7 +16,7 @@ export function createReference(
   identifier: string,
   { as_of, today }: { readonly as_of?: string | undefined; readonly today: Day },
 ): ReferenceResponse {
-  const lookup = lookupOf(market);
+  const lookup = getLookup(market);
   if (!lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
   const day = as_of === undefined ? LATEST : parseValidDay(as_of);
   return {
@@ -36,26 +36,26 @@ export function createReferenceBatch(
   { identifiers, fields, as_of }: BatchQuery,
 ): BatchReferenceResponse {
   const names = fields ?? market.reference.columns;
-  assertKnown(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
+  assertKnownIdentifier(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
   const day = as_of === undefined ? LATEST : parseValidDay(as_of);
   const entries = identifiers.map((identifier) => {
-    const found = lookupOf(market).holds(identifier);
+    const found = getLookup(market).holds(identifier);
     return {
       identifier,
       found,
-      fields: found ? Object.fromEntries(names.map((name) => [name, fieldAt(market, identifier, name, day)])) : {},
+      fields: found ? Object.fromEntries(names.map((name) => [name, getFieldAt(market, identifier, name, day)])) : {},
     };
   });
   return { entries, as_of: as_of ?? null };
 }
 
 /** Returns the value of a panel, a reference column or a derived field on a day; null if there is no value. */
-export function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
+export function getFieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
   if (market.reference.columns.includes(name)) return readReference(market.reference, identifier, name, day);
-  const position = lookupOf(market).positionOf(identifier);
+  const position = getLookup(market).positionOf(identifier);
   if (position === undefined) return null;
   const value = market.fields.has(name)
-    ? valueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS)
+    ? findValueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS)
     : findDerivationDay(market, identifier, position, { name: name as DerivedField, day }); // assertKnown admits no other names
   return Number.isFinite(value) ? value : null;
 }
@@ -66,33 +66,34 @@ function findDerivationDay(
   position: number,
   { name, day }: { readonly name: DerivedField; readonly day: Day },
 ): number {
-  const at = (field: string) =>
+  const getNumber = (field: string) =>
     market.fields.has(field)
-      ? valueAt(market, field, position, day, LIMITS.MAX_STALE_SESSIONS)
-      : numberOf(readReference(market.reference, identifier, field, day));
+      ? findValueAt(market, field, position, day, LIMITS.MAX_STALE_SESSIONS)
+      : toNumber(readReference(market.reference, identifier, field, day));
   const hasOwnCap = market.fields.has('MARKET_CAP') || market.reference.columns.includes('MARKET_CAP');
-  const cap = () => (hasOwnCap ? at('MARKET_CAP') : at('CLOSE') * at('SHARES_OUTSTANDING'));
+  const computeMarketCap = () =>
+    hasOwnCap ? getNumber('MARKET_CAP') : getNumber('CLOSE') * getNumber('SHARES_OUTSTANDING');
   switch (name) {
     case 'MARKET_CAP':
-      return cap();
+      return computeMarketCap();
     case 'FREE_FLOAT_MARKET_CAP': {
-      const freeFloat = at('FREE_FLOAT');
-      return cap() * (Number.isNaN(freeFloat) ? 1 : freeFloat);
+      const freeFloat = getNumber('FREE_FLOAT');
+      return computeMarketCap() * (Number.isNaN(freeFloat) ? 1 : freeFloat);
     }
     case 'VALUE_TRADED':
-      return at('CLOSE') * at('VOLUME');
+      return getNumber('CLOSE') * getNumber('VOLUME');
     case 'DIVIDEND_YIELD':
       return (
         computeTrailingDividend(
-          lookupOf(market).actionsOf(identifier),
+          getLookup(market).actionsOf(identifier),
           Math.min(day, market.dates.at(-1)!),
           market.adjustment,
-        ) / at('CLOSE')
+        ) / getNumber('CLOSE')
       );
   }
 }
 
-const numberOf = (value: ReferenceValue): number => (typeof value === 'number' ? value : Number.NaN);
+const toNumber = (value: ReferenceValue): number => (typeof value === 'number' ? value : Number.NaN);
 
 function toMembershipView({ universe, start, end }: Membership, day: Day): ReferenceResponse['universes'][number] {
   return {

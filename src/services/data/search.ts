@@ -2,13 +2,13 @@ import type { IdentifierSearch, SearchQuery, SeriesCollection } from '#contract/
 import { formatDay } from '#domain/time/days.js';
 import { type MarketData, readReference } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
-import { fieldAt } from './reference.js';
+import { getLookup } from '#market/serving/market-lookup.js';
+import { getFieldAt } from './reference.js';
 import { LATEST } from './window.js';
 
 /** Returns securities of the store with an identifier or name that contains a text. */
-export function searchNames(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
-  const lookup = lookupOf(market);
+export function searchSecurities(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
+  const lookup = getLookup(market);
   const wanted = q?.toLowerCase();
   const matching: string[] = [];
   for (const identifier of lookup.allIdentifiers) {
@@ -16,7 +16,7 @@ export function searchNames(market: MarketData, { q, limit, after }: SearchQuery
     if (
       wanted !== undefined &&
       !identifier.toLowerCase().includes(wanted) &&
-      !(nameOf(market, identifier)?.toLowerCase().includes(wanted) ?? false)
+      !(findName(market, identifier)?.toLowerCase().includes(wanted) ?? false)
     )
       continue;
     matching.push(identifier);
@@ -30,14 +30,14 @@ export function searchNames(market: MarketData, { q, limit, after }: SearchQuery
 }
 
 function createListedSecurity(market: MarketData, identifier: string): IdentifierSearch['identifiers'][number] {
-  const dates = lookupOf(market).datesOf(identifier);
+  const dates = getLookup(market).datesOf(identifier);
   const findLast = (field: string): number | null => {
-    const value = dates === null ? null : fieldAt(market, identifier, field, dates.end);
+    const value = dates === null ? null : getFieldAt(market, identifier, field, dates.end);
     return typeof value === 'number' ? value : null;
   };
   return {
     identifier,
-    name: nameOf(market, identifier),
+    name: findName(market, identifier),
     start: dates === null ? null : formatDay(dates.start),
     end: dates === null ? null : formatDay(dates.end),
     sector: readLatestText(market, identifier, 'SECTOR'),
@@ -50,12 +50,12 @@ function createListedSecurity(market: MarketData, identifier: string): Identifie
 /** Returns series of the store with an identifier or name that contains a text. */
 export function searchSeries(market: MarketData, { q, limit, after }: SearchQuery): SeriesCollection {
   const wanted = q?.toLowerCase();
-  const isWanted = ({ identifier, name }: PriceSeries): boolean =>
+  const matchesSearch = ({ identifier, name }: PriceSeries): boolean =>
     wanted === undefined ||
     identifier.toLowerCase().includes(wanted) ||
     (name?.toLowerCase().includes(wanted) ?? false);
   const all = [...(market.series?.values() ?? [])].filter(
-    (one) => (after === undefined || one.identifier > after) && isWanted(one),
+    (one) => (after === undefined || one.identifier > after) && matchesSearch(one),
   );
   const page = all.slice(0, limit);
   return {
@@ -71,7 +71,7 @@ export function searchSeries(market: MarketData, { q, limit, after }: SearchQuer
   };
 }
 
-const nameOf = (market: MarketData, identifier: string): string | null => readLatestText(market, identifier, 'NAME');
+const findName = (market: MarketData, identifier: string): string | null => readLatestText(market, identifier, 'NAME');
 
 function readLatestText(market: MarketData, identifier: string, column: string): string | null {
   const value = readReference(market.reference, identifier, column, LATEST);

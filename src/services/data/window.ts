@@ -29,7 +29,7 @@ export function parseWindow({
 }
 
 /** Ensures that all names are accepted. @throws Refusal VALIDATION_FAILED with one finding per unknown name */
-export function assertKnown(names: readonly string[], accepted: readonly string[], path: string): void {
+export function assertKnownIdentifier(names: readonly string[], accepted: readonly string[], path: string): void {
   const unknown = names.filter((name) => !accepted.includes(name));
   if (unknown.length === 0) return;
   throw refuseWithFindings(

@@ -57,7 +57,7 @@ async function recordIn(
   version: PreparedVersion | null,
 ): Promise<void> {
   if (version === null) return;
-  await recordDataVersion(tx, version, rowsOf(document));
+  await recordDataVersion(tx, version, countRows(document));
   await purgeDataVersions(tx, version.datasetId);
 }
 
@@ -67,6 +67,6 @@ function isWhole({ files }: DatasetDocument, served: ServedMarket): boolean {
 }
 
 /** Counts the rows of all tables of a store. */
-export function rowsOf({ rows }: Pick<DatasetDocument, 'rows'>): number {
+export function countRows({ rows }: Pick<DatasetDocument, 'rows'>): number {
   return Object.values(rows ?? {}).reduce((sum, count) => sum + count, 0);
 }

@@ -103,7 +103,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     return active;
   }
 
-  const active = (reader: Pick<DocumentStore, 'get'>) => findActiveMarket(reader, ACTIVE);
+  const readActive = (reader: Pick<DocumentStore, 'get'>) => findActiveMarket(reader, ACTIVE);
 
   /** Writes the document that names the shared content of a store. */
   async function share(tx: DocumentTransaction, served: ServedMarket): Promise<ActiveMarketDocument> {
@@ -124,7 +124,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
   /** Fetches and serves markets until the served one is the active one. */
   async function catchUp(): Promise<boolean> {
     for (let i = 0; i < FOLLOWED_MAX; i++) {
-      const wanted = await active(documents);
+      const wanted = await readActive(documents);
       if (wanted === undefined) return false;
       if (isServed(wanted)) return true;
       const { datasetId, adjustment, currency, contentHash } = wanted.market;
@@ -141,7 +141,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
 
   /** Fetches one market at a time; a caller that arrives during a fetch checks again after it. */
   async function follow(): Promise<boolean> {
-    const wanted = await active(documents);
+    const wanted = await readActive(documents);
     if (wanted === undefined) return false;
     if (isServed(wanted)) return true;
     const own = fetching.then(catchUp);
@@ -171,7 +171,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     forget: async (tx, datasetId) => void (await tx.delete('market', formatSharedId(datasetId))),
     async declare(tx, event) {
       const { datasetId, adjustment, currency = null } = event;
-      const wanted = await active(tx);
+      const wanted = await readActive(tx);
       if (wanted?.market.datasetId === datasetId)
         await tx.put('market', ACTIVE, { ...wanted, market: { ...wanted.market, adjustment, currency } });
       tx.publish({ type: 'market-declared', ...event });

@@ -75,7 +75,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   /** Tail of the queue of load admissions, which run one after another. */
   let lastAdmission: Promise<unknown> = Promise.resolve();
 
-  async function activityOf(datasetId: string): Promise<Activity | undefined> {
+  async function readActivity(datasetId: string): Promise<Activity | undefined> {
     if (reading.has(datasetId) || resumed === datasetId || (await jobs.isLive(`load:${datasetId}`))) return 'loading';
     return (await jobs.isLive(`refresh:${datasetId}`)) || (await jobs.isLive(`sync:${datasetId}`))
       ? 'refreshing'
@@ -85,10 +85,10 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   const isServed = (datasetId: string) => markets.served()?.handle.datasetId === datasetId;
   const isAbandoned = async ({ store_id, writing }: DatasetDocument) =>
     writing && !(await jobs.isLive(`generate:${store_id}`));
-  const viewOf = async (document: DatasetDocument) =>
-    toDataStore(document, { isServed: isServed(document.store_id), activity: await activityOf(document.store_id) });
+  const readView = async (document: DatasetDocument) =>
+    toDataStore(document, { isServed: isServed(document.store_id), activity: await readActivity(document.store_id) });
 
-  async function requireKnown(datasetId: string) {
+  async function requireStoredDataset(datasetId: string) {
     const stored = await requireDataset(documents, datasetId);
     if (await isAbandoned(stored.document)) throw refuseMissingDataset(datasetId);
     return stored;
@@ -100,34 +100,34 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
       : new Refusal('STORE_LOADING', `The data store ${datasetId} ${how}.`);
 
   async function assertIdle(datasetId: string): Promise<void> {
-    const activity = await activityOf(datasetId);
+    const activity = await readActivity(datasetId);
     if (activity === 'loading' || (await jobs.isLive(`generate:${datasetId}`)))
       throw refuseBusy(datasetId, 'is being read or written');
     if (activity === 'refreshing')
       throw new Refusal('STORE_REFRESHING', `The data store ${datasetId} is being refreshed.`);
   }
 
-  async function assertNoneLoads(): Promise<void> {
+  async function assertNoLoading(): Promise<void> {
     const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await listLiveLoads(jobs))];
     if (first !== undefined) throw refuseBusy(first, 'is already loading');
   }
 
-  function inTurn<T>(admission: () => Promise<T>): Promise<T> {
+  function runInTurn<T>(admission: () => Promise<T>): Promise<T> {
     const own = lastAdmission.then(admission);
     lastAdmission = own.catch(() => undefined);
     return own;
   }
 
   const admitLoad = <T>(begin: () => Promise<T>): Promise<T> =>
-    inTurn(async () => {
-      await assertNoneLoads();
+    runInTurn(async () => {
+      await assertNoLoading();
       return begin();
     });
 
   const beginReading = (datasetId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
-    inTurn(async () => {
+    runInTurn(async () => {
       if (reading.has(datasetId) || resumed === datasetId) throw refuseBusy(datasetId, 'is being read or written');
-      if (isLoad) await assertNoneLoads();
+      if (isLoad) await assertNoLoading();
       reading.add(datasetId);
     });
 
@@ -165,7 +165,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   }
 
   return {
-    of: activityOf,
+    of: readActivity,
     reading,
     resumes(datasetId, over) {
       resumed = datasetId;
@@ -173,10 +173,10 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     },
     isServed,
     isAbandoned,
-    view: viewOf,
-    requireKnown,
+    view: readView,
+    requireKnown: requireStoredDataset,
     assertIdle,
-    assertNoneLoads,
+    assertNoneLoads: assertNoLoading,
     admitLoad,
     beginReading,
     assertFree,

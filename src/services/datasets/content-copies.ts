@@ -66,7 +66,7 @@ export function isCopyDue(copy: DataCopy | null): boolean {
 }
 
 export function createContentCopies({ artifacts, jobs }: ContentCopiesDependencies): ContentCopies {
-  async function of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null> {
+  async function createCopy(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null> {
     const bytes = market.handle.fields.reduce((sum, { values }) => sum + values.byteLength, 0);
     if (bytes > LIMITS.MAX_COPIED_CONTENT_BYTES) return null;
     const name = await artifacts.claim(COPY_SHARE * bytes);
@@ -87,14 +87,14 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
     }
   }
 
-  const fileOf = async (ref: ArtifactRef): Promise<HashedFile> => ({
+  const fetchFile = async (ref: ArtifactRef): Promise<HashedFile> => ({
     path: await artifacts.file(ref),
     sha256: ref.sha256,
   });
 
   return {
-    of,
-    orNone: (market) => ignoreRefusal(() => of(market)),
+    of: createCopy,
+    orNone: (market) => ignoreRefusal(() => createCopy(market)),
     async change(copy, forth) {
       if (forth === null || (copy?.changes.length ?? 0) >= CHANGES_MAX) return null;
       return ignoreRefusal(() => artifacts.write(forth.bytes, forth.sha256));
@@ -103,7 +103,7 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
       if (copy === null) return undefined;
       const { datasetId, adjustment, currency = null } = identity;
       const market = await ignoreRefusal(async () => {
-        const [content, changes] = [await fileOf(copy.content), await Promise.all(copy.changes.map(fileOf))];
+        const [content, changes] = [await fetchFile(copy.content), await Promise.all(copy.changes.map(fetchFile))];
         const input = { datasetId, adjustment, currency, content, changes, contentHash };
         const { handle } = await jobs.query('copied-market', input);
         return prepareServedMarket(handle, knownAt);

@@ -1,7 +1,7 @@
 import type { CoverageResponse } from '#contract/coverage.js';
 import { type Day, formatDay } from '#domain/time/days.js';
 import type { DatasetKind } from '#domain/documents/dataset-document.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
+import { getLookup } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
 /** Metadata of the served store. */
@@ -23,7 +23,7 @@ const SOURCES: Record<DatasetKind, string> = {
 };
 
 /** Returns the contents of the served store, by table. @param now ms since 1970 */
-export function coverageOf(
+export function describeCoverage(
   current: ServedMarket | undefined,
   about: ServedDataset | undefined,
   now: number,
@@ -54,7 +54,7 @@ export function coverageOf(
         frequency: 'daily',
         stale_after_seconds: MARKET_STALE_SECONDS,
         ...shared,
-        cache_size_bytes: bytesOf(about, 'market'),
+        cache_size_bytes: findBytes(about, 'market'),
       },
       market.reference.rows.size === 0
         ? createUnconfigured('reference')
@@ -62,21 +62,21 @@ export function coverageOf(
             dataset: 'reference',
             configured: true,
             identifiers: market.reference.rows.size,
-            ...spanOf(validFrom),
+            ...createSpan(validFrom),
             field_count: market.reference.columns.length,
             frequency: 'static',
             stale_after_seconds: null,
             ...shared,
-            cache_size_bytes: bytesOf(about, 'reference'),
+            cache_size_bytes: findBytes(about, 'reference'),
           },
     ],
-    identifiers_union: lookupOf(market).allIdentifiers.length,
+    identifiers_union: getLookup(market).allIdentifiers.length,
     cache_size_bytes: about?.sizeBytes ?? null,
   };
 }
 
 /** Returns the size of a dataset on disk, or of the whole store if its datasets are not separate files. */
-function bytesOf(store: ServedDataset | undefined, dataset: 'market' | 'reference'): number | null {
+function findBytes(store: ServedDataset | undefined, dataset: 'market' | 'reference'): number | null {
   const own = store?.files.filter(({ label }) => label === dataset || label.startsWith(`${dataset}/`)) ?? [];
   return own.length === 0 ? (store?.sizeBytes ?? null) : own.reduce((sum, { bytes }) => sum + bytes, 0);
 }
@@ -98,7 +98,7 @@ function createUnconfigured(dataset: 'market' | 'reference'): CoverageResponse['
   };
 }
 
-function spanOf(days: readonly Day[]): { readonly start: string | null; readonly end: string | null } {
+function createSpan(days: readonly Day[]): { readonly start: string | null; readonly end: string | null } {
   if (days.length === 0) return { start: null, end: null };
   const [start, end] = days.reduce(
     ([low, high], day) => [Math.min(low, day), Math.max(high, day)],

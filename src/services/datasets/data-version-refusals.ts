@@ -1,6 +1,6 @@
 import type { DataHistoryDocument } from '#domain/documents/data-version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { firstOf } from '../stored/data-history.js';
+import { getFirst } from '../stored/data-history.js';
 
 /** Parameter of a request that names a version. */
 export type VersionPath = 'as_known_on' | 'from' | 'to';
@@ -12,7 +12,7 @@ interface MissingVersion {
 }
 
 export function refuseMissingVersion(datasetId: string, { version, head, path }: MissingVersion): Refusal {
-  const [first, last] = [firstOf(head), head?.latest];
+  const [first, last] = [getFirst(head), head?.latest];
   const has = last === undefined ? 'none' : `${first} to ${last}`;
   const message = `The data store ${datasetId} has no version ${version}; it has ${has}.`;
   return new Refusal('VERSION_NOT_FOUND', message, {
@@ -23,7 +23,7 @@ export function refuseMissingVersion(datasetId: string, { version, head, path }:
 }
 
 /** @param kept number of versions that the store keeps; null if all versions are kept */
-export function refuseNotKept(
+export function createPurgedRefusal(
   datasetId: string,
   version: number,
   { kept, latest }: { readonly kept: number | null; readonly latest: number },
@@ -38,7 +38,7 @@ export function refuseNotKept(
 }
 
 /** @param firstAt time from which the first version was known */
-export function refuseKnownLater(datasetId: string, time: string, firstAt: string): Refusal {
+export function createLaterVersionRefusal(datasetId: string, time: string, firstAt: string): Refusal {
   const message = `Nothing of the data store ${datasetId} was known by ${time}: its first version was known at ${firstAt}.`;
   const detail = { store_id: datasetId, as_known_on: time, first_known_on: firstAt, path: 'as_known_on' };
   return new Refusal('NO_DATA_KNOWN', message, detail);

@@ -6,13 +6,13 @@ import type { Day } from '#domain/time/days.js';
 import { parseMoment } from '#domain/time/moment.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { KnownReferences } from '#jobs/tasks/references.js';
+import type { EarlierContentReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
 import type { VersionPath } from './data-version-refusals.js';
-import { firstOf, readHistory, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
+import { getFirst, readHistory, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
 import { listStoredVersions } from './listed-versions.js';
 import { createContentRecording, type ContentOrigin, type ContentReader } from './content-recording.js';
 import { createEarlierContents, requireStore } from './earlier-contents.js';
@@ -29,7 +29,7 @@ export interface DataVersionsDependencies {
 }
 
 /** Served market with its position in the history of its store. */
-export interface KnownMarket {
+export interface VersionedMarket {
   readonly served: ServedMarket;
   /** Number of the version; null for a store with a content served before versions existed. */
   readonly version: number | null;
@@ -62,7 +62,7 @@ export interface DataVersions {
    * Returns the served store as known at a time, or its present content without a time.
    * @throws Refusal NO_DATA_SOURCE, NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED
    */
-  at(asKnownOn: AsKnownOn | undefined): Promise<KnownMarket>;
+  at(asKnownOn: AsKnownOn | undefined): Promise<VersionedMarket>;
   /** Returns the market of `at`, for callers that do not need the version. Reads nothing without a date. */
   servedAt(asKnownOn: AsKnownOn | undefined): Promise<ServedMarket>;
   /**
@@ -71,7 +71,7 @@ export interface DataVersions {
    * @param version version of the content; null if its versions are unknown
    * @throws Refusal NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE
    */
-  before(version: number | null): Promise<KnownReferences>;
+  before(version: number | null): Promise<EarlierContentReferences>;
   /**
    * Computes a DataDifference of the call's store as JSON. @throws Refusal STORE_NOT_FOUND, and the refusals of `at`
    */
@@ -103,7 +103,10 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   const earlier = createEarlierContents(dependencies);
   const { requireVersion } = earlier;
 
-  async function at(asKnownOn: AsKnownOn | undefined, path: VersionPath = 'as_known_on'): Promise<KnownMarket> {
+  async function findMarket(
+    asKnownOn: AsKnownOn | undefined,
+    path: VersionPath = 'as_known_on',
+  ): Promise<VersionedMarket> {
     const served = markets.require();
     const { datasetId, contentHash } = served.identity;
     const head = await readHistory(documents, datasetId);
@@ -124,7 +127,10 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return { served: await earlier.content(served, latest, found), version: found.version };
   }
 
-  function stateOf(head: DataHistoryDocument | undefined, store: DatasetDocument | undefined): DataVersionList['copy'] {
+  function getState(
+    head: DataHistoryDocument | undefined,
+    store: DatasetDocument | undefined,
+  ): DataVersionList['copy'] {
     if (head === undefined) return null;
     if (head.copy !== null) return 'made';
     if (store === undefined || isManaged(store.kind)) return null;
@@ -145,10 +151,10 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     async list(datasetId, query) {
       const store = await requireStore(documents, datasetId);
       const head = await readHistory(documents, datasetId);
-      return { ...(await listStoredVersions(documents, datasetId, { head, ...query })), copy: stateOf(head, store) };
+      return { ...(await listStoredVersions(documents, datasetId, { head, ...query })), copy: getState(head, store) };
     },
-    at,
-    servedAt: async (asKnownOn) => (asKnownOn === undefined ? markets.require() : (await at(asKnownOn)).served),
+    at: findMarket,
+    servedAt: async (asKnownOn) => (asKnownOn === undefined ? markets.require() : (await findMarket(asKnownOn)).served),
     async before(version) {
       const { datasetId } = markets.require().identity;
       const head = await readHistory(documents, datasetId);
@@ -157,21 +163,21 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
           store_id: datasetId,
         });
       // The first content of a store counts as known from the beginning of its history.
-      const dayOf = (content: DataVersionDocument): Day =>
-        content.version === firstOf(head) ? BEFORE_HISTORY : computeKnownDay(content);
+      const getDay = (content: DataVersionDocument): Day =>
+        content.version === getFirst(head) ? BEFORE_HISTORY : computeVersionDay(content);
       let content = await requireVersion(datasetId, version);
-      const knownOn = dayOf(content);
-      const references: KnownReferences['earlier'][number][] = [];
+      const knownOn = getDay(content);
+      const references: EarlierContentReferences['earlier'][number][] = [];
       while (content.version > head.readable_from && content.change !== null) {
         const { name: artifact, sha256 } = content.change;
         content = await requireVersion(datasetId, content.version - 1);
-        references.push({ artifact, sha256, knownOn: dayOf(content) });
+        references.push({ artifact, sha256, knownOn: getDay(content) });
       }
       return { knownOn, earlier: references };
     },
     async difference(datasetId, { from, to, limit, appended }, signal) {
       await requireStore(documents, datasetId);
-      const [before, after] = [await at(from, 'from'), await at(to, 'to')];
+      const [before, after] = [await findMarket(from, 'from'), await findMarket(to, 'to')];
       const input = {
         before: before.served.handle,
         after: after.served.handle,
@@ -184,7 +190,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     },
     async versionOf(datasetId, contentHash) {
       const head = await readHistory(documents, datasetId);
-      for (let version = head?.latest ?? 0; version >= firstOf(head); version--)
+      for (let version = head?.latest ?? 0; version >= getFirst(head); version--)
         if ((await requireVersion(datasetId, version)).content_hash === contentHash) return version;
       return null;
     },
@@ -193,7 +199,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 }
 
 /** Returns the day at whose end, in UTC, a content was known. */
-function computeKnownDay({ known_at: knownAt }: DataVersionDocument): Day {
+function computeVersionDay({ known_at: knownAt }: DataVersionDocument): Day {
   return Math.floor(parseMoment(knownAt) / DAY_MS);
 }
 
@@ -203,9 +209,9 @@ const DAY_MS = 86_400_000;
 const BEFORE_HISTORY: Day = -(2 ** 31);
 
 /** Returns the version as a member of a job's payload. */
-export function versionOf(
+export function selectVersion(
   { as_known_on: asked }: { readonly as_known_on?: AsKnownOn | undefined },
-  { version }: KnownMarket,
+  { version }: VersionedMarket,
 ): { readonly data_version?: number } {
   return asked === undefined || version === null ? {} : { data_version: version };
 }

@@ -3,11 +3,11 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { readDataset, refuseMissingDataset } from '../stored/dataset-documents.js';
 import { assertNothingPublished } from '../stored/kept-runs.js';
-import { forgetAll, forgetDataVersions } from '../stored/data-history.js';
+import { deleteVersions, deleteDataVersions } from '../stored/data-history.js';
 import type { DatasetActivity } from './activity.js';
 import type { Activations } from './activations.js';
 import { publishReplaced } from './store-files.js';
@@ -48,10 +48,10 @@ export async function removeDataset(
     await activations.forget(tx, datasetId);
     publishReplaced(tx, document);
     tx.publish({ type: 'store-removed', store_id: datasetId });
-    await forgetJobsAbout(tx, jobs, deleted);
-    return forgetDataVersions(tx, datasetId);
+    await deleteJobsAbout(tx, jobs, deleted);
+    return deleteDataVersions(tx, datasetId);
   };
-  await forgetAll(documents, datasetId, await documents.transaction(forget, { by }), by);
+  await deleteVersions(documents, datasetId, await documents.transaction(forget, { by }), by);
   // The store is already deleted. If its folder cannot be removed, the next start removes it.
   if (document?.managed === true && document.location !== null)
     await folders.remove(document.location, datasetId).catch(() => false);

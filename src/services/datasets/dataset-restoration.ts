@@ -46,7 +46,7 @@ export async function restoreDataset(
         currency,
         mapping: mapping == null ? null : Mapping.parse(mapping),
         versions_kept: kept,
-        ...(isPlaced(kind) && !isSameLocation(document.source, source)
+        ...(isRestored(kind) && !isSameLocation(document.source, source)
           ? { source: resolveSourceLocation(source, version) }
           : {}),
       },
@@ -54,7 +54,7 @@ export async function restoreDataset(
       by,
     );
   }
-  if (!isPlaced(kind) || source === null)
+  if (!isRestored(kind) || source === null)
     throw new Refusal('VERSION_NOT_RESTORABLE', `The data of the store ${datasetId} was deleted with it.`, {
       version,
     });
@@ -67,5 +67,5 @@ export async function restoreDataset(
 }
 
 /** Returns true if a client provided the location of the store's data. */
-const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'] =>
+const isRestored = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'] =>
   kind === 'folder' || kind === 'database';

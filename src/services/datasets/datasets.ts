@@ -127,7 +127,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const resumption = createDatasetResumption(shared);
   let resuming: Promise<void> = Promise.resolve();
 
-  async function panelsOf(document: DatasetDocument, { client, signal }: Asker): Promise<MarketHandle> {
+  async function readPanels(document: DatasetDocument, { client, signal }: Asker): Promise<MarketHandle> {
     const asker = { client, signal: AbortSignal.any([signal, closing.signal]) };
     const held = markets.served();
     if (held?.handle.datasetId === document.store_id) return held.handle;
@@ -143,7 +143,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     jobs,
     folders,
     calendarsInUse: dependencies.calendarsInUse,
-    panelsOf,
+    panelsOf: readPanels,
     register: imports.register,
   });
 

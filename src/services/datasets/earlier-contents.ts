@@ -8,18 +8,18 @@ import { prepareServedMarket, type ServedMarkets } from '#market/serving/served-
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import {
-  refuseKnownLater,
-  refuseNotKept,
+  createLaterVersionRefusal,
+  createPurgedRefusal,
   refuseUnreadable,
   refuseMissingVersion,
   type VersionPath,
 } from './data-version-refusals.js';
-import { firstOf, readHistory } from '../stored/data-history.js';
+import { getFirst, readHistory } from '../stored/data-history.js';
 import { readStoredVersion } from './listed-versions.js';
 import { refuseMissingDataset, readDataset } from '../stored/dataset-documents.js';
 
 /** Maximum number of earlier contents kept in memory. */
-const HELD_MAX = 2;
+const CACHED_CONTENTS_MAX = 2;
 
 interface EarlierContentsDependencies {
   readonly documents: DocumentStore;
@@ -57,9 +57,9 @@ export function createEarlierContents({
     return found;
   }
 
-  async function knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
+  async function readKnownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
     const until = parseMoment(time);
-    let [low, high] = [firstOf(head), head.latest];
+    let [low, high] = [getFirst(head), head.latest];
     let found: DataVersionDocument | undefined;
     while (low <= high) {
       const middle = Math.ceil((low + high) / 2);
@@ -68,25 +68,25 @@ export function createEarlierContents({
       else high = middle - 1;
     }
     if (found !== undefined) return found;
-    throw refuseKnownLater(datasetId, time, (await requireVersion(datasetId, firstOf(head))).known_at);
+    throw createLaterVersionRefusal(datasetId, time, (await requireVersion(datasetId, getFirst(head))).known_at);
   }
 
   async function refuseLost(datasetId: string, version: number): Promise<Refusal> {
     const latest = (await readHistory(documents, datasetId))?.latest ?? version;
-    return refuseNotKept(datasetId, version, {
+    return createPurgedRefusal(datasetId, version, {
       kept: (await requireStore(documents, datasetId))?.versions_kept ?? null,
       latest,
     });
   }
 
-  function content(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
+  function getContent(served: ServedMarket, latest: number, wanted: DataVersionDocument): Promise<ServedMarket> {
     const { datasetId, adjustment, currency = null } = served.identity;
     const key = JSON.stringify([datasetId, adjustment, currency, wanted.version, wanted.content_hash]);
     const known = held.get(key) ?? make(served, latest, wanted);
     held.delete(key);
     held.set(key, known);
     known.catch(() => held.delete(key));
-    if (held.size > HELD_MAX) held.delete(held.keys().next().value!);
+    if (held.size > CACHED_CONTENTS_MAX) held.delete(held.keys().next().value!);
     return known;
   }
 
@@ -105,7 +105,7 @@ export function createEarlierContents({
     return market;
   }
 
-  return { requireVersion, knownAt, content, refuseLost };
+  return { requireVersion, knownAt: readKnownAt, content: getContent, refuseLost };
 }
 
 /** Returns the document of a store; undefined if it is unreadable. @throws Refusal STORE_NOT_FOUND */

@@ -4,11 +4,11 @@ import { runMarketTask } from '#market/process/market-process.js';
 import { prepareServedMarket } from '#market/serving/served-markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import { summariseServed } from './served-content.js';
-import { rowsOf } from './activate.js';
+import { countRows } from './activate.js';
 import { recordCopy, recordDataVersion } from '../stored/data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
 import { requireDataset } from '../stored/dataset-documents.js';
-import { createLoadedFields, failRead } from './loading.js';
+import { createLoadedFields, recordFailure } from './loading.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { createSyntheticSpec } from './synthetic-dataset.js';
 import type { GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
@@ -30,10 +30,10 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const end = lastDay > document.end! ? lastDay : document.end!;
     const served = markets.served();
     const isServed = served?.handle.datasetId === datasetId;
-    const held = isServed ? served : (await createHeldVersion(document, attempt)).served!;
+    const held = isServed ? served : (await createUnchangedVersion(document, attempt)).served!;
     const folder = await folders.create(datasetId);
     try {
-      const outcome = await generated(document, { ...request, end }, { folder, attempt });
+      const outcome = await readGenerated(document, { ...request, end }, { folder, attempt });
       const { report, warnings } = await attempt.compute(
         'refresh-market',
         {
@@ -74,7 +74,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
           });
           if (preserved !== null) await recordCopy(tx, preserved);
           if (version !== null) {
-            await recordDataVersion(tx, version, rowsOf({ rows: outcome.summary.rows }));
+            await recordDataVersion(tx, version, countRows({ rows: outcome.summary.rows }));
             await purgeDataVersions(tx, version.datasetId);
           }
           if (next !== undefined && stored.active) await activations.activate(tx, next);
@@ -88,7 +88,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     }
   }
 
-  async function generated(
+  async function readGenerated(
     { store_id: datasetId, adjustment, currency }: DatasetDocument,
     request: GenerateRequest,
     { folder, attempt }: { readonly folder: string; readonly attempt: Attempt },
@@ -102,13 +102,13 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         signal: attempt.signal,
       },
     );
-    if (result.kind === 'refused') throw failRead(result.findings, 'location');
+    if (result.kind === 'refused') throw recordFailure(result.findings, 'location');
     return result;
   }
 
-  async function createHeldVersion(document: DatasetDocument, attempt: Attempt) {
+  async function createUnchangedVersion(document: DatasetDocument, attempt: Attempt) {
     const read = await loading.read(document, { serve: true, signal: attempt.signal });
-    if (read.kind === 'refused') throw failRead(read.findings, 'location');
+    if (read.kind === 'refused') throw recordFailure(read.findings, 'location');
     return read;
   }
 

@@ -3,12 +3,17 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
 import type { TableFiles } from '#market/sources/folder.js';
-import { findKnownByBytes, toKnownFiles, selectUnreadFiles, type KnownFile } from '#market/sources/known-files.js';
+import {
+  findVersionFileByBytes,
+  toVersionFiles,
+  selectUnreadFiles,
+  type VersionFile,
+} from '#market/sources/known-files.js';
 import type { MarketTaskOptions, MarketTaskResult } from '#market/process/market-process.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { createProblems } from '#market/tables/problems.js';
 import { refuseWhole, type FolderReading } from './folder-reading.js';
-import { termsOf, type LoadOptions, type RefusedRead, type SourceTerms } from './source-terms.js';
+import { createTerms, type LoadOptions, type ReadRefusal, type SourceTerms } from './source-terms.js';
 
 type AcceptedRead = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
 
@@ -16,7 +21,7 @@ export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
   /** Last stored day. If all bars of the new files are later, only the new files are read. */
   readonly lastDay: Day;
   /** Files that the present version of the store was read from. */
-  readonly known: readonly KnownFile[];
+  readonly known: readonly VersionFile[];
 }
 
 /** Data in a source that is not yet in the present version of its store. */
@@ -29,7 +34,7 @@ export interface Addition {
   /** Tables that were not read because none of their files was added, removed or changed. */
   readonly unchangedTables: readonly TableKind[];
   /** All files that can be identified by their content. */
-  readonly files: readonly KnownFile[];
+  readonly files: readonly VersionFile[];
 }
 
 /** Reads the new files of a folder, or the whole market if bars of stored days may have changed. */
@@ -38,23 +43,23 @@ export async function readFolderAddition(
   source: SourceTerms,
   { lastDay, known }: AdditionOptions,
   options: MarketTaskOptions,
-): Promise<RefusedRead | ({ readonly kind: 'added' } & Addition)> {
+): Promise<ReadRefusal | ({ readonly kind: 'added' } & Addition)> {
   const problems = createProblems();
   const listedAt = Date.parse(timestamp());
   const files = await folders.list(source, problems);
-  if (files === undefined || problems.errors > 0) return refuseWhole(termsOf(source), files, problems, options);
+  if (files === undefined || problems.errors > 0) return refuseWhole(createTerms(source), files, problems, options);
   const unread = selectUnreadFiles(
     files,
     known,
-    await findKnownByBytes(files, known, listedAt),
+    await findVersionFileByBytes(files, known, listedAt),
     createDerivedTables(source),
   );
   const add = (
     unchangedTables: readonly TableKind[],
-    unchanged: readonly KnownFile[],
+    unchanged: readonly VersionFile[],
     { isWhole, read }: { readonly isWhole: boolean; readonly read: AcceptedRead },
   ) => {
-    const digests = inOrder(files, [...unchanged, ...read.summary.files]);
+    const digests = listInOrder(files, [...unchanged, ...read.summary.files]);
     const bytes = digests.reduce((sum, file) => sum + file.bytes, 0);
     const readWarnings = [...problems.findings(), ...(read.summary.readWarnings ?? [])];
     return {
@@ -63,10 +68,10 @@ export async function readFolderAddition(
       handle: read.handle!, // the read was requested with panels
       isWhole,
       unchangedTables: [...unchangedTables, ...(read.summary.unchangedTables ?? [])],
-      files: [...unchanged, ...toKnownFiles(files, read.summary.files, listedAt)],
+      files: [...unchanged, ...toVersionFiles(files, read.summary.files, listedAt)],
     };
   };
-  const terms = termsOf(source);
+  const terms = createTerms(source);
   // Joined or derived columns of a mapping require the whole source.
   const isPart =
     source.mapping === null &&
@@ -94,7 +99,7 @@ const createDerivedTables = ({ mapping }: SourceTerms): readonly TableKind[] =>
   mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 
 /** Sorts digests in the order of their files. */
-function inOrder(
+function listInOrder(
   files: TableFiles,
   digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],
 ) {

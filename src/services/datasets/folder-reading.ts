@@ -1,13 +1,13 @@
 import { isManaged, TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { listFolderFiles, type TableFiles } from '#market/sources/folder.js';
-import { toKnownFiles, type KnownFile } from '#market/sources/known-files.js';
+import { toVersionFiles, type VersionFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { MarketInterpretation } from '#market/mapping/mapped-content.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/process/market-process.js';
 import type { MarketTasks } from '#market/process/market-tasks.js';
 import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
-import { termsOf, type RefusedRead, type SourceTerms } from './source-terms.js';
+import { createTerms, type ReadRefusal, type SourceTerms } from './source-terms.js';
 
 /** Reader of folders, which may change while they are read. */
 export interface FolderReading {
@@ -24,9 +24,9 @@ export interface FolderReading {
   read(
     source: SourceTerms,
     options: MarketTaskOptions,
-  ): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }>;
+  ): Promise<MarketTaskResult & { readonly known?: readonly VersionFile[] }>;
   /** Returns the files of a folder if their content is that which a store was read from; undefined otherwise. */
-  unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
+  unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly VersionFile[] | undefined>;
 }
 
 export function createFolderReading({
@@ -65,18 +65,18 @@ export function createFolderReading({
   async function read(
     source: SourceTerms,
     options: MarketTaskOptions,
-  ): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }> {
+  ): Promise<MarketTaskResult & { readonly known?: readonly VersionFile[] }> {
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await list(source, problems);
-    if (files === undefined || problems.errors > 0) return refuseWhole(termsOf(source), files, problems, options);
-    const result = await readFiles(source, files, { files, terms: termsOf(source) }, options);
+    if (files === undefined || problems.errors > 0) return refuseWhole(createTerms(source), files, problems, options);
+    const result = await readFiles(source, files, { files, terms: createTerms(source) }, options);
     problems.take(result.kind === 'refused' ? result.findings : result.summary.warnings);
     if (result.kind === 'refused') return { kind: 'refused', findings: problems.findings() };
     return {
       ...result,
       summary: { ...result.summary, warnings: problems.findings() },
-      known: toKnownFiles(files, result.summary.files, listedAt),
+      known: toVersionFiles(files, result.summary.files, listedAt),
     };
   }
 
@@ -97,7 +97,9 @@ export function createFolderReading({
       if (listed === undefined || files.length !== known.size || !files.every(isSame)) return undefined;
       const found: FileDigest[] = [];
       await digestFiles(files, found).catch(() => found.splice(0)); // the reader reports unreadable files
-      return found.length === files.length && found.every(isSame) ? toKnownFiles(listed, digests, listedAt) : undefined;
+      return found.length === files.length && found.every(isSame)
+        ? toVersionFiles(listed, digests, listedAt)
+        : undefined;
     },
   };
 }
@@ -108,7 +110,7 @@ export async function refuseWhole(
   files: TableFiles | undefined,
   problems: Problems,
   options: MarketTaskOptions,
-): Promise<RefusedRead> {
+): Promise<ReadRefusal> {
   if (files !== undefined && TABLE_KINDS.some((table) => files[table].length > 0)) {
     const read = await runMarketTask('readFiles', { files, terms }, { ...options, load: null });
     if (read.kind === 'refused') problems.take(read.findings);
@@ -121,8 +123,8 @@ export async function refuseWhole(
  * has no files.
  */
 function listChangedLabels(before: TableFiles, now: TableFiles | undefined): string[] {
-  const labelsOf = (files: TableFiles | undefined) =>
+  const collectLabels = (files: TableFiles | undefined) =>
     new Set(TABLE_KINDS.flatMap((table) => files?.[table].map(({ label }) => label) ?? []));
-  const [old, current] = [labelsOf(before), labelsOf(now)];
+  const [old, current] = [collectLabels(before), collectLabels(now)];
   return [...[...old].filter((label) => !current.has(label)), ...[...current].filter((label) => !old.has(label))];
 }

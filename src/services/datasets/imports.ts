@@ -64,7 +64,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       const datasetId = header.store_id ?? createSlug(header.name);
       previous = await findPrevious(dependencies, datasetId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(datasetId));
-      const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
+      const held = previous !== undefined && header.on_exists === 'append' ? await readFiles(previous) : null;
       await activity.beginReading(datasetId, { isLoad: load });
       work = { header, datasetId, folder: await folders.create(datasetId) };
       return { folder: work.folder, held, load };
@@ -96,7 +96,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   }
 
   /** Returns the files of a managed store. */
-  async function filesOf(document: DatasetDocument): Promise<TableFiles> {
+  async function readFiles(document: DatasetDocument): Promise<TableFiles> {
     const { location } = await storeFiles.here(document);
     const problems = createProblems();
     const files = await listFolderFiles(location!, { tables: {}, mapping: null }, locations, problems);

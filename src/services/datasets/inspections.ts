@@ -68,8 +68,8 @@ export function createDatasetInspections({ locations, databases, readers, closin
       problems,
     );
     const errors = problems.findings().filter(({ severity }) => severity === 'error');
-    const isLeftOut = ({ code, path }: Finding) => code === 'UNREADABLE_FILE' && path.startsWith('market/');
-    if (errors.length > 0 && (files.market.length === 0 || !errors.every(isLeftOut)))
+    const isIgnored = ({ code, path }: Finding) => code === 'UNREADABLE_FILE' && path.startsWith('market/');
+    if (errors.length > 0 && (files.market.length === 0 || !errors.every(isIgnored)))
       throw refuseData(placeFindings('location', problems.findings()));
     return { kind: 'files', files, unread: errors };
   }

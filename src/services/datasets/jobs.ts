@@ -9,7 +9,7 @@ import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { hasGrown, createReloadFields } from './served-content.js';
 import { requireDataset, toDataStore } from '../stored/dataset-documents.js';
-import { createLoadedFields, failRead } from './loading.js';
+import { createLoadedFields, recordFailure } from './loading.js';
 import { activateIn } from './activate.js';
 import { createWritingDataset, forgetUnwritten, createSyntheticSpec } from './synthetic-dataset.js';
 import { createRefresh } from './refresh-job.js';
@@ -32,7 +32,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
     const { document } = await requireDataset(documents, datasetId);
     try {
       const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
-      if (loaded.kind === 'refused') throw failRead(loaded.findings, 'location');
+      if (loaded.kind === 'refused') throw recordFailure(loaded.findings, 'location');
       const { summary, served } = loaded;
       const isGrown = await hasGrown(document, served!); // the read was requested with panels
       const version = await versions.prepare(served!, { source: 'reload', kind: document.kind });
@@ -65,7 +65,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
         { spec, folder },
         { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal },
       );
-      if (result.kind === 'refused') throw failRead(result.findings, 'location');
+      if (result.kind === 'refused') throw recordFailure(result.findings, 'location');
       const at = timestamp();
       const served = result.handle === null ? undefined : await prepareServedMarket(result.handle, at);
       if (served !== undefined) await activations.prepare(served);

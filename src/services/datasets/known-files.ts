@@ -1,17 +1,17 @@
-import type { KnownFiles } from '#jobs/tasks/files.js';
+import type { EarlierContentFiles } from '#jobs/tasks/files.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { DataVersions } from './data-versions.js';
 
-interface KnownFilesDependencies {
+interface VersionFilesDependencies {
   readonly artifacts: Pick<ArtifactStore, 'file'>;
   readonly dataVersions: Pick<DataVersions, 'before'>;
 }
 
 /** Returns the contents known before a version, as files of this process. @throws Refusal NO_DATA_KNOWN */
-export async function listKnownFilesBefore(
-  { artifacts, dataVersions }: KnownFilesDependencies,
+export async function listVersionFilesBefore(
+  { artifacts, dataVersions }: VersionFilesDependencies,
   version: number | null,
-): Promise<KnownFiles> {
+): Promise<EarlierContentFiles> {
   const { knownOn, earlier } = await dataVersions.before(version);
   const files = earlier.map(async ({ artifact, ...content }) => ({
     ...content,

@@ -3,7 +3,7 @@ import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents
 import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, UnreadableCause } from '#store/port.js';
 import { countSkipped } from '../shared/skipped.js';
-import { firstOf } from '../stored/data-history.js';
+import { getFirst } from '../stored/data-history.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
@@ -32,7 +32,7 @@ export async function listStoredVersions(
 ): Promise<Omit<DataVersionList, 'copy'>> {
   const versions: DataVersionList['versions'] = [];
   const skipped: UnreadableCause[] = [];
-  const [latest, first] = [head?.latest ?? 0, firstOf(head)];
+  const [latest, first] = [head?.latest ?? 0, getFirst(head)];
   for (let version = Math.min(latest, before - 1); version >= first && versions.length < limit; version--) {
     const result = (await readStoredVersion(reader, datasetId, version)) ?? 'unreadable'; // version numbers have no gap
     if (typeof result === 'string') {

@@ -4,7 +4,7 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
 import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
-import type { KnownFile } from '#market/sources/known-files.js';
+import type { VersionFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/process/market-process.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
@@ -13,12 +13,12 @@ import { prepareServedMarket } from '#market/serving/served-markets.js';
 import { readFolderAddition, type Addition, type AdditionOptions } from './folder-addition.js';
 import { createFolderReading } from './folder-reading.js';
 import { placeFindings } from './refused-data.js';
-import { termsOf, type LoadOptions, type RefusedRead, type SourceTerms } from './source-terms.js';
+import { createTerms, type LoadOptions, type ReadRefusal, type SourceTerms } from './source-terms.js';
 import type { StoreFiles } from './store-files.js';
 
 export type LoadOutcome =
   | { readonly kind: 'loaded'; readonly summary: ContentSummary; readonly served: ServedMarket | undefined }
-  | RefusedRead;
+  | ReadRefusal;
 
 export interface DatasetLoadingDependencies {
   readonly locations: Locations;
@@ -34,7 +34,7 @@ export interface DatasetLoading {
    * Returns the files of a folder if their content is unchanged since a store was read from it; undefined otherwise.
    * @cost 1 ms per MiB of files with unchanged names and sizes
    */
-  unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly KnownFile[] | undefined>;
+  unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly VersionFile[] | undefined>;
   /** Reads a store from its source. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
   read(source: SourceTerms, options: LoadOptions): Promise<LoadOutcome>;
   /**
@@ -45,7 +45,7 @@ export interface DatasetLoading {
   readAddition(
     source: SourceTerms,
     options: AdditionOptions,
-  ): Promise<RefusedRead | ({ readonly kind: 'added' } & Addition)>;
+  ): Promise<ReadRefusal | ({ readonly kind: 'added' } & Addition)>;
 }
 
 export function createDatasetLoading({
@@ -61,10 +61,10 @@ export function createDatasetLoading({
     const { location, tables } = source;
     const resolved = await databases.resolve(location ?? '');
     if ('problem' in resolved) return { kind: 'refused', findings: [{ severity: 'error', ...resolved.problem }] };
-    return runMarketTask('readDatabase', { place: resolved.place, tables, terms: termsOf(source) }, options);
+    return runMarketTask('readDatabase', { place: resolved.place, tables, terms: createTerms(source) }, options);
   }
 
-  const optionsFor = async (
+  const createOptions = async (
     source: SourceTerms,
     serve: boolean,
     { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>,
@@ -78,7 +78,7 @@ export function createDatasetLoading({
   return {
     unchanged: folders.unchanged,
     async read(source, { serve, ...rest }) {
-      const options = await optionsFor(source, serve, rest);
+      const options = await createOptions(source, serve, rest);
       const result =
         source.kind === 'database'
           ? { ...(await readDatabase(source, options)), known: [] }
@@ -92,7 +92,7 @@ export function createDatasetLoading({
       };
     },
     async readAddition(source, addition) {
-      const options = await optionsFor(source, true, addition);
+      const options = await createOptions(source, true, addition);
       if (source.kind !== 'database')
         return readFolderAddition({ folders, timestamp }, await storeFiles.here(source), addition, options);
       const result = await readDatabase(source, options);
@@ -132,6 +132,6 @@ export const toStoredFindings = (findings: readonly Finding[]): DatasetDocument[
   findings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] }));
 
 /** Returns the failure of a job with refused data. @param field field of the store that names its location */
-export function failRead(findings: readonly Finding[], field: 'location' | 'source'): Refusal {
+export function recordFailure(findings: readonly Finding[], field: 'location' | 'source'): Refusal {
   return refuseWithFindings('data store', placeFindings(field, findings), 'STORE_READ_FAILED');
 }

@@ -5,10 +5,10 @@ import { NOTE_LENGTH_MAX, type Authorship } from '#domain/documents/version-docu
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Origin } from '#jobs/origin.js';
-import { cellOf, type PriceLocation } from '#market/content/override-prices.js';
+import { findCell, type PriceLocation } from '#market/content/override-prices.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Agreement, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
+import type { ApprovalAgreement, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import type { StoreMarkets } from './store-markets.js';
 import type { DatasetSubmissions } from './submissions.js';
@@ -44,7 +44,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
    */
   async function closeAt(storeId: string, place: PriceLocation): Promise<number | null> {
     const { market } = await stores.of(storeId);
-    const cell = cellOf(market, place);
+    const cell = findCell(market, place);
     if (cell === undefined) {
       const isKnown = market.identifiers.includes(place.identifier);
       const what = isKnown ? `no session ${place.date}` : `no security ${place.identifier}`;
@@ -66,7 +66,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       readonly request: PriceOverrideRequest;
       readonly close: number | null;
       readonly by: Authorship;
-      readonly agreement: Agreement;
+      readonly agreement: ApprovalAgreement;
     },
   ): Promise<void> {
     const { document } = await requireDataset(tx, storeId);

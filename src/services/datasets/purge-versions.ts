@@ -4,13 +4,13 @@ import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 import { readRun } from '../stored/run-documents.js';
-import { FORGOTTEN_AT_ONCE, readHistory } from '../stored/data-history.js';
+import { DELETED_PER_TRANSACTION, readHistory } from '../stored/data-history.js';
 import { readDataset } from '../stored/dataset-documents.js';
 
 /**
  * Drops contents of a store that exceed the number to keep. The data to reconstruct them is removed; their metadata
  * remains. All contents from the oldest content that a stored run or a published close refers to are kept, because each
- * is reconstructed from the next. Up to `FORGOTTEN_AT_ONCE` contents are dropped, oldest first.
+ * is reconstructed from the next. Up to `DELETED_PER_TRANSACTION` contents are dropped, oldest first.
  * @returns true if there are more contents to drop
  * @cost of a read of every stored run and published close, if there is something to drop
  */
@@ -23,9 +23,9 @@ export async function purgeDataVersions(tx: DocumentTransaction, datasetId: stri
   if (wanted <= head.readable_from) return false;
   const last = await readFirstReferred(tx, { datasetId, head, before: wanted });
   if (last <= head.readable_from) return false;
-  const first = Math.min(last, head.readable_from + FORGOTTEN_AT_ONCE);
+  const first = Math.min(last, head.readable_from + DELETED_PER_TRANSACTION);
   for (let version = head.readable_from + 1; version <= first; version++) {
-    const document = await versionOf(tx, datasetId, version);
+    const document = await readVersion(tx, datasetId, version);
     if (document !== undefined)
       await tx.put('data-version', formatNumberedId(datasetId, version), { ...document, change: null });
   }
@@ -44,7 +44,7 @@ interface Span {
 async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
   const versions = new Map<string, number>();
   for (let version = before - 1; version >= head.readable_from; version--) {
-    const document = await versionOf(tx, datasetId, version);
+    const document = await readVersion(tx, datasetId, version);
     if (document !== undefined) versions.set(document.content_hash, version);
   }
   let first = before;
@@ -71,7 +71,7 @@ async function* readBodies(tx: DocumentTransaction, kind: DocumentKind): AsyncGe
   }
 }
 
-async function versionOf(
+async function readVersion(
   tx: DocumentTransaction,
   datasetId: string,
   version: number,

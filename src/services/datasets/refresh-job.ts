@@ -11,13 +11,13 @@ import { prepareServedAgain, prepareServedMarket } from '#market/serving/served-
 import type { ServedMarket } from '#market/serving/markets.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import type { Addition } from './folder-addition.js';
-import { createLoadedFields, failRead } from './loading.js';
+import { createLoadedFields, recordFailure } from './loading.js';
 import type { SourceTerms } from './source-terms.js';
 import { isGap } from './partial-dates.js';
 import { selectReusableFiles, isOtherTable, createRefreshFields } from './refreshed-fields.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { activateIn, replaceIn } from './activate.js';
-import { addTaken } from './served-content.js';
+import { addStartImport } from './served-content.js';
 import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
@@ -108,7 +108,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const isChanged = (source.changed_prices ?? []).length > 0;
     if (full || isChanged || after === undefined) {
       const read = await loading.read(source, { serve: true, ...options });
-      if (read.kind === 'refused') throw failRead(read.findings, 'source');
+      if (read.kind === 'refused') throw recordFailure(read.findings, 'source');
       return {
         summary: read.summary,
         handle: read.served!.handle,
@@ -118,7 +118,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       };
     }
     const added = await loading.readAddition(source, { lastDay: after, known: held.files, ...options });
-    if (added.kind === 'refused') throw failRead(added.findings, 'source');
+    if (added.kind === 'refused') throw recordFailure(added.findings, 'source');
     return added;
   }
 
@@ -138,7 +138,7 @@ function createReport(
   { market: { dates } }: ServedMarket,
 ): RefreshReport {
   const recent = dates.at(-Math.min(RECENT_DATES + (taken?.dates_added ?? 0), dates.length))!;
-  const told = addTaken(report, taken);
+  const told = addStartImport(report, taken);
   return { ...told, findings: sortFindings([...told.findings, ...selectRecentPartialDates(warnings, recent)]) };
 }
 
@@ -164,11 +164,13 @@ function countRowsAfter(
   { market: { actions } }: ServedMarket,
 ): DatasetDocument['rows'] {
   const countEarlierRows = (table: TableKind) => rows?.[table] ?? 0;
-  const rowsOf = (table: TableKind) => {
+  const countRows = (table: TableKind) => {
     if (unchangedTables.includes(table)) return countEarlierRows(table);
     return rejected > 0 && table === 'corporate_actions' ? actions.length : (summary.rows[table] ?? 0);
   };
   return countRowsByTable((table) =>
-    table === 'market' ? countEarlierRows('market') + datasets.market.added - datasets.market.removed : rowsOf(table),
+    table === 'market'
+      ? countEarlierRows('market') + datasets.market.added - datasets.market.removed
+      : countRows(table),
   );
 }

@@ -1,7 +1,7 @@
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
-import type { KnownFile } from '#market/sources/known-files.js';
+import type { VersionFile } from '#market/sources/known-files.js';
 
 /** Returns the fields of a store's document that follow from its next version. */
 export const createRefreshFields = ({
@@ -16,13 +16,13 @@ export const createRefreshFields = ({
 });
 
 /** Returns true if a file belongs to a table other than the market, whose rows can be accepted without the bars. */
-export const isOtherTable = ({ dataset: table }: KnownFile): boolean => table !== 'market';
+export const isOtherTable = ({ dataset: table }: VersionFile): boolean => table !== 'market';
 
 /** Returns the files that need not be read again until they change. Excludes files with rows that were not accepted. */
 export function selectReusableFiles(
-  files: readonly KnownFile[],
+  files: readonly VersionFile[],
   { left_out: left, rejected_total: rejected }: RefreshReport,
-): readonly KnownFile[] {
+): readonly VersionFile[] {
   if (rejected > 0) return files.filter((file) => isOtherTable(file) && file.dataset !== 'corporate_actions');
   return left === null ? files : files.filter(isOtherTable);
 }

@@ -10,11 +10,11 @@ export function findNewWarnings(
   warnings: readonly Finding[],
   { findings }: Pick<DatasetDocument, 'findings'>,
 ): readonly Finding[] {
-  const known = new Set(findings.map(keyOf));
-  return warnings.filter((warning) => !known.has(keyOf(warning)));
+  const known = new Set(findings.map(formatKey));
+  return warnings.filter((warning) => !known.has(formatKey(warning)));
 }
 
-const keyOf = ({ code, path }: Pick<Finding, 'code' | 'path'> | { readonly code: string; readonly path: string }) =>
+const formatKey = ({ code, path }: Pick<Finding, 'code' | 'path'> | { readonly code: string; readonly path: string }) =>
   JSON.stringify([code, path]);
 
 /** Ensures that no finding has one of the given codes. @throws Refusal REFRESH_REJECTED */

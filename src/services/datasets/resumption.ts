@@ -9,7 +9,7 @@ import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.j
 import type { DocumentStore } from '#store/port.js';
 import { hasGrown, createResumedFields } from './served-content.js';
 import type { Activations } from './activations.js';
-import { forgetLeftovers } from '../stored/data-history.js';
+import { deleteLeftovers } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import type { DatasetActivity } from './activity.js';
 import { listDatasets, requireDataset } from '../stored/dataset-documents.js';
@@ -17,7 +17,7 @@ import { forgetUnwritten } from './synthetic-dataset.js';
 import { activateIn } from './activate.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { failRead, type DatasetLoading } from './loading.js';
+import { recordFailure, type DatasetLoading } from './loading.js';
 import { settleSource } from './settled-source.js';
 
 export interface DatasetResumptionDependencies {
@@ -123,7 +123,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     activity.reading.add(active.store_id);
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
-      const error = loaded.kind === 'refused' ? failRead(loaded.findings, 'location').toDetail() : null;
+      const error = loaded.kind === 'refused' ? recordFailure(loaded.findings, 'location').toDetail() : null;
       const taken = loaded.kind === 'refused' ? undefined : await acceptSource(active, loaded.summary, loaded.served!); // the read was requested with panels
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
@@ -172,7 +172,7 @@ async function removeLeftovers({ documents, jobs, folders }: DatasetResumptionDe
   await sweepSharedFolders();
   for (const { store_id, writing } of await listDatasets(documents))
     if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
-  await forgetLeftovers(documents);
+  await deleteLeftovers(documents);
   const named = await listDatasets(documents);
   // An unreadable document may contain the only reference to a folder, so nothing is removed if any document is
   // unreadable.

@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/time/days.js';
-import type { DatasetDocument, TakenAtStart } from '#domain/documents/dataset-document.js';
+import type { DatasetDocument, StartImport } from '#domain/documents/dataset-document.js';
 import { sortFindings, type Finding, type FindingCode } from '#domain/refusals/findings.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -91,7 +91,7 @@ export function createResumedFields(
   if (changes.length > 0)
     return {
       ...fields,
-      taken_at_start: mergeTaken(before.taken_at_start, createAcceptedChanges(before, loaded, changes)),
+      taken_at_start: mergeStartImport(before.taken_at_start, createAcceptedChanges(before, loaded, changes)),
     };
   return {
     ...fields,
@@ -106,7 +106,7 @@ function createSettledFields(
   { summary, report }: ReloadedContent & { readonly report: RefreshReport },
   at: string,
 ): Partial<DatasetDocument> {
-  const findings = report.findings.filter(isNoneOf(before.findings));
+  const findings = report.findings.filter(isWithoutCode(before.findings));
   const isNothing = findings.length === 0 && before.content_hash === summary.contentHash;
   const { dates_added, identifiers_added, datasets } = report;
   const now = {
@@ -117,15 +117,15 @@ function createSettledFields(
   };
   return {
     ...createLoadedFields(summary, at),
-    taken_at_start: isNothing ? before.taken_at_start : mergeTaken(before.taken_at_start, now),
+    taken_at_start: isNothing ? before.taken_at_start : mergeStartImport(before.taken_at_start, now),
   };
 }
 
 function createAcceptedChanges(
   before: DatasetDocument,
   { summary, served: { market }, counts }: ReloadedContent,
-  findings: TakenAtStart['findings'],
-): TakenAtStart {
+  findings: StartImport['findings'],
+): StartImport {
   const lastDay = before.served?.day ?? Infinity;
   const hasGrown = findings.every(({ code }) => code === 'DATES_ADDED');
   return {
@@ -138,7 +138,7 @@ function createAcceptedChanges(
 }
 
 /** Combines the changes that several starts accepted. */
-function mergeTaken(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtStart {
+function mergeStartImport(earlier: StartImport | null, now: StartImport): StartImport {
   if (earlier === null) return now;
   return {
     dates_added: earlier.dates_added + now.dates_added,
@@ -149,7 +149,7 @@ function mergeTaken(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtSta
 }
 
 /** Returns the report of a refresh with the changes that starts accepted since the previous one. */
-export function addTaken(report: RefreshReport, taken: TakenAtStart | null): RefreshReport {
+export function addStartImport(report: RefreshReport, taken: StartImport | null): RefreshReport {
   if (taken === null) return report;
   const { market } = report.datasets;
   return {
@@ -159,7 +159,7 @@ export function addTaken(report: RefreshReport, taken: TakenAtStart | null): Ref
     identifiers_added: report.identifiers_added + taken.identifiers_added,
     datasets: { ...report.datasets, market: { ...market, added: market.added + taken.rows_added } },
     findings: sortFindings([
-      ...taken.findings.filter((finding) => !isHeldBack(finding) && isNoneOf(report.findings)(finding)),
+      ...taken.findings.filter((finding) => !isWithheld(finding) && isWithoutCode(report.findings)(finding)),
       ...report.findings,
     ] as Finding[]), // this engine wrote the findings
   };
@@ -169,11 +169,11 @@ export function addTaken(report: RefreshReport, taken: TakenAtStart | null): Ref
  * Returns true for the finding that a start rejected the history of a security. A refresh compares the history again,
  * and reports it itself while it differs.
  */
-const isHeldBack = ({ code, path }: TakenAtStart['findings'][number]): boolean =>
+const isWithheld = ({ code, path }: StartImport['findings'][number]): boolean =>
   code === 'HISTORY_CHANGED' && path.startsWith('market.');
 
 /** Returns a test that a finding is not among others, by its code and path. */
-const isNoneOf =
+const isWithoutCode =
   (others: readonly { readonly code: string; readonly path: string }[]) =>
   ({ code, path }: Pick<Finding, 'path'> & { readonly code: string }): boolean =>
     !others.some((other) => other.code === code && other.path === path);

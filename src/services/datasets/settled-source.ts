@@ -2,7 +2,7 @@ import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { sortFindings } from '#domain/refusals/findings.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import { rowsOf } from '#market/content/content.js';
+import { countTableRows } from '#market/content/content.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -59,7 +59,7 @@ export async function settleSource(
       identifiers,
       start: market.market.dates[0]!,
       end: market.market.dates.at(-1)!,
-      rows: rowsOf(market.market),
+      rows: countTableRows(market.market),
       warnings: sortFindings([...report.findings, ...(summary.readWarnings ?? []), ...warnings]),
     },
     served: market,

@@ -10,12 +10,12 @@ export function updateLocations(
   { location }: DatasetDocument,
   source: string | null,
 ): Partial<Pick<DatasetDocument, 'location' | 'source'>> {
-  const isSame = location !== null && source !== null && addressOf(location) === addressOf(source);
+  const isSame = location !== null && source !== null && formatAddress(location) === formatAddress(source);
   return isSame ? { location: source, source } : { source };
 }
 
 /** Returns a connection URL with user and database, but without password. */
-const addressOf = (location: string): string => removePassword(location).replace(/:[^:@/]*@/, '@');
+const formatAddress = (location: string): string => removePassword(location).replace(/:[^:@/]*@/, '@');
 
 /** Returns true if two locations are equal, ignoring passwords. */
 export const isSameLocation = (a: string | null, b: string | null): boolean =>

@@ -16,13 +16,17 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface RefusedRead {
+export interface ReadRefusal {
   readonly kind: 'refused';
   readonly findings: readonly Finding[];
 }
 
 /** Returns the terms on which the market of a source is read. */
-export const termsOf = ({ mapping, adjustment, price_overrides: overrides }: SourceTerms): MarketInterpretation => ({
+export const createTerms = ({
+  mapping,
+  adjustment,
+  price_overrides: overrides,
+}: SourceTerms): MarketInterpretation => ({
   mapping,
   adjustment,
   ...(overrides && { overrides }),

@@ -5,7 +5,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ArtifactStore, DocumentTransaction } from '#store/port.js';
 
-type KeptFiles = Pick<DatasetDocument, 'kept'>;
+type RetainedFiles = Pick<DatasetDocument, 'kept'>;
 type StoredLocation = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
 
 /** Storage of the files of managed stores: in a single home, or in shared artifacts. */
@@ -15,7 +15,7 @@ export interface StoreFiles {
    * @returns the fields of the store's document that describe the files
    * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL
    */
-  keep(folder: string): Promise<KeptFiles>;
+  keep(folder: string): Promise<RetainedFiles>;
   /**
    * Returns a store with its folder on this machine. Missing files are fetched.
    * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
@@ -41,7 +41,7 @@ export interface SharedStoreFilesDependencies {
  * of a home is a copy.
  */
 export function createSharedStoreFiles({ artifacts, folders, root }: SharedStoreFilesDependencies): StoreFiles {
-  async function fetch(kept: NonNullable<KeptFiles['kept']>, folder: string): Promise<void> {
+  async function fetch(kept: NonNullable<RetainedFiles['kept']>, folder: string): Promise<void> {
     for (const { name, artifact } of kept) {
       if (!(await artifacts.isIntact(artifact)))
         throw new Refusal('DOCUMENT_UNREADABLE', `The file ${name} of the data store is missing or damaged.`);

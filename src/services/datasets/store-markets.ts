@@ -66,10 +66,10 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     kept.set(datasetId, market);
     const activeId = markets.served()?.identity.datasetId;
     if (activeId !== undefined) kept.delete(activeId);
-    let bytes = [...kept.values()].reduce((sum, { handle }) => sum + bytesOf(handle), 0);
+    let bytes = [...kept.values()].reduce((sum, { handle }) => sum + countBytes(handle), 0);
     for (const [id, { handle }] of kept) {
       if (bytes <= keptBytesMax || kept.size === 1) break; // the most recently used store stays
-      bytes -= bytesOf(handle);
+      bytes -= countBytes(handle);
       release(id);
     }
   }
@@ -102,7 +102,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     }
   }
 
-  function reading(datasetId: string): Promise<ServedMarket> {
+  function readMarket(datasetId: string): Promise<ServedMarket> {
     const begun = coming.get(datasetId);
     if (begun !== undefined) return begun;
     const own = last.then(() => read(datasetId)).finally(() => coming.delete(datasetId));
@@ -111,7 +111,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     return own;
   }
 
-  async function of(datasetId: string): Promise<ServedMarket> {
+  async function getMarket(datasetId: string): Promise<ServedMarket> {
     const active = markets.served();
     if (active?.identity.datasetId === datasetId) return active;
     if (markets.awaited() === datasetId) throw refuseWhileLoading(datasetId);
@@ -119,7 +119,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     if (reach !== undefined && !mayRead(reach, 'store', datasetId)) throw outside(reach, 'store', datasetId);
     for (let attempt = 1; ; attempt++) {
       const known = findServedContent(await requireStored(datasetId));
-      const market = known ?? (await reading(datasetId));
+      const market = known ?? (await readMarket(datasetId));
       keep(market);
       // A read that another call began may return the content before this call.
       if (known !== undefined || attempt > READS_MAX) return market;
@@ -127,8 +127,8 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   }
 
   return {
-    of,
-    within: async (datasetId, work) => (datasetId == null ? work() : onMarket(await of(datasetId), work)),
+    of: getMarket,
+    within: async (datasetId, work) => (datasetId == null ? work() : onMarket(await getMarket(datasetId), work)),
     onContent({ market }) {
       const content = markets.find(market);
       if (content !== undefined) keep(content);
@@ -138,6 +138,6 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   };
 }
 
-function bytesOf({ fields }: ServedMarket['handle']): number {
+function countBytes({ fields }: ServedMarket['handle']): number {
   return fields.reduce((sum, { values }) => sum + values.byteLength, 0);
 }

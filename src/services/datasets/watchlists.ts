@@ -1,7 +1,7 @@
 import type { Watchlist, WatchlistCollection, WatchlistUpsert } from '#contract/watchlists.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
+import { getLookup } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Precondition } from '../shared/preconditions.js';
@@ -38,9 +38,9 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
     read: (body) => WatchlistDocument.safeParse(body).data,
   });
 
-  function viewOf(id: string, { name, description, identifiers }: WatchlistDocument, updatedAt: string): Watchlist {
+  function createView(id: string, { name, description, identifiers }: WatchlistDocument, updatedAt: string): Watchlist {
     const market = markets.current()?.market;
-    const lookup = market === undefined ? undefined : lookupOf(market);
+    const lookup = market === undefined ? undefined : getLookup(market);
     return {
       watchlist_id: id,
       name,
@@ -53,7 +53,7 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
 
   async function get(id: string): Promise<StoredWatchlist> {
     const { document, etag, updatedAt } = await family.get(id);
-    return { watchlist: viewOf(id, document, updatedAt), etag };
+    return { watchlist: createView(id, document, updatedAt), etag };
   }
 
   return {

@@ -27,7 +27,7 @@ export interface StoredClient {
 }
 
 /** Client in the form that deliveries read. */
-export interface ReadClient {
+export interface ClientRecord {
   readonly id: string;
   readonly document: ClientDocument;
   readonly version: number | null;
@@ -38,7 +38,7 @@ export interface ReadClient {
 export interface ClientReader {
   ids(): Promise<readonly string[]>;
   /** Returns a client; undefined if it was deleted or is unreadable. */
-  find(id: string): Promise<ReadClient | undefined>;
+  find(id: string): Promise<ClientRecord | undefined>;
 }
 
 /** Receivers of files, with their entitlements and targets. */
@@ -77,8 +77,10 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
 
   async function get(id: string): Promise<StoredClient> {
     const { document, etag, updatedAt } = await family.get(id);
-    const kept = await secretsIn(documents, id);
-    const stored = document.targets.filter((target) => keptOf(kept, target) !== undefined).map(({ name }) => name);
+    const kept = await readSecrets(documents, id);
+    const stored = document.targets
+      .filter((target) => findStoredSecret(kept, target) !== undefined)
+      .map(({ name }) => name);
     return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: stored }, etag };
   }
 
@@ -91,7 +93,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       body.targets.flatMap((target) => {
         const sent = readSecret(target);
         const owner = findSecretOwner(target);
-        const next = sent === null ? keptOf(kept, target) : { owner, sealed: secrets.seal(sent) };
+        const next = sent === null ? findStoredSecret(kept, target) : { owner, sealed: secrets.seal(sent) };
         return next === undefined ? [] : [[target.name, next]];
       }),
     );
@@ -99,26 +101,35 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
 
   async function validateBody(body: ClientBody, next: Secrets): Promise<Finding[]> {
     const findings: Finding[] = [];
-    const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
+    const reportError = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
       void findings.push({ severity: 'error', code, path, message, ...(value !== undefined && { value }) });
     for (const [e, { indices, starts_on: start, ends_on: end }] of body.entitlements.entries()) {
       if (start !== null && end !== null && end < start)
-        error('INVALID_RANGE', `entitlements[${e}].ends_on`, 'ends_on must not be before starts_on.', end);
+        reportError('INVALID_RANGE', `entitlements[${e}].ends_on`, 'ends_on must not be before starts_on.', end);
       for (const [i, id] of (indices ?? []).entries())
         if ((await findIndex(documents, id)) === undefined)
-          error('UNKNOWN_INDEX', `entitlements[${e}].indices[${i}]`, `No index is stored under the id ${id}.`, id);
+          reportError(
+            'UNKNOWN_INDEX',
+            `entitlements[${e}].indices[${i}]`,
+            `No index is stored under the id ${id}.`,
+            id,
+          );
     }
     for (const [path, table] of listUnknownTables(body))
-      error('NOT_IN_CHOICES', path, `${path} is "${table}"; the accepted set is ${TABLES.join(', ')}.`, table);
+      reportError('NOT_IN_CHOICES', path, `${path} is "${table}"; the accepted set is ${TABLES.join(', ')}.`, table);
     for (const [t, target] of body.targets.entries()) {
       const path = `targets[${t}]`;
       if (body.targets.findIndex(({ name }) => name === target.name) < t)
-        error('DUPLICATE_ID', `${path}.name`, `${target.name} is the name of another target.`, target.name);
+        reportError('DUPLICATE_ID', `${path}.name`, `${target.name} is the name of another target.`, target.name);
       const problem = places.problemOf(target);
       if (problem !== undefined)
-        error('TARGET_NOT_ALLOWED', `${path}.${target.type === 'mail' ? 'to' : 'url'}`, problem);
+        reportError('TARGET_NOT_ALLOWED', `${path}.${target.type === 'mail' ? 'to' : 'url'}`, problem);
       if (needsSecret(target) && next[target.name] === undefined)
-        error('REQUIRED', `${path}.secret`, `The target needs a secret: ${TARGET_CATALOGUE[target.type].secret}.`);
+        reportError(
+          'REQUIRED',
+          `${path}.secret`,
+          `The target needs a secret: ${TARGET_CATALOGUE[target.type].secret}.`,
+        );
     }
     return findings;
   }
@@ -134,13 +145,13 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       return { ...page, shown: page.shown.filter(isFor) };
     },
     async put(id, body, ifMatch, by) {
-      assertOwn(body);
-      const findings = await validateBody(body, listNextSecrets(body, await secretsIn(documents, id)));
+      assertOwnClient(body);
+      const findings = await validateBody(body, listNextSecrets(body, await readSecrets(documents, id)));
       if (findings.length > 0) throw refuseWithFindings('client', findings);
       await documents.transaction(
         async (tx) => {
           await assertPrecondition(tx, 'client', id, ifMatch);
-          const next = listNextSecrets(body, await secretsIn(tx, id));
+          const next = listNextSecrets(body, await readSecrets(tx, id));
           await tx.put('client', id, removeSecrets(body));
           await tx.put('client-secrets', id, { client_id: id, secrets: next } satisfies ClientSecrets);
         },
@@ -157,14 +168,14 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       const stored = await documents.get('client', id);
       const document = parseStored(stored, ClientDocument);
       if (document === undefined) return undefined;
-      const kept = await secretsIn(documents, id);
+      const kept = await readSecrets(documents, id);
       const version = await readLastVersion(documents, { kind: 'client', id });
       return {
         id,
         document,
         version: version === 0 ? null : version,
         secretOf(target) {
-          const result = keptOf(kept, target);
+          const result = findStoredSecret(kept, target);
           return result && secrets.open(result.sealed);
         },
       };
@@ -175,7 +186,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
 const needsSecret = (target: Target): boolean =>
   target.type === 'sftp' || (target.type === 'bucket' && target.access_key_id !== null);
 
-async function secretsIn(reader: Pick<DocumentReader, 'get'>, id: string): Promise<Secrets> {
+async function readSecrets(reader: Pick<DocumentReader, 'get'>, id: string): Promise<Secrets> {
   const stored = await reader.get('client-secrets', id);
   return parseStored(stored, ClientSecrets)?.secrets ?? {};
 }
@@ -184,7 +195,7 @@ async function secretsIn(reader: Pick<DocumentReader, 'get'>, id: string): Promi
  * Returns the stored secret of a target. A secret that was stored for another address is not used, so that it is never
  * sent elsewhere.
  */
-const keptOf = (kept: Secrets, target: Target): Secrets[string] | undefined =>
+const findStoredSecret = (kept: Secrets, target: Target): Secrets[string] | undefined =>
   kept[target.name]?.owner === findSecretOwner(target) ? kept[target.name] : undefined;
 
 /** Tables that files may contain: those of exports, and rendered reports. */
@@ -192,16 +203,16 @@ const TABLES: readonly string[] = [...EXPORT_NAMES, 'report'];
 
 /** Returns the tables that no file contains, with their paths. */
 function listUnknownTables({ entitlements, targets }: ClientBody): readonly (readonly [string, string])[] {
-  const unknown = (tables: readonly string[] | null, path: string): [string, string][] =>
+  const listUnknown = (tables: readonly string[] | null, path: string): [string, string][] =>
     (tables ?? []).flatMap((table, k) => (TABLES.includes(table) ? [] : [[`${path}.tables[${k}]`, table]]));
   return [
-    ...entitlements.flatMap(({ tables }, e) => unknown(tables, `entitlements[${e}]`)),
-    ...targets.flatMap(({ tables }, t) => unknown(tables, `targets[${t}]`)),
+    ...entitlements.flatMap(({ tables }, e) => listUnknown(tables, `entitlements[${e}]`)),
+    ...targets.flatMap(({ tables }, t) => listUnknown(tables, `targets[${t}]`)),
   ];
 }
 
 /** Limits a key with prefixes to indices with these prefixes, which it must name. @throws Refusal FORBIDDEN_ID */
-function assertOwn({ entitlements }: ClientBody): void {
+function assertOwnClient({ entitlements }: ClientBody): void {
   const reach = findCurrentReach();
   if (reach === undefined) return;
   for (const { indices } of entitlements)

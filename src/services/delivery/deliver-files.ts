@@ -7,10 +7,10 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay } from '#domain/time/days.js';
 import type { ArtifactStore } from '#store/port.js';
-import type { ReadClient } from './clients.js';
+import type { ClientRecord } from './clients.js';
 import type { DeliveryDestinations } from './delivery-places.js';
 import type { RecordKeeper } from './delivery-records.js';
-import { mediaOf } from './media-of.js';
+import { getMedia } from './media-of.js';
 import { DeliveryFault, type OutgoingFile, type SendJob, type Sender } from './sender.js';
 import type { Senders } from './senders.js';
 
@@ -25,7 +25,7 @@ export interface DayFile {
 }
 
 export interface DeliveryTerms {
-  readonly client: ReadClient;
+  readonly client: ClientRecord;
   readonly target: Target;
   readonly schedule: string;
   readonly date: string;
@@ -72,7 +72,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
     for (let tries = 1; open().length > 0; tries++) {
       const mayHelp = await attempt(
         terms,
-        open().map((file) => outgoing(file, planned.get(file.path)!)),
+        open().map((file) => createOutgoingFile(file, planned.get(file.path)!)),
       );
       if (!mayHelp || tries >= LIMITS.MAX_DELIVERY_TRIES || open().length === 0) break;
       await sleep(pauseMs * tries, undefined, { signal });
@@ -86,13 +86,13 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
     return countFiles(record.files(target.name).filter(({ path }) => planned.has(path)));
   };
 
-  function outgoing(file: DeliveredFile, { artifact }: DayFile): OutgoingFile {
+  function createOutgoingFile(file: DeliveredFile, { artifact }: DayFile): OutgoingFile {
     const { path, bytes, sha256, state } = file;
     return {
       path,
       bytes,
       sha256,
-      media: mediaOf(path),
+      media: getMedia(path),
       isUncertain: state === 'sending',
       content: () => artifacts.read({ name: artifact, bytes, sha256 }),
     };
@@ -130,7 +130,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
       },
       async failed({ path }, fault) {
         mayHelp ||= !fault.isFinal;
-        change(path, failureOf(fault));
+        change(path, getFailure(fault));
         record.log(timestamp(), target.name, path, fault.message);
         await record.flush();
       },
@@ -139,12 +139,12 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
       const problem = places.problemOf(target);
       if (problem !== undefined) throw new DeliveryFault(problem, { isFinal: true });
       // The sender matches the type of the target; TypeScript does not infer this through the union.
-      await (senders[target.type] as Sender<never>)({ ...job, secret: secretOf(client, target) } as never);
+      await (senders[target.type] as Sender<never>)({ ...job, secret: findSecret(client, target) } as never);
     } catch (thrown) {
       if (signal.aborted || !(thrown instanceof DeliveryFault)) throw thrown;
       mayHelp ||= !thrown.isFinal;
       const left = files.flatMap(({ path }) => record.file(target.name, path)!).filter(({ state }) => isOpen(state));
-      await failAll(terms, left, thrown);
+      await failFiles(terms, left, thrown);
     }
     return mayHelp;
   }
@@ -156,20 +156,20 @@ const isOpen = (state: DeliveredFile['state']): boolean => state === 'waiting' |
  * Returns the state of a file after a fault. Each fault is retried in the next round, because its cause may have been
  * fixed by then.
  */
-const failureOf = (fault: DeliveryFault) =>
+const getFailure = (fault: DeliveryFault) =>
   ({ state: 'waiting', code: fault.code, message: fault.message }) satisfies Partial<DeliveredFile>;
 
-async function failAll(
+async function failFiles(
   { target, record, timestamp }: DeliveryTerms,
   files: readonly DeliveredFile[],
   fault: DeliveryFault,
 ): Promise<void> {
-  for (const file of files) record.put({ ...file, ...failureOf(fault) });
+  for (const file of files) record.put({ ...file, ...getFailure(fault) });
   record.log(timestamp(), target.name, null, fault.message);
   await record.flush();
 }
 
-function secretOf(client: ReadClient, target: Target): string | undefined {
+function findSecret(client: ClientRecord, target: Target): string | undefined {
   try {
     return client.secretOf(target);
   } catch (thrown) {

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { hostPortOf } from '#base/text/host-port.js';
+import { parseHostPort } from '#base/text/host-port.js';
 import type { Target, TargetOf } from '#domain/delivery/target-catalogue.js';
 import type { S3Access } from '#store/access/s3-access.js';
 import type { CallbackDestinations } from '../operations/callback-places.js';
@@ -48,7 +48,7 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
     const usual = PORTS[url.protocol]!; // targets have only these schemes
     const port = url.port === '' ? usual : Number(url.port);
     const isAllowed = hosts.some((each) => {
-      const allowed = hostPortOf(each, usual);
+      const allowed = parseHostPort(each, usual);
       return allowed?.host === host && allowed.port === port;
     });
     return isAllowed
@@ -56,12 +56,12 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
       : 'The host is none of those the operator allows (--delivery-hosts, DIVISOR_DELIVERY_HOSTS).';
   }
 
-  function endpointOf({ endpoint, region }: TargetOf<'bucket'>): string {
+  function formatEndpoint({ endpoint, region }: TargetOf<'bucket'>): string {
     return endpoint ?? bucketService(region).endpoint;
   }
 
   function findBucketProblem(target: TargetOf<'bucket'>): string | undefined {
-    if (target.access_key_id !== null) return findHostProblem(endpointOf(target));
+    if (target.access_key_id !== null) return findHostProblem(formatEndpoint(target));
     if (target.endpoint !== null)
       return 'The keys of the service are used with its own endpoint only: set access_key_id.';
     const isAllowed = buckets.some((each) => addSlash(target.url).startsWith(addSlash(each)));
@@ -100,7 +100,7 @@ export function createDeliveryDestinations(options: DeliveryDestinationOptions):
         .filter((part) => part !== '')
         .map((part) => `${part}/`)
         .join('');
-      const endpoint = endpointOf(target).replace(/\/$/, '');
+      const endpoint = formatEndpoint(target).replace(/\/$/, '');
       return { endpoint, region: target.region ?? service.region, bucket, prefix, keys };
     },
     async assertFolder(path) {

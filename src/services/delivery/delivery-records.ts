@@ -59,7 +59,7 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     { schedule_id: asked, before, limit }: RecordQuery,
   ): Promise<readonly DeliveryRecord[]> {
     const below = before === undefined ? undefined : parseValidDay(before);
-    const scheduleIds = asked === undefined ? await schedulesOf(clientId) : [asked];
+    const scheduleIds = asked === undefined ? await readSchedules(clientId) : [asked];
     const result = await Promise.all(
       scheduleIds.map(async (scheduleId) => {
         const days = await documents.numbers('file-delivery', `${clientId}/${scheduleId}`, { below, limit });
@@ -96,7 +96,7 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
   };
 
   /** Returns the ids of the schedules with days that may have delivered to a client. */
-  async function schedulesOf(clientId: string): Promise<readonly string[]> {
+  async function readSchedules(clientId: string): Promise<readonly string[]> {
     const stored = await documents.ids('schedule');
     const numbers = await Promise.all(stored.map((id) => documents.lastNumber('file-delivery', `${clientId}/${id}`)));
     return stored.filter((_, k) => numbers[k]! > 0);

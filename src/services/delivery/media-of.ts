@@ -6,5 +6,5 @@ const MEDIA = new Map<string, string>([
 ]);
 
 /** Returns the media type of a file by its extension. */
-export const mediaOf = (name: string): string =>
+export const getMedia = (name: string): string =>
   MEDIA.get(name.slice(name.lastIndexOf('.') + 1).toLowerCase()) ?? 'application/octet-stream';

@@ -61,7 +61,7 @@ export const formatPartName = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sh
   `.${readFileName(path)}.${sha256.slice(0, 12)}.part`;
 
 /** Returns the content of the file NAME.sha256, in the format that `sha256sum --check` reads. */
-export const checksumOf = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
+export const computeChecksum = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
   `${sha256}  ${readFileName(path)}\n`;
 
 export const SENT_MESSAGE = 'Delivered.';

@@ -1,18 +1,18 @@
 import type { TargetType } from '#domain/delivery/target-catalogue.js';
-import type { PostSigned } from '../operations/send-callback.js';
+import type { SignedPostSender } from '../operations/send-callback.js';
 import type { DeliveryDestinations } from './delivery-places.js';
 import type { Sender } from './sender.js';
 import { createBucketSender } from './targets/bucket.js';
 import { createCallbackSender } from './targets/callback.js';
 import { createFolderSender } from './targets/folder.js';
 import { createMailSender, type MailServer } from './targets/mail.js';
-import { sftpSender } from './targets/sftp.js';
+import { sendOverSftp } from './targets/sftp.js';
 
 export type Senders = { readonly [T in TargetType]: Sender<T> };
 
 export interface SenderDependencies {
   readonly places: DeliveryDestinations;
-  readonly post: PostSigned;
+  readonly post: SignedPostSender;
   readonly mailServer: MailServer | undefined;
 }
 
@@ -20,7 +20,7 @@ export interface SenderDependencies {
 export const createSenders = ({ places, post, mailServer }: SenderDependencies): Senders => ({
   folder: createFolderSender(places),
   bucket: createBucketSender(places),
-  sftp: sftpSender,
+  sftp: sendOverSftp,
   callback: createCallbackSender(post),
   mail: createMailSender(mailServer),
 });

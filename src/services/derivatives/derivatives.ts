@@ -32,7 +32,7 @@ import {
   isAnnounced,
   type AnnouncedDividends,
   type DividendTerms,
-  type Life,
+  type FutureSpan,
 } from './futures-dividends.js';
 
 /** Index levels of the latest stored run in points; for a derived index, levels of the derived book. */
@@ -73,7 +73,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     return findSpot(await levelsOf(indexId), indexId, asOf);
   }
 
-  async function spotOfRequest(request: {
+  async function resolveSpot(request: {
     index_id: string | null;
     spot: number | null;
     as_of: string | null;
@@ -85,18 +85,18 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
   }
 
   /** Returns the discrete dividends up to the last expiry. */
-  async function dividendsOf(terms: DividendTerms, life: Life): Promise<readonly PointDividend[]> {
+  async function listDividends(terms: DividendTerms, life: FutureSpan): Promise<readonly PointDividend[]> {
     const given = readDividends(terms, life);
     return isAnnounced(terms) ? selectAnnouncedUntil(await announcedDividends(terms.index_id), life) : given;
   }
 
   return {
     async priceFutures(request) {
-      const rates = ratesOf(request);
-      const { spot, asOf } = await spotOfRequest(request);
+      const rates = createRates(request);
+      const { spot, asOf } = await resolveSpot(request);
       const expiry = parseValidDay(request.expiry);
       const days = countDaysTo(expiry, asOf);
-      const dividends = await dividendsOf(request, { asOf, days });
+      const dividends = await listDividends(request, { asOf, days });
       const terms = { spot, days, rates, dividends };
       const forward = priceForward(terms);
       assertPositive(forward, spot);
@@ -119,13 +119,13 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     },
 
     async priceTrs(request) {
-      const rates = ratesOf(request);
+      const rates = createRates(request);
       assertRates({ spread: request.spread });
-      return priceSwap(request, { rates, ...(await spotOfRequest(request)), calendars });
+      return priceSwap(request, { rates, ...(await resolveSpot(request)), calendars });
     },
 
     async roll(indexId, query) {
-      const rates = ratesOf(query);
+      const rates = createRates(query);
       const { spot, asOf } = await readSpot(indexId, query.as_of);
       const front = parseValidDay(query.front_expiry);
       const back = parseValidDay(query.back_expiry);
@@ -136,7 +136,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
           { front_expiry: query.front_expiry, back_expiry: query.back_expiry },
         );
       const ends = [countDaysTo(front, asOf, 'front_expiry'), countDaysTo(back, asOf, 'back_expiry')];
-      const dividends = await dividendsOf(readCurveTerms(indexId, query), { asOf, days: ends[1]! });
+      const dividends = await listDividends(readCurveTerms(indexId, query), { asOf, days: ends[1]! });
       const { points } = computeTermStructure({ spot, days: ends, rates, dividends });
       const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // one forward per expiry
       for (const forward of [near, far]) assertPositive(forward, spot);
@@ -156,11 +156,11 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     },
 
     async termStructure(indexId, query) {
-      const rates = ratesOf(query);
+      const rates = createRates(query);
       const { spot, asOf } = await readSpot(indexId, query.as_of);
       const expiries = query.expiries.map(parseValidDay).toSorted((a, b) => a - b);
       const days = expiries.map((expiry) => countDaysTo(expiry, asOf, 'expiries'));
-      const dividends = await dividendsOf(readCurveTerms(indexId, query), { asOf, days: days.at(-1)! });
+      const dividends = await listDividends(readCurveTerms(indexId, query), { asOf, days: days.at(-1)! });
       const { points, shape } = computeTermStructure({ spot, days, rates, dividends });
       for (const { forward } of points) assertPositive(forward, spot);
       return assertFinite({
@@ -196,7 +196,7 @@ function findSpot(levels: IndexLevels, indexId: string, asOf: string | null | un
 }
 
 interface SwapTerms extends Spot {
-  readonly rates: ReturnType<typeof ratesOf>;
+  readonly rates: ReturnType<typeof createRates>;
   readonly calendars: DerivativesDependencies['calendars'];
 }
 
@@ -275,7 +275,7 @@ function toForwardFields(forward: Forward) {
   };
 }
 
-function ratesOf(request: { risk_free_rate: number; dividend_yield: number; borrow_rate: number }): Rates {
+function createRates(request: { risk_free_rate: number; dividend_yield: number; borrow_rate: number }): Rates {
   const { risk_free_rate, dividend_yield, borrow_rate } = request;
   assertRates({ risk_free_rate, dividend_yield, borrow_rate });
   return { riskFree: risk_free_rate, dividend: dividend_yield, borrow: borrow_rate };

@@ -27,7 +27,7 @@ export function readCurveTerms(
 }
 
 /** Life of a future, from valuation to the last expiry. */
-export interface Life {
+export interface FutureSpan {
   readonly asOf: Day;
   readonly days: number;
 }
@@ -36,7 +36,7 @@ export interface Life {
  * Returns the dividends in a request, if any.
  * @throws Refusal VALIDATION_FAILED if the dividends contradict each other or are outside the life of the future
  */
-export function readDividends(request: DividendTerms, { asOf, days }: Life): PointDividend[] {
+export function readDividends(request: DividendTerms, { asOf, days }: FutureSpan): PointDividend[] {
   const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: parseValidDay(ex_date) - asOf, amount }));
   const findings: Finding[] = [];
   if (dividends.length > 0 && request.dividend_yield !== 0) {
@@ -87,7 +87,7 @@ export function isAnnounced(request: DividendTerms): request is DividendTerms & 
  * Returns announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED if the valuation day
  * differs from that of the dividends
  */
-export function selectAnnouncedUntil(announced: AnnouncedDividends, { asOf, days }: Life): PointDividend[] {
+export function selectAnnouncedUntil(announced: AnnouncedDividends, { asOf, days }: FutureSpan): PointDividend[] {
   if (announced.asOf !== asOf)
     throw refuseWithFindings('request', [
       {

@@ -67,13 +67,13 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   }
 
   /** Returns the reasons why the latest run of an index becomes stale; empty if the index has no run. */
-  async function staleReasons(indexId: string, recorded: RecordedClosures): Promise<string[]> {
+  async function readStaleReasons(indexId: string, recorded: RecordedClosures): Promise<string[]> {
     const stored = await documents.get('run', indexId);
     const run = stored && readStored(stored, readRun);
     return run === undefined ? [] : [...(await states.reasonsWith(run, recorded))];
   }
 
-  async function indicesOf(
+  async function readIndices(
     before: ExchangeCalendar,
     after: ExchangeCalendar,
     { added, removed, recorded }: ChangedSessions & { readonly recorded: RecordedClosures },
@@ -84,7 +84,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     const indices: ClosureEffect['indices'] = [];
     for (const [at, document] of all.entries()) {
       if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
-      const stale = await staleReasons(document.id, recorded);
+      const stale = await readStaleReasons(document.id, recorded);
       if (document.calendar !== before.code && stale.length === 0) continue;
       const [old, fresh] = [await listDates(was, document), await listDates(is, document)];
       const log = isPast ? await readPublished(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
@@ -100,7 +100,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     return indices;
   }
 
-  async function schedulesOf(calendar: ExchangeCalendar, { added, removed }: ChangedSessions) {
+  async function readSchedules(calendar: ExchangeCalendar, { added, removed }: ChangedSessions) {
     const { documents: all } = await documents.list('schedule', (body, id) => {
       const plan = ScheduleDocument.safeParse(body).data;
       return plan && { id, plan };
@@ -131,8 +131,8 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     return {
       ...changed,
       hours: listChangedHours(before, after),
-      indices: areSame ? [] : await indicesOf(before, after, { ...changed, recorded }),
-      schedules: areSame ? [] : await schedulesOf(after, changed),
+      indices: areSame ? [] : await readIndices(before, after, { ...changed, recorded }),
+      schedules: areSame ? [] : await readSchedules(after, changed),
     };
   };
 }

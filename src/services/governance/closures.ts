@@ -183,25 +183,25 @@ interface ChangeAt {
 function checkChange({ date, session, opens, closes }: SessionChange, { calendar, i, changes }: ChangeAt): Finding[] {
   const { code, coverage } = calendar;
   const day = parseValidDay(date);
-  const error = (member: string, message: string): Finding[] => [
+  const createError = (member: string, message: string): Finding[] => [
     { severity: 'error', code: 'BAD_DATE', path: `changes[${i}].${member}`, message, value: date },
   ];
-  if (changes.findIndex((other) => other.date === date) < i) return error('date', `${date} occurs twice.`);
+  if (changes.findIndex((other) => other.date === date) < i) return createError('date', `${date} occurs twice.`);
   if (day < coverage.from || day > coverage.to)
-    return error('date', `${code} covers ${formatDay(coverage.from)} to ${formatDay(coverage.to)}, not ${date}.`);
+    return createError('date', `${code} covers ${formatDay(coverage.from)} to ${formatDay(coverage.to)}, not ${date}.`);
   const hasHours = opens !== undefined || closes !== undefined;
   const isSession = calendar.isSession(day);
   if (session === 'closed' && !isSession)
-    return error('date', `${date} is no session of ${code}: it is closed anyway.`);
-  if (session === 'closed' && hasHours) return error('session', `A closed day has neither opens nor closes.`);
+    return createError('date', `${date} is no session of ${code}: it is closed anyway.`);
+  if (session === 'closed' && hasHours) return createError('session', `A closed day has neither opens nor closes.`);
   if (session === 'open' && isSession && !hasHours)
-    return error('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
+    return createError('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
   const usual = findUsualHours(calendar, day);
   const [from, to] = [opens ?? usual?.open, closes ?? usual?.close];
   // A session that usually begins or ends on another date may have an opening time after its closing time.
   const isWithinDay = usual === undefined || (usual.openDay === 0 && usual.open < usual.close);
   if (session === 'open' && isWithinDay && from !== undefined && to !== undefined && from >= to)
-    return error(
+    return createError(
       closes === undefined ? 'opens' : 'closes',
       `The session of ${date} would open at ${from} and close at ${to}.`,
     );

@@ -9,17 +9,17 @@ import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { readTable, type CheckInputDependencies } from '../daily-plans/check-input.js';
-import { findNamedStore } from '../indices/on-store.js';
+import { findReferencedStore } from '../indices/on-store.js';
 import { findRun } from '../stored/run-documents.js';
 
-interface HeldOverridesDependencies {
+interface ActiveOverridesDependencies {
   readonly documents: DocumentStore;
   readonly exports: CheckInputDependencies['exports'];
   readonly markets: Pick<Markets, 'served'>;
   readonly calendars: Calendars;
 }
 
-interface HeldTerms {
+interface OverridesTerms {
   readonly date: string;
   readonly sessions: Int32Array;
   readonly signal: AbortSignal;
@@ -28,14 +28,14 @@ interface HeldTerms {
 /**
  * Returns the overridden prices of securities that the run of an index holds at a close, or holds from that close on.
  */
-export async function listHeldOverrides(
-  { documents, exports, markets, calendars }: HeldOverridesDependencies,
+export async function listActiveOverrides(
+  { documents, exports, markets, calendars }: ActiveOverridesDependencies,
   document: IndexDocument,
   { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
 ): Promise<PriceOverride[]> {
   const run = await findRun(documents, document.id);
   if (run === undefined) return [];
-  const storeId = (await findNamedStore(documents, document)) ?? markets.served()?.identity.datasetId;
+  const storeId = (await findReferencedStore(documents, document)) ?? markets.served()?.identity.datasetId;
   const store = storeId === undefined ? undefined : parseStored(await documents.get('store', storeId), DatasetDocument);
   const within = (store?.price_overrides ?? []).filter(({ date }) => date >= run.start && date <= run.end);
   const { sessions = new Int32Array() } = calendars.get(document.calendar) ?? {};
@@ -43,7 +43,7 @@ export async function listHeldOverrides(
   const listed: PriceOverride[] = [];
   for (const override of within.toReversed()) {
     const { date, identifier } = override;
-    const held = heldOn.get(date) ?? (await readHeld(exports, run, { date, sessions, signal }));
+    const held = heldOn.get(date) ?? (await readActiveOverrides(exports, run, { date, sessions, signal }));
     heldOn.set(date, held);
     if (held.has(identifier)) listed.push(override);
     if (listed.length === limit) break;
@@ -52,10 +52,10 @@ export async function listHeldOverrides(
 }
 
 /** Returns the securities that a run holds at a close, and the securities that it buys at that close. */
-async function readHeld(
+async function readActiveOverrides(
   exports: CheckInputDependencies['exports'],
   run: RunDocument,
-  { date, sessions, signal }: HeldTerms,
+  { date, sessions, signal }: OverridesTerms,
 ): Promise<ReadonlySet<string>> {
   const next = sessions[findLastAtMost(sessions, parseValidDay(date)) + 1];
   const files = [

@@ -8,7 +8,7 @@ import { findIndex } from '../stored/stored-indices.js';
 import { readJudgements } from './read-judgements.js';
 
 /** Maximum number of decisions per schedule that are searched, the latest first. */
-const JUDGEMENTS_READ = 1000;
+const SEARCHED_JUDGEMENTS_MAX = 1000;
 
 /**
  * Returns the latest decisions about the days of an index. The waivers among them are for findings of the index or of
@@ -26,7 +26,7 @@ export async function listDecisions(
     const stored = await documents.get('schedule', scheduleId);
     const plan = parseStored(stored, ScheduleDocument);
     if (plan === undefined || !plan.indices.includes(indexId)) continue;
-    for await (const judgement of readJudgements(documents, scheduleId, JUDGEMENTS_READ)) {
+    for await (const judgement of readJudgements(documents, scheduleId, SEARCHED_JUDGEMENTS_MAX)) {
       if (judgement.index_id !== null && !family.has(judgement.index_id)) continue;
       if (judgement.action === 'run' && judgement.reason === null) continue;
       const own = judgement.findings.filter(({ index_id: of }) => family.has(of));

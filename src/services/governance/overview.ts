@@ -2,7 +2,7 @@ import type { GovernanceOverview } from '#contract/governance.js';
 import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { readAuditHead } from '#store/audit/log.js';
-import { ownerOf } from '#store/document-id.js';
+import { getOwner } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { readLogHead, publishedThrough } from '#store/publication/log.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
@@ -15,9 +15,9 @@ type Statement = GovernanceOverview['statements'][number];
 /** Number of newest entries of a register in the overview. */
 const LATEST = 5;
 /** Number of latest decisions of each schedule among which decisions with a reason are searched. */
-const READ = 20;
+const SEARCHED_DECISIONS = 20;
 /** Number of publication logs that are read at the same time. */
-const READ_TOGETHER = 16;
+const READ_CONCURRENCY = 16;
 
 /**
  * Counts the entries of all registers, and reads the newest ones.
@@ -33,7 +33,7 @@ export async function summariseGovernance(documents: Documents): Promise<Governa
   let decided = 0;
   for (const id of await documents.ids('schedule')) {
     decided += await documents.lastNumber('judgement', id);
-    judgements.push(...(await latestReasoned(documents, id)));
+    judgements.push(...(await readLatestReasoned(documents, id)));
   }
   return {
     registers: {
@@ -44,8 +44,8 @@ export async function summariseGovernance(documents: Documents): Promise<Governa
       audit: findCurrentReach() === undefined ? (await readAuditHead(documents)).seq : null,
     },
     statements,
-    latest_errors: newestOf(errors),
-    latest_judgements: newestOf(judgements),
+    latest_errors: listNewest(errors),
+    latest_judgements: listNewest(judgements),
   };
 }
 
@@ -55,9 +55,9 @@ async function listStatements(documents: Documents): Promise<Statement[]> {
   const ids = await documents.ids('index');
   const published = new Set(await documents.ids('publication-head'));
   const statements: Statement[] = [];
-  for (let from = 0; from < ids.length; from += READ_TOGETHER) {
-    const read = ids.slice(from, from + READ_TOGETHER).map(async (id): Promise<Statement> => {
-      const log = published.has(id) ? await publishedOf(documents, id) : { published_through: null, entries: 0 };
+  for (let from = 0; from < ids.length; from += READ_CONCURRENCY) {
+    const read = ids.slice(from, from + READ_CONCURRENCY).map(async (id): Promise<Statement> => {
+      const log = published.has(id) ? await readPublished(documents, id) : { published_through: null, entries: 0 };
       return { index_id: id, ...log, errors: errors.get(id) ?? 0 };
     });
     statements.push(...(await Promise.all(read)));
@@ -67,12 +67,12 @@ async function listStatements(documents: Documents): Promise<Statement[]> {
 
 function countByOwner(ids: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const id of ids) counts.set(ownerOf(id), (counts.get(ownerOf(id)) ?? 0) + 1);
+  for (const id of ids) counts.set(getOwner(id), (counts.get(getOwner(id)) ?? 0) + 1);
   return counts;
 }
 
 /** Returns the last published date of an index, and the number of entries of its log: null if it cannot be read. */
-async function publishedOf(documents: Documents, indexId: string) {
+async function readPublished(documents: Documents, indexId: string) {
   try {
     const head = await readLogHead(documents, indexId);
     if (head === undefined) return { published_through: null, entries: 0 };
@@ -83,13 +83,13 @@ async function publishedOf(documents: Documents, indexId: string) {
   }
 }
 
-const newestOf = <E extends { readonly at: string }>(entries: readonly E[]): E[] =>
+const listNewest = <E extends { readonly at: string }>(entries: readonly E[]): E[] =>
   entries.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, LATEST);
 
 /** Returns the latest decisions about a schedule that have a reason, newest first. */
-async function latestReasoned(documents: Documents, scheduleId: string): Promise<readonly Judgement[]> {
+async function readLatestReasoned(documents: Documents, scheduleId: string): Promise<readonly Judgement[]> {
   const found: Judgement[] = [];
-  for await (const judgement of readJudgements(documents, scheduleId, READ)) {
+  for await (const judgement of readJudgements(documents, scheduleId, SEARCHED_DECISIONS)) {
     if (judgement.reason !== null) found.push(judgement);
     if (found.length === LATEST) break;
   }

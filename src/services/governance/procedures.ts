@@ -63,12 +63,12 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
     return findings;
   }
 
-  const page = (query: PageQuery) => family.page(query, async (id) => (await get(id)).procedure);
+  const readPage = (query: PageQuery) => family.page(query, async (id) => (await get(id)).procedure);
   return {
     get,
-    page,
+    page: readPage,
     async of(indexId) {
-      const { shown } = await page({});
+      const { shown } = await readPage({});
       return shown.filter(({ indices }) => indices === null || indices.includes(indexId));
     },
     async put(id, body, ifMatch, by) {

@@ -19,7 +19,7 @@ import type { Versions } from '../history/versions.js';
 import type { Publications } from '../publication/publications.js';
 import { readAdjustment } from '../stored/declared-adjustment.js';
 import { requireIndex } from '../stored/stored-indices.js';
-import { listHeldOverrides } from './held-overrides.js';
+import { listActiveOverrides } from './held-overrides.js';
 import { listDecisions } from './listed-decisions.js';
 import type { Procedures } from './procedures.js';
 
@@ -126,7 +126,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
             return rule === undefined ? [] : [{ action, persons: rule.persons }];
           }),
           judgements: [...(await listDecisions(documents, document, LISTED))],
-          overrides: await listHeldOverrides(dependencies, document, { limit: LISTED, signal }),
+          overrides: await listActiveOverrides(dependencies, document, { limit: LISTED, signal }),
         },
         limitations: listLimitations(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
         changes: [...(await listChanges(indexId, LISTED))],

@@ -10,7 +10,7 @@ export interface AuditNotes {
   /** Records a refused key, at most once per minute and address. Never rejects. */
   refusedKey(refused: RefusedKey): void;
   /** Records a response, if reads are logged. Never rejects. */
-  read(read: LoggedRead): void;
+  read(read: AuditedRead): void;
 }
 
 export interface RefusedKey {
@@ -18,7 +18,7 @@ export interface RefusedKey {
   readonly requestId: string;
 }
 
-export interface LoggedRead {
+export interface AuditedRead {
   readonly operation: string;
   /** Path of the resource that was read. */
   readonly path: string;
@@ -65,7 +65,15 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
 
   return {
     cancelled: (jobId, { author, keyId, note, requestId }) =>
-      append({ kind: 'job', action: 'cancelled', id: jobId, author, ...by(keyId), note, request_id: requestId }),
+      append({
+        kind: 'job',
+        action: 'cancelled',
+        id: jobId,
+        author,
+        ...selectKeyId(keyId),
+        note,
+        request_id: requestId,
+      }),
     refusedKey({ address, requestId }) {
       if (monotonicMs() - refusals.since >= WINDOW_MS) {
         refusals.since = monotonicMs();
@@ -78,10 +86,16 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
     },
     read({ operation, path, requestId, keyId, name }) {
       if (!loggedReads.has(operation) && !ALWAYS_LOGGED.has(operation)) return;
-      const entry = { kind: 'read', action: 'read', id: path, author: name ?? LOCAL_AUTHOR, ...by(keyId) } as const;
+      const entry = {
+        kind: 'read',
+        action: 'read',
+        id: path,
+        author: name ?? LOCAL_AUTHOR,
+        ...selectKeyId(keyId),
+      } as const;
       append({ ...entry, note: operation, request_id: requestId }).catch(onFailure);
     },
   };
 }
 
-const by = (keyId: string | null | undefined) => (keyId == null ? {} : { key_id: keyId });
+const selectKeyId = (keyId: string | null | undefined) => (keyId == null ? {} : { key_id: keyId });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { hostPortOf } from '#base/text/host-port.js';
+import { parseHostPort } from '#base/text/host-port.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { readAuditBatches, readAuditHead } from '#store/audit/log.js';
 import type { DocumentStore } from '#store/port.js';
@@ -36,7 +36,7 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
   const closing = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
-  async function cursor(): Promise<number> {
+  async function readCursor(): Promise<number> {
     const stored = await documents.get('audit-push', CURSOR);
     const seq = stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { seq?: unknown }).seq;
     if (typeof seq === 'number') return seq;
@@ -61,7 +61,7 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
     let hasFailed = false;
     while (!closing.signal.aborted) {
       try {
-        sent = await pushNew(sent ?? (await cursor()));
+        sent = await pushNew(sent ?? (await readCursor()));
         hasFailed = false;
       } catch (failure) {
         if (!hasFailed && !closing.signal.aborted) onFailure(failure); // an outage is reported once
@@ -101,7 +101,7 @@ function toHttp(url: string, token: string | undefined): SendAudit {
 
 /** @source RFC 5424 and RFC 6587, section 3.4.1 (octet counting) */
 function toSyslog(url: string): SendAudit {
-  const place = hostPortOf(url.slice('syslog://'.length).replace(/\/$/, ''), SYSLOG_PORT);
+  const place = parseHostPort(url.slice('syslog://'.length).replace(/\/$/, ''), SYSLOG_PORT);
   return async (entries, signal) => {
     const socket = connect({ host: place!.host, port: place!.port, signal }); // the schema of the setting has validated the address
     try {

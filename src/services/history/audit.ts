@@ -78,8 +78,8 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const { seq, hash } = await readAuditHead(documents);
       const head: AuditHead = { seq, hash };
       const reach = findCurrentReach();
-      const entries = (): AuditBatches => addLimit(readAuditBatches(documents, { after, head }), query, reach);
-      for await (const batch of entries()) void batch; // An error must be thrown before the first byte is sent.
+      const readEntries = (): AuditBatches => addLimit(readAuditBatches(documents, { after, head }), query, reach);
+      for await (const batch of readEntries()) void batch; // An error must be thrown before the first byte is sent.
       const { documents: seals, ...left } = await documents.list(
         'audit-seal',
         (body) => AuditSeal.safeParse(body).data,
@@ -87,7 +87,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const { keys, ...leftKeys } = await signingKeys.list();
       return {
         head,
-        batches: entries(),
+        batches: readEntries(),
         seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
         keys,
         left: sumSkipped(left, leftKeys),
@@ -105,7 +105,7 @@ const UNWRITABLE: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORE_UNAVAILA
 async function* addLimit(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
   let left = query.limit ?? Infinity;
   for await (const batch of batches) {
-    const result = batch.filter((entry) => isAsked(entry, query) && isVisible(entry, reach)).slice(0, left);
+    const result = batch.filter((entry) => isRequested(entry, query) && isVisible(entry, reach)).slice(0, left);
     left -= result.length;
     yield result;
     if (left === 0) return;
@@ -114,7 +114,7 @@ async function* addLimit(batches: AuditBatches, query: AuditQuery, reach: Reach 
 }
 
 /** Kinds of entries with ids that begin with an id of another kind. */
-const KEPT_UNDER: Partial<Record<AuditEntry['kind'], string>> = {
+const OWNER_KINDS: Partial<Record<AuditEntry['kind'], string>> = {
   run: 'index',
   publication: 'index',
   'publication-error': 'index',
@@ -122,15 +122,17 @@ const KEPT_UNDER: Partial<Record<AuditEntry['kind'], string>> = {
 };
 
 function isVisible({ kind, id }: AuditEntry, reach: Reach | undefined): boolean {
-  return reach === undefined || mayRead(reach, KEPT_UNDER[kind] ?? kind, id.split('/')[0]!);
+  return reach === undefined || mayRead(reach, OWNER_KINDS[kind] ?? kind, id.split('/')[0]!);
 }
 
-function isAsked({ at, kind, id, author }: AuditEntry, query: AuditQuery): boolean {
+function isRequested({ at, kind, id, author }: AuditEntry, query: AuditQuery): boolean {
   const time = Date.parse(at);
   if (query.start !== undefined && time < parseBeginning(query.start)) return false;
   if (query.end !== undefined && time > parseMoment(query.end)) return false;
-  const isOther = (given: string | undefined, value: string): boolean => given !== undefined && given !== value;
+  const isOtherEntry = (given: string | undefined, value: string): boolean => given !== undefined && given !== value;
   // Also matches entries below a document, such as the closes published for an index.
   const isBelow = query.id !== undefined && id.startsWith(`${query.id}/`);
-  return !isOther(query.kind, kind) && (isBelow || !isOther(query.id, id)) && !isOther(query.author, author);
+  return (
+    !isOtherEntry(query.kind, kind) && (isBelow || !isOtherEntry(query.id, id)) && !isOtherEntry(query.author, author)
+  );
 }

@@ -8,9 +8,9 @@ import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import { compareSentences } from '#domain/rules/changed-sentences.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
-import { hasVersions, headOf, versionOf, type HistoryHead, type StoredVersion } from '#store/history/history.js';
+import { hasVersions, readHead, loadVersion, type HistoryHead, type StoredVersion } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
-import { forgetRuns } from '../stored/kept-runs.js';
+import { deleteRuns } from '../stored/kept-runs.js';
 import { readAdjustment } from '../stored/declared-adjustment.js';
 import { countSkipped } from '../shared/skipped.js';
 
@@ -69,14 +69,14 @@ export interface VersionsDependencies {
 
 export function createVersions({ documents, markets }: VersionsDependencies): Versions {
   async function requireHead(subject: Subject): Promise<HistoryHead> {
-    const head = await headOf(documents, subject);
+    const head = await readHead(documents, subject);
     if (!hasVersions(head)) throw refuseMissing(subject);
     return head;
   }
 
   async function requireVersion(subject: Subject, number: number): Promise<StoredVersion> {
     const head = await requireHead(subject);
-    const version = await versionOf(documents, subject, number);
+    const version = await loadVersion(documents, subject, number);
     if (version === undefined) throw refuseMissingVersion(subject, number, head);
     if (typeof version === 'string') throw refuseVersion(subject, number);
     return version;
@@ -94,7 +94,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
   }
 
   /** Returns the methodology of an index on the served market; empty if this engine cannot read the index. */
-  async function sentencesOf({ kind }: Subject, body: unknown): Promise<readonly string[]> {
+  async function listSentences({ kind }: Subject, body: unknown): Promise<readonly string[]> {
     const document = kind === 'index' ? readIndex(body) : undefined;
     return document === undefined
       ? []
@@ -107,7 +107,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       const versions: DocumentVersion[] = [];
       const skipped: UnreadableCause[] = [];
       for (let at = Math.min(latest, (before ?? Infinity) - 1); at > purged && versions.length < limit; at--) {
-        const found = (await versionOf(documents, subject, at)) ?? 'unreadable'; // version numbers have no gap
+        const found = (await loadVersion(documents, subject, at)) ?? 'unreadable'; // version numbers have no gap
         if (typeof found === 'string') {
           skipped.push(found);
           continue;
@@ -124,12 +124,12 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
         const content = await load(subject, number);
         return { ...content, body: asStoredThen(subject, content.body) };
       }
-      const message = `Version ${number} of the ${nameOf(subject)} is its deletion; an earlier one can be restored.`;
+      const message = `Version ${number} of the ${getName(subject)} is its deletion; an earlier one can be restored.`;
       throw new Refusal('VERSION_NOT_RESTORABLE', message, { version: number });
     },
     async difference(subject, { from, to }) {
       const [before, after] = [await read(subject, from), await read(subject, to)];
-      const [said, saying] = [await sentencesOf(subject, before.body), await sentencesOf(subject, after.body)];
+      const [said, saying] = [await listSentences(subject, before.body), await listSentences(subject, after.body)];
       return {
         from,
         to,
@@ -141,7 +141,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       documents.transaction(
         async (tx) => {
           if ((await tx.get(kind, id)) !== undefined) return undefined;
-          const purgedRuns = await forgetRunsLeft(tx, { kind, id });
+          const purgedRuns = await deleteOrphanedRuns(tx, { kind, id });
           return (await tx.delete(kind, id)) || purgedRuns > 0 ? { purgedRuns } : undefined;
         },
         { by: { ...by, purges: true } },
@@ -150,13 +150,13 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
 }
 
 /** Removes the published runs of a deleted index or strategy. @returns the number of removed runs */
-async function forgetRunsLeft(tx: DocumentTransaction, { kind, id }: Subject): Promise<number> {
-  const other = OTHER_WITH_RUNS[kind];
+async function deleteOrphanedRuns(tx: DocumentTransaction, { kind, id }: Subject): Promise<number> {
+  const other = SIBLING_KINDS[kind];
   // An index and a strategy with the same id share run ids; the runs of the other kind are kept.
-  return other === undefined || (await tx.get(other, id)) !== undefined ? 0 : forgetRuns(tx, id, { all: true });
+  return other === undefined || (await tx.get(other, id)) !== undefined ? 0 : deleteRuns(tx, id, { all: true });
 }
 
-const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
+const SIBLING_KINDS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
 
 /** Returns the document of a version as clients see it, without the passwords in URLs of data sources. */
 function toClientForm({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
@@ -170,7 +170,7 @@ function asStoredThen({ kind }: Subject, body: VersionContent['body']): VersionC
   return kind === 'constraint-set' ? (readConstraintSet(body) ?? body) : body;
 }
 
-const nameOf = ({ kind, id }: Subject): string => `${FAMILIES[kind].word} ${id}`;
+const getName = ({ kind, id }: Subject): string => `${FAMILIES[kind].word} ${id}`;
 
 function refuseMissing(subject: Subject): Refusal {
   const { word, missing: code } = FAMILIES[subject.kind];
@@ -178,17 +178,17 @@ function refuseMissing(subject: Subject): Refusal {
 }
 
 function refuseMissingVersion(subject: Subject, version: number, { latest, purged }: HistoryHead): Refusal {
-  const message = `The ${nameOf(subject)} has no version ${version}; it has ${purged + 1} to ${latest}.`;
+  const message = `The ${getName(subject)} has no version ${version}; it has ${purged + 1} to ${latest}.`;
   return new Refusal('VERSION_NOT_FOUND', message, { version, first: purged + 1, last: latest });
 }
 
 function refuseDeleted(subject: Subject, { version, action, at }: StoredVersion): Refusal {
-  const message = `Version ${version} of the ${nameOf(subject)} is its deletion.`;
+  const message = `Version ${version} of the ${getName(subject)} is its deletion.`;
   return new Refusal('VERSION_NOT_FOUND', message, { version, action, at });
 }
 
 function refuseVersion(subject: Subject, version: number): Refusal {
-  return new Refusal('DOCUMENT_UNREADABLE', `Version ${version} of the ${nameOf(subject)} cannot be read.`, {
+  return new Refusal('DOCUMENT_UNREADABLE', `Version ${version} of the ${getName(subject)} cannot be read.`, {
     version,
   });
 }

@@ -31,12 +31,12 @@ export async function createDefinitionRequest(
     action: 'amend',
     subject: id,
     content: { before, after },
-    summary: after === null ? `Delete ${id}.` : summaryOf(id, changes),
+    summary: after === null ? `Delete ${id}.` : formatSummary(id, changes),
     facts: { kind: 'amend', index_id: id, deletes: after === null, changes },
   };
 }
 
-function summaryOf(id: string, changes: readonly DefinitionChange[]): string {
+function formatSummary(id: string, changes: readonly DefinitionChange[]): string {
   if (changes.some(({ effective_from: from }) => from === null)) return `Change the definition of ${id}.`;
   const dates = changes.map(({ effective_from: from }) => from).join(', ');
   return `Amend the definition of ${id} from ${dates} on.`;
@@ -44,12 +44,12 @@ function summaryOf(id: string, changes: readonly DefinitionChange[]): string {
 
 /** Returns the change of the whole history, if any, and the appended amendments. */
 function listDefinitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
-  const known = amendmentsOf(before);
-  const isAppended = toCanonicalJson(amendmentsOf(after).slice(0, known.length)) === toCanonicalJson(known);
+  const known = listAmendments(before);
+  const isAppended = toCanonicalJson(listAmendments(after).slice(0, known.length)) === toCanonicalJson(known);
   const [was, is] = isAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
   const direct = changeBetween(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
   const texts = listTexts(after);
-  const amended = (isAppended ? amendmentsOf(after).slice(known.length) : []).map((amendment, k) => {
+  const amended = (isAppended ? listAmendments(after).slice(known.length) : []).map((amendment, k) => {
     const [earlier, later] = [texts[known.length + k]!, texts[known.length + k + 1]!]; // a definition has one more text than amendments
     return changeBetween(earlier.document, later.document, amendment);
   });
@@ -64,7 +64,7 @@ function changeBetween(
   const { effective_from: from = null, announced = null, reason = null, rebalance = false } = amendment;
   const fields = listChanges(before ?? {}, after)
     .slice(0, FACTS_LISTED_MAX)
-    .map(fieldOf);
+    .map(createField);
   const said = before === null ? [] : createMethodology(before as IndexDocument); // the text was read as an amendment
   return {
     effective_from: from,
@@ -76,7 +76,7 @@ function changeBetween(
   };
 }
 
-const fieldOf = ({ path, before, after }: Omit<ChangedField, 'field'>): ChangedField => ({
+const createField = ({ path, before, after }: Omit<ChangedField, 'field'>): ChangedField => ({
   field: formatPointer(path),
   path,
   before,
@@ -93,7 +93,7 @@ function formatPointer(path: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-const amendmentsOf = (document: IndexDocument | null): readonly Amendment[] => document?.amendments ?? [];
+const listAmendments = (document: IndexDocument | null): readonly Amendment[] => document?.amendments ?? [];
 
 function removeAmendments(document: IndexDocument | null): object | null {
   if (document === null) return null;

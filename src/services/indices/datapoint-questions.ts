@@ -13,7 +13,7 @@ import { checkFields } from '#domain/rules/field-findings.js';
 import { checkTree, createUnitReader } from '#domain/datapoints/expressions/check.js';
 import { Condition, NumberExpression } from '#domain/datapoints/expressions/expression.js';
 import { addText } from '#domain/datapoints/expressions/print.js';
-import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
+import { readExpression, type ParsedText } from '#domain/datapoints/expressions/read-text.js';
 import { listCalls, type Definitions } from '#domain/datapoints/expressions/reads.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { formatUnit } from '#domain/datapoints/expressions/units.js';
@@ -59,7 +59,7 @@ export function createDatapointQuestions({
   stores,
   calendars,
 }: DatapointQuestionsDependencies): DatapointQuestions {
-  async function termsOf(request: DatapointRequest, market: MarketData | undefined) {
+  async function readTerms(request: DatapointRequest, market: MarketData | undefined) {
     const { universe, datapoints, plugins, currency, calendar = DEFAULT_CALENDAR } = request;
     const body = {
       id: TERMS,
@@ -76,7 +76,11 @@ export function createDatapointQuestions({
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, market }),
     );
     const filled = document === undefined ? undefined : await fillStoredPlugins(documents, document);
-    const read = readAsked(request, filled === undefined ? new Map() : readDefinitions(filled.document), market);
+    const read = readDatapointQuery(
+      request,
+      filled === undefined ? new Map() : readDefinitions(filled.document),
+      market,
+    );
     const called = listCalledIndices(read.tree, 'expression');
     const references = await createStoredIndices(documents).answer((indexOf) =>
       called.flatMap(({ id }) => checkReference(id, TERMS, 'expression', indexOf)),
@@ -87,7 +91,7 @@ export function createDatapointQuestions({
 
   async function evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation> {
     const served = markets.current();
-    const { document, read, findings } = await termsOf(request, served?.market);
+    const { document, read, findings } = await readTerms(request, served?.market);
     const { tree, unit } = read;
     const isValid = !hasErrors(findings);
     const unknown =
@@ -125,23 +129,23 @@ export function createDatapointQuestions({
 /** Returns true if a finding concerns the client's input, not the rest of the definition. */
 const isOfRequest = ({ path }: Finding): boolean => /^(?:universe|datapoints|plugins|calendar|currency)\b/.test(path);
 
-interface Asked {
+interface DatapointQuery {
   readonly tree: ExpressionNode | undefined;
   readonly unit: string | null;
   readonly findings: readonly Finding[];
 }
 
-function readAsked(
+function readDatapointQuery(
   { expression, expects }: DatapointRequest,
   definitions: Definitions,
   market: MarketData | undefined,
-): Asked {
+): DatapointQuery {
   const units = createUnitReader(definitions);
   if (typeof expression === 'string') {
     const read = readExpression(expression, expects, units);
     const problems = read.problems.map((problem): Finding => ({ severity: 'error', path: 'expression', ...problem }));
     const found = findMissingData(read.tree, { expects, definitions, market });
-    const placed = locateInTexts(found, new Map<string, ReadText>([['expression', read]]));
+    const placed = locateInTexts(found, new Map<string, ParsedText>([['expression', read]]));
     return { tree: read.tree && addText(read.tree), unit: read.unit, findings: [...problems, ...placed] };
   }
   const schema = expects === 'number' ? NumberExpression : Condition;

@@ -49,14 +49,14 @@ const INDICES_PER_TURN = 32;
 const KINDS = Object.keys(EVENT_KINDS);
 
 export function createEvents({ documents, calendars, scheduleOf, today }: EventsDependencies): Events {
-  async function indicesOf(ids: readonly string[]): Promise<Listing<IndexDocument>> {
+  async function readIndices(ids: readonly string[]): Promise<Listing<IndexDocument>> {
     if (ids.length === 0) return documents.list('index', readIndex);
     const named = await Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
     return { documents: named, ...countSkipped([]) };
   }
 
   /** Null if the underlying index of an overlay was deleted. */
-  const scheduled = (stored: IndexDocument): Promise<IndexSchedule | null> =>
+  const readSchedule = (stored: IndexDocument): Promise<IndexSchedule | null> =>
     scheduleOf(stored).catch((thrown: unknown) => {
       if (thrown instanceof Refusal) return null;
       throw thrown;
@@ -64,18 +64,18 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
 
   return {
     async list({ from: first, to: last, index_ids: ids, kinds }) {
-      const window = windowOf({ first, last }, today());
-      const { documents: indices, ...left } = await indicesOf(ids);
+      const window = createWindow({ first, last }, today());
+      const { documents: indices, ...left } = await readIndices(ids);
       const events: Event[] = [];
       for (const [at, stored] of indices.entries()) {
-        const schedule = calendars.get(stored.calendar) === undefined ? null : await scheduled(stored);
+        const schedule = calendars.get(stored.calendar) === undefined ? null : await readSchedule(stored);
         if (schedule !== null) events.push(...listEvents(stored, window, schedule));
         if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       }
       const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);
       const covered = codes.flatMap((code) => calendars.get(code)?.coverage ?? []);
       for (const code of codes) events.push(...listExchangeEvents(code, window, calendars));
-      const wanted = events.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).toSorted(inOrder);
+      const wanted = events.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).toSorted(compareEvents);
       return {
         from: formatDay(window.from),
         to: formatDay(window.to),
@@ -91,7 +91,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
 }
 
 /** Returns the window of a request. @throws Refusal INVALID_RANGE; VALIDATION_FAILED for a window that is too long */
-function windowOf(
+function createWindow(
   { first, last }: { readonly first: string | undefined; readonly last: string | undefined },
   today: Day,
 ): EventWindow {
@@ -129,7 +129,7 @@ function listEvents({ id, name }: IndexDocument, window: EventWindow, schedule: 
 function listExchangeEvents(code: string, window: EventWindow, calendars: Calendars): Event[] {
   const calendar = calendars.get(code);
   if (calendar === undefined) return [];
-  const event = (kind: Event['kind'], summary: string) => (day: Day) => ({
+  const createEvent = (kind: Event['kind'], summary: string) => (day: Day) => ({
     date: formatDay(day),
     kind,
     index_id: null,
@@ -147,13 +147,13 @@ function listExchangeEvents(code: string, window: EventWindow, calendars: Calend
   return [
     ...listHolidays(window, calendar)
       .filter((day) => !known.has(day))
-      .map((day) => event('holiday', calendar.closureOn?.(day) ?? 'closed')(day)),
-    ...recorded.map((change) => event('closure', describeChange(change))(parseValidDay(change.date))),
-    ...listExpiries(window, calendar).map(event('expiry', 'index futures expire')),
+      .map((day) => createEvent('holiday', calendar.closureOn?.(day) ?? 'closed')(day)),
+    ...recorded.map((change) => createEvent('closure', describeChange(change))(parseValidDay(change.date))),
+    ...listExpiries(window, calendar).map(createEvent('expiry', 'index futures expire')),
   ];
 }
 
-function inOrder(a: Event, b: Event): number {
+function compareEvents(a: Event, b: Event): number {
   return (
     compareText(a.date, b.date) ||
     KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||

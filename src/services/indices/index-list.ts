@@ -17,7 +17,7 @@ interface CachedList {
 }
 
 /** Maximum number of rows of a cached list. */
-const KEPT_ROWS_MAX = 10_000;
+const CACHED_ROWS_MAX = 10_000;
 
 /**
  * Creates the list of stored indices. The last requested list is cached until an index or a run is written, and must
@@ -38,7 +38,7 @@ export function createIndexList(
     const page = wanted.slice(0, limit ?? wanted.length);
     const indices = await Promise.all(page.map((document) => toSummary(document, documents)));
     const list = { indices, skipped, skipped_causes: { ...skipped_causes } };
-    kept = indices.length <= KEPT_ROWS_MAX ? { limit, after, revision, list } : undefined;
+    kept = indices.length <= CACHED_ROWS_MAX ? { limit, after, revision, list } : undefined;
     return list;
   };
 }

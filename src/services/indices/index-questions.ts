@@ -14,7 +14,7 @@ import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
-import { headOf } from '#store/history/history.js';
+import { readHead } from '#store/history/history.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { readAdjustment } from '../stored/declared-adjustment.js';
 import { requireIndex } from '../stored/stored-indices.js';
@@ -32,7 +32,7 @@ import {
   type Json,
   type QuestionDefinitionsDependencies,
 } from './question-definitions.js';
-import { limitHistory, SKETCH_POINTS } from './level-sketch.js';
+import { formatSketch, limitHistory, SKETCH_POINTS } from './level-sketch.js';
 
 /** Requests about definitions that are answered synchronously without storing anything. */
 export interface IndexQuestions {
@@ -123,12 +123,12 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
         await onMarket(document, market);
         const { documents: all, ...others } = await reached(document);
         const question = { market: handle, documents: limitHistory(all, { subject: document.id, market }), ...others };
-        const { dates, levels } = await jobs.query(
+        const answer = await jobs.query(
           'sketch-level',
           { ...question, indexId: document.id, points: SKETCH_POINTS },
           signal,
         );
-        return { level: { index: [...dates], data: [...levels], name: document.id } };
+        return formatSketch(document.id, answer);
       });
     },
     async whatIf(body, signal) {
@@ -151,7 +151,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
         const { handle, market } = markets.require();
         await checked(document);
         await onMarket(document, market);
-        const version = (await headOf(documents, { kind: 'index', id: indexId }))?.latest ?? null;
+        const version = (await readHead(documents, { kind: 'index', id: indexId }))?.latest ?? null;
         const { called } = await scheduleOf(document);
         const question = { market: handle, ...(await reached(document)), indexId, version, called, ...asked };
         const { bytes } = await jobs.query('rebalancePack', question, signal);
@@ -181,11 +181,14 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
       await onMarket(before, market);
       assertDecides(after.document);
       const warnings = sortFindings([...after.findings, ...(await onMarket(after.document, market))]);
-      const question = async (document: IndexDocument) => ({ ...(await reached(document)), indexId: document.id });
+      const createQuestion = async (document: IndexDocument) => ({
+        ...(await reached(document)),
+        indexId: document.id,
+      });
       const change = {
         market: handle,
-        before: await question(before),
-        after: await question(after.document),
+        before: await createQuestion(before),
+        after: await createQuestion(after.document),
         asOf: value.as_of,
         findings: warnings,
       };

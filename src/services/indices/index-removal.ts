@@ -3,9 +3,9 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Admission, ApprovalGate } from '../approvals/approvals.js';
-import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { forgetRuns } from '../stored/kept-runs.js';
+import { deleteRuns } from '../stored/kept-runs.js';
 import { listChildren } from '../stored/stored-indices.js';
 import { createDefinitionRequest } from './admitted-definition.js';
 
@@ -24,14 +24,14 @@ export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalD
     const cancel = async (foresee: Admission['foresee']): Promise<void> => {
       const family = await listFamily(documents, indexId, null);
       for (const { id } of family) await foresee(documents, await createDefinitionRequest(documents, id, null));
-      await cancelJobsAbout(jobs, subjectsOf(family));
+      await cancelJobsAbout(jobs, collectSubjects(family));
     };
     const forget = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       await requireStored(tx, indexId);
       await assertPrecondition(tx, 'index', indexId, ifMatch);
       const family = await listFamily(tx, indexId, null);
       for (const { id } of family) await admit(tx, await createDefinitionRequest(tx, id, null));
-      const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
+      const forgotten = await deleteJobsAbout(tx, jobs, collectSubjects(family));
       const deleted: IndexDeletion['deleted'] = [];
       for (const member of family) {
         const jobsForgotten = forgotten.get(member.id) ?? 0;
@@ -56,7 +56,7 @@ interface Member {
   readonly derivedFrom: string | null;
 }
 
-const subjectsOf = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
+const collectSubjects = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
 
 /** Returns an index and all indices derived from it, depth first in the order of ids. */
 async function listFamily(
@@ -84,7 +84,7 @@ async function removeIn(
   { jobsForgotten, all }: { readonly jobsForgotten: number; readonly all: boolean | undefined },
 ): Promise<IndexDeletion['deleted'][number]> {
   await tx.delete('index', id);
-  const runsForgotten = await forgetRuns(tx, id, { all });
+  const runsForgotten = await deleteRuns(tx, id, { all });
   return {
     index_id: id,
     backtest_record_deleted: runsForgotten > 0,

@@ -28,7 +28,7 @@ export interface StoredSchedule extends IndexSchedule {
  * runs.
  */
 export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedulesDependencies) {
-  const cadenceOf = (document: IndexDocument, rebalance: RebalanceSpec): Cadence => {
+  const createCadence = (document: IndexDocument, rebalance: RebalanceSpec): Cadence => {
     const calendar = calendars.get(document.calendar);
     if (calendar === undefined)
       throw new Error(`the index ${document.id} uses the calendar ${document.calendar}, which is not known`);
@@ -41,7 +41,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     return texts.flatMap(({ document, from, amendment }, k) => {
       const span = { from, until: texts[k + 1]?.from ?? Infinity };
       const reviews = listReviews(document).map(({ id, document: { rebalance } }) => ({
-        ...cadenceOf(document, rebalance),
+        ...createCadence(document, rebalance),
         isFurther: id !== DEFAULT_REVIEW,
         ...(texts.length === 1 ? {} : span),
       }));
@@ -55,14 +55,14 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
   function createDateCadence(document: IndexDocument, date: string): Cadence {
     const { effective_lag } = document.rebalance;
     const rebalance = RebalanceSpec.parse({ frequency: 'custom', dates: [date], effective_lag, roll: 'following' });
-    return { ...cadenceOf(document, rebalance), isFurther: true };
+    return { ...createCadence(document, rebalance), isFurther: true };
   }
 
   /**
    * Returns the rebalances that breaches triggered, if the definition allows such rebalances. For an underlying index
    * that was never run, they are taken from the run of the index above it.
    */
-  async function calledOf(document: IndexDocument, topId: string): Promise<readonly TriggeredRebalance[]> {
+  async function readCalledRebalances(document: IndexDocument, topId: string): Promise<readonly TriggeredRebalance[]> {
     const rule = findBreachRule(document.pipeline?.treatment);
     if (rule === null) return [];
     const run = (await runOf(document.id)) ?? (await runOf(topId));
@@ -85,14 +85,14 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
       if (index.base_date > base) base = index.base_date;
       if (!isOverlayDocument(index)) {
         cadences.push(...listReviewCadences(index));
-        called.push(...(await calledOf(index, document.id)));
+        called.push(...(await readCalledRebalances(index, document.id)));
         return;
       }
-      if (index.overlay.type === 'blend') cadences.push(cadenceOf(index, index.overlay.rebalance));
+      if (index.overlay.type === 'blend') cadences.push(createCadence(index, index.overlay.rebalance));
       for (const id of listSources(index)) await visit(await indexOf(id));
     }
     await visit(document);
-    if (cadences.length === 0) cadences.push(cadenceOf(document, document.rebalance));
+    if (cadences.length === 0) cadences.push(createCadence(document, document.rebalance));
     return { baseDay: parseValidDay(base), cadences, called, frequency: cadences[0]!.rebalance.frequency };
   };
 }

@@ -86,13 +86,13 @@ export function createIndices({
   calendars,
   approvals,
 }: IndicesDependencies): Indices {
-  const marketFor = (body: Body) => findCheckMarket({ documents, stores, markets }, body);
+  const findMarketFor = (body: Body) => findCheckMarket({ documents, stores, markets }, body);
 
   /** Checks a document on a market; findings about its store come first. */
   async function check(
     body: Body,
     reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
-    { market, findings: ofStore }: Awaited<ReturnType<typeof marketFor>>,
+    { market, findings: ofStore }: Awaited<ReturnType<typeof findMarketFor>>,
   ): Promise<CheckedIndex> {
     const checked = await checkOn(body, reader, market);
     if (ofStore.length === 0) return checked;
@@ -134,7 +134,7 @@ export function createIndices({
     allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
     by: Authorship | undefined,
   ) {
-    const market = await marketFor(body); // a transaction does not read a market
+    const market = await findMarketFor(body); // a transaction does not read a market
     const write = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       const own = await allow(tx);
       const { document, findings } = await check(body, tx, market);
@@ -155,7 +155,7 @@ export function createIndices({
     async derive(parentId, body, by) {
       const { document: source } = await requireIndex(documents, parentId);
       const asked = readDerivation(body());
-      const market = await marketFor(createDerivedDocument(source, asked));
+      const market = await findMarketFor(createDerivedDocument(source, asked));
       const write = async (tx: DocumentTransaction) => {
         const { document: parent } = await requireIndex(tx, parentId);
         if ((await tx.get('index', asked.id)) !== undefined)
@@ -179,7 +179,7 @@ export function createIndices({
     },
     remove: createIndexRemoval({ documents, jobs, approvals }),
     async validate(body) {
-      const { document, findings } = await check(body, documents, await marketFor(body));
+      const { document, findings } = await check(body, documents, await findMarketFor(body));
       if (body['calendar'] === undefined || body['calendar'] === null)
         throw refuseWithFindings('index document', findings);
       return { valid: document !== undefined, findings };

@@ -1,6 +1,8 @@
+import type { LevelSketch } from '#contract/indices/preview.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/time/days.js';
+import type { LevelSketch as ComputedSketch } from '#jobs/tasks/indices.js';
 
 /**
  * Number of days and maximum number of points of a sketched level: three years, with one point per one or two pixels.
@@ -27,4 +29,10 @@ export function limitHistory(
       return [id, document.base_date >= day ? document : { ...document, base_date: day }];
     }),
   );
+}
+
+/** Converts a computed sketch of an index to the response. */
+export function formatSketch(name: string, { dates, levels, volatilities, exposures }: ComputedSketch): LevelSketch {
+  const seriesOf = (data: readonly (number | null)[]) => ({ index: [...dates], data: [...data], name });
+  return { level: seriesOf(levels), volatility: seriesOf(volatilities), exposure: exposures && seriesOf(exposures) };
 }

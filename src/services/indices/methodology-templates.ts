@@ -43,7 +43,7 @@ interface Dependencies {
 }
 
 /** Template with its documents as they are computed, and the data that they read. */
-interface KnownTemplate {
+interface PreparedTemplate {
   readonly template: MethodologyTemplate;
   readonly documents: readonly IndexDocument[];
   readonly needs: readonly DataNeed[];
@@ -56,13 +56,13 @@ interface MissingData {
 }
 
 /** Results on a market, by template. */
-interface Answers {
+interface TemplateResults {
   readonly lacks: Map<string, MissingData>;
   readonly levels: Map<string, TemplateLevel>;
 }
 
 /** Meanings of columns that any store may have. */
-const USUAL: Readonly<Record<string, string>> = {
+const STANDARD_COLUMNS: Readonly<Record<string, string>> = {
   SHARES_OUTSTANDING: 'Shares outstanding.',
   FREE_FLOAT: 'Share of the shares outstanding that is in free float, as a fraction.',
   VOLUME: 'Shares traded on the session.',
@@ -80,20 +80,20 @@ const UNSUITABLE: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']
 
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
   const templates = callOnce(
-    () => new Map(read().map((template) => [template.id, callOnce(() => knownOf(template, calendars))])),
+    () => new Map(read().map((template) => [template.id, callOnce(() => prepareTemplate(template, calendars))])),
   );
 
-  const answers = new WeakMap<MarketData, Answers>();
-  function answersOn(market: MarketData): Answers {
+  const answers = new WeakMap<MarketData, TemplateResults>();
+  function getResultsOn(market: MarketData): TemplateResults {
     const known = answers.get(market) ?? { lacks: new Map(), levels: new Map() };
     answers.set(market, known);
     return known;
   }
 
-  function lackOf({ template, documents }: KnownTemplate): MissingData | undefined {
+  function findLack({ template, documents }: PreparedTemplate): MissingData | undefined {
     const market = markets.current()?.market;
     if (market === undefined) return undefined;
-    const { lacks } = answersOn(market);
+    const { lacks } = getResultsOn(market);
     const lack = lacks.get(template.id) ?? {
       needs: listMissingNeeds(documents, market),
       findings: listMissing(documents, market),
@@ -102,7 +102,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     return lack;
   }
 
-  function requireTemplate(id: string): KnownTemplate {
+  function requireTemplate(id: string): PreparedTemplate {
     const known = templates().get(id);
     if (known !== undefined) return known();
     throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
@@ -123,8 +123,8 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     }
   }
 
-  function summaryOf(known: KnownTemplate) {
-    const lack = lackOf(known);
+  function createSummary(known: PreparedTemplate) {
+    const lack = findLack(known);
     const { id, title, kind, style, source, meanings } = known.template;
     return {
       id,
@@ -135,7 +135,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       needs: known.needs.map(({ kind, name }) => ({
         kind,
         name,
-        meaning: meanings[name] ?? USUAL[name] ?? name,
+        meaning: meanings[name] ?? STANDARD_COLUMNS[name] ?? name,
         missing: lack?.needs.some((need) => need.kind === kind && need.name === name) === true,
       })),
       can_run: lack === undefined ? null : lack.needs.length === 0 && lack.findings.length === 0,
@@ -144,7 +144,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   return {
-    list: () => ({ templates: [...templates().values()].map((known) => summaryOf(known())) }),
+    list: () => ({ templates: [...templates().values()].map((known) => createSummary(known())) }),
     *prepare() {
       for (const known of templates().values()) yield void known();
     },
@@ -154,17 +154,17 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const baseDate = asked ?? (market === undefined ? undefined : findFirstBaseDate(market));
       const documents = createTemplateDocuments(known.template, { indexId, baseDate });
       return {
-        ...summaryOf(known),
+        ...createSummary(known),
         index_ids: documents.map((document) => String(document['id'])),
         choices: known.template.choices,
         documents,
-        findings: [...(lackOf(known)?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
+        findings: [...(findLack(known)?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
       };
     },
     async level(id, signal) {
       const known = requireTemplate(id);
       const { handle, market } = markets.require();
-      const { levels } = answersOn(market);
+      const { levels } = getResultsOn(market);
       const entry = levels.get(id);
       if (entry !== undefined) return entry;
       assertNoErrors('template', listMissing(known.documents, market));
@@ -191,10 +191,10 @@ function findFirstBaseDate({ dates }: MarketData): string {
  * Checks a template and derives its data needs. @throws Error for a file with invalid documents, or without the meaning
  * of a column
  */
-function knownOf(template: MethodologyTemplate, calendars: Calendars): KnownTemplate {
+function prepareTemplate(template: MethodologyTemplate, calendars: Calendars): PreparedTemplate {
   const documents = parseDocuments(template, calendars);
   const needs = listDataNeeds(documents);
-  const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in USUAL));
+  const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in STANDARD_COLUMNS));
   if (unexplained.length > 0)
     throw new Error(
       `data/methodologies/${template.id}.json says in meanings nothing of ${unexplained.map(({ name }) => name).join(', ')}`,

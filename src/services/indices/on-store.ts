@@ -37,7 +37,7 @@ export async function runOnStoreOf<T>(
   definition: Body | IndexDocument,
   work: () => Promise<T>,
 ): Promise<T> {
-  return stores.within(await findNamedStore(documents, definition, getCallMarket()?.identity.datasetId), work);
+  return stores.within(await findReferencedStore(documents, definition, getCallMarket()?.identity.datasetId), work);
 }
 
 /**
@@ -45,12 +45,12 @@ export async function runOnStoreOf<T>(
  * @param asked store in the request
  * @throws Refusal VALIDATION_FAILED if they name several stores
  */
-export async function findNamedStore(
+export async function findReferencedStore(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body | IndexDocument,
   asked?: string,
 ): Promise<string | null> {
-  return findStore(await documentsOf(reader, definition as Body), asked);
+  return findStore(await readDocuments(reader, definition as Body), asked);
 }
 
 /** Returns the market on which a definition is checked, with findings about its store. */
@@ -58,7 +58,7 @@ export async function findCheckMarket(
   { documents, stores, markets }: StoreSources,
   definition: Body,
 ): Promise<{ readonly market: MarketData | undefined; readonly findings: readonly Finding[] }> {
-  const named = await documentsOf(documents, definition);
+  const named = await readDocuments(documents, definition);
   const findings = checkStores(named);
   if (findings.length > 0) return { market: undefined, findings };
   const storeId = findStore(named, null);
@@ -79,7 +79,7 @@ function createUnreadStoreFinding(storeId: string, { code, message }: Refusal, a
 }
 
 /** Returns a definition with every index that it refers to. Missing indices are reported elsewhere. */
-async function documentsOf(
+async function readDocuments(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body,
 ): Promise<Record<string, IndexDocument>> {

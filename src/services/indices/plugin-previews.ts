@@ -48,7 +48,7 @@ export function createPluginPreviews({
   calendars,
 }: PluginPreviewsDependencies): PluginPreviews {
   /** Returns a definition that uses the plug-in. */
-  async function termsOf(plugin: PluginDocument, { parameters }: PluginPreviewRequest, market: MarketData) {
+  async function readTerms(plugin: PluginDocument, { parameters }: PluginPreviewRequest, market: MarketData) {
     const body = {
       id: TERMS,
       name: 'Terms of a plug-in',
@@ -65,13 +65,13 @@ export function createPluginPreviews({
     return { ...whole, plugins: { [NAME]: use } };
   }
 
-  interface Asked {
+  interface PluginQuery {
     readonly served: ServedMarket;
     readonly document: IndexDocument;
     readonly request: PluginPreviewRequest;
   }
 
-  async function valuesOf({ served, document, request }: Asked, signal: AbortSignal): Promise<PluginPreview> {
+  async function readValues({ served, document, request }: PluginQuery, signal: AbortSignal): Promise<PluginPreview> {
     const question = {
       market: served.handle,
       documents: { [TERMS]: document },
@@ -105,7 +105,7 @@ export function createPluginPreviews({
       if (fault !== null) return createEmptyPreview([createSourceFinding(fault)]);
       const served = markets.current();
       if (served === undefined) return { ...createEmptyPreview([]), valid: true };
-      const document = await termsOf(plugin, request, served.market);
+      const document = await readTerms(plugin, request, served.market);
       const reads = { ...useNumber(VALUES), as: 'any' as const };
       const lacking = checkFields(
         [{ use: reads, path: 'inputs', rowId: null }],
@@ -115,7 +115,7 @@ export function createPluginPreviews({
       );
       if (lacking.length > 0) return createEmptyPreview(lacking);
       try {
-        return await valuesOf({ served, document, request }, signal);
+        return await readValues({ served, document, request }, signal);
       } catch (thrown) {
         if (!(thrown instanceof Refusal) || thrown.code !== 'PLUGIN_FAILED') throw thrown;
         const message = thrown.message.replace(`The plug-in ${ID}`, 'The source');

@@ -47,11 +47,11 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
     get,
     async list(query) {
       const { documents: indices } = await documents.list('index', readIndex);
-      const users = (id: string) =>
+      const listUsers = (id: string) =>
         indices.filter(({ plugins = {} }) => Object.values(plugins).some(({ plugin }) => plugin === id));
       const { shown: plugins, ...skipped } = await family.page(query, async (id) => ({
         ...(await get(id)).plugin,
-        used_by: users(id).map((index) => index.id),
+        used_by: listUsers(id).map((index) => index.id),
       }));
       return { plugins, ...skipped };
     },

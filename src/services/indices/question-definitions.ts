@@ -106,7 +106,7 @@ export function createQuestionDefinitions({
   }
 
   /** Returns the definition from which a run was made. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
-  async function definitionOfRun(subject: string, id: string): Promise<QuestionDefinition> {
+  async function loadRunDefinition(subject: string, id: string): Promise<QuestionDefinition> {
     const run = await requireRun(documents, { subject, id });
     const { indexId, ...reached } = (await readRunDefinition(artifacts, run)).definition;
     return { document: reached.documents[indexId]!, ...reached, version: run.index_version ?? null };
@@ -118,7 +118,7 @@ export function createQuestionDefinitions({
     work: (definition: QuestionDefinition) => Promise<T>,
   ): Promise<T> {
     const storeId = await states.storeOf(await requireRun(documents, { subject, id }));
-    return stores.within(storeId, async () => work(await definitionOfRun(subject, id)));
+    return stores.within(storeId, async () => work(await loadRunDefinition(subject, id)));
   }
 
   const onStore = <T>(definition: RequestBody | IndexDocument, work: () => Promise<T>) =>

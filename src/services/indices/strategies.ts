@@ -9,8 +9,8 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkStrategy, validateStrategy, type StrategyContext } from '#domain/checks/validate-strategy.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { forgetRuns } from '../stored/kept-runs.js';
-import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { deleteRuns } from '../stored/kept-runs.js';
+import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertIdOfPath } from '../shared/document-ids.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { findIndex } from '../stored/stored-indices.js';
@@ -53,7 +53,7 @@ type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 export function createStrategies({ documents, jobs, markets }: StrategiesDependencies): Strategies {
   /** Returns the documents that a strategy refers to. */
-  async function contextOf(reader: Reader, strategy: Body): Promise<StrategyContext> {
+  async function readContext(reader: Reader, strategy: Body): Promise<StrategyContext> {
     const { id, index_id: indexId, benchmark, constraint_set_id: setId } = strategy;
     const { id: benchmarkId } = (benchmark ?? {}) as { readonly id?: unknown };
     const indices = new Map<unknown, IndexDocument | undefined>();
@@ -81,7 +81,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     by: Authorship | undefined,
   ): Promise<SavedStrategy> {
     const write = async (tx: DocumentTransaction): Promise<SavedStrategy> => {
-      const { document, findings } = validateStrategy(body, await contextOf(tx, body));
+      const { document, findings } = validateStrategy(body, await readContext(tx, body));
       if (document === undefined) throw refuseWithFindings('strategy document', findings);
       await allow(tx, document.id);
       return { saved: { strategy: document, findings }, etag: await tx.put('strategy', document.id, document) };
@@ -89,11 +89,11 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     return documents.transaction(write, { by });
   }
 
-  async function storedOf(strategy: StrategyDocument): Promise<StoredStrategy> {
+  async function readStored(strategy: StrategyDocument): Promise<StoredStrategy> {
     const run = await documents.get('run', strategy.id);
     return {
       strategy,
-      problems: checkStrategy(strategy, await contextOf(documents, strategy)) as StoredStrategy['problems'], // the service has read-only lists, the contract mutable ones
+      problems: checkStrategy(strategy, await readContext(documents, strategy)) as StoredStrategy['problems'], // the service has read-only lists, the contract mutable ones
       has_run: run !== undefined,
       run_at: run === undefined || 'unreadable' in run ? null : readRunTime(run.body),
     };
@@ -104,15 +104,15 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       const { documents: all, skipped, skipped_causes } = await documents.list('strategy', readStrategy);
       const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
       return {
-        strategies: await Promise.all(wanted.slice(0, limit ?? wanted.length).map(storedOf)),
+        strategies: await Promise.all(wanted.slice(0, limit ?? wanted.length).map(readStored)),
         skipped,
         skipped_causes: { ...skipped_causes },
       };
     },
     async get(strategyId) {
       const { strategy, etag } = await requireStrategy(documents, strategyId);
-      const stored = await storedOf(strategy);
-      return { stored, etag: etagOf(etag, stored) };
+      const stored = await readStored(strategy);
+      return { stored, etag: computeEtag(etag, stored) };
     },
     create(body, by) {
       const isFree = async (tx: DocumentTransaction, id: string): Promise<void> => {
@@ -139,8 +139,8 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
         await requireStored(tx, strategyId);
         await assertPrecondition(tx, 'strategy', strategyId, toDocumentPrecondition(ifMatch));
         await tx.delete('strategy', strategyId);
-        const runsForgotten = await forgetRuns(tx, strategyId, { all: by?.purges });
-        const jobsForgotten = (await forgetJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
+        const runsForgotten = await deleteRuns(tx, strategyId, { all: by?.purges });
+        const jobsForgotten = (await deleteJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
         return {
           strategy_id: strategyId,
           backtest_record_deleted: runsForgotten > 0,
@@ -150,7 +150,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       return documents.transaction(forget, { by });
     },
     async validate(body) {
-      const { document, findings } = validateStrategy(body, await contextOf(documents, body));
+      const { document, findings } = validateStrategy(body, await readContext(documents, body));
       return { valid: document !== undefined, findings };
     },
   };
@@ -164,21 +164,21 @@ async function requireStored(reader: Reader, strategyId: string): Promise<void> 
   }
 }
 
-const MARK = '.';
+const ETAG_SEPARATOR = '.';
 
 /**
  * Returns the etag of a response, which begins with the etag of the document and also changes with the rest of the
  * response.
  */
-function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
+function computeEtag(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;
   const rest = createHash('sha256').update(toCanonicalJson({ problems, has_run, run_at })).digest('hex');
-  return `${document}${MARK}${rest.slice(0, 16)}`;
+  return `${document}${ETAG_SEPARATOR}${rest.slice(0, 16)}`;
 }
 
 /** Converts a client's precondition with the ETag of any response to a precondition on the document itself. */
 function toDocumentPrecondition(ifMatch: Precondition | undefined): Precondition | undefined {
-  return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(MARK)[0]!);
+  return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(ETAG_SEPARATOR)[0]!);
 }
 
 /** Returns the capture time of a stored run; null if the record has none. */

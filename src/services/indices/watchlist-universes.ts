@@ -46,7 +46,7 @@ interface FilledUniverse {
 /** Returns a universe with the securities of its watchlists, and findings about watchlists that are not stored. */
 async function resolveWatchlists(reader: Reader, universe: UniverseSpec, path: string): Promise<FilledUniverse> {
   if (universe.kind === 'watchlist') {
-    const result = await watchlistOf(reader, universe, path);
+    const result = await readWatchlist(reader, universe, path);
     return 'finding' in result
       ? { filled: universe, findings: [result.finding] }
       : { filled: { ...universe, identifiers: result.identifiers }, findings: [] };
@@ -59,7 +59,7 @@ async function resolveWatchlists(reader: Reader, universe: UniverseSpec, path: s
   };
 }
 
-async function watchlistOf(
+async function readWatchlist(
   reader: Reader,
   universe: UniverseSpec,
   path: string,

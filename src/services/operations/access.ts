@@ -44,11 +44,11 @@ interface SharedDocument {
 export function createAccess({ documents, isHidden }: AccessDependencies): Access {
   let known: { readonly revision: number; readonly shared: readonly SharedDocument[] } | undefined;
 
-  async function listAllShared(): Promise<readonly SharedDocument[]> {
+  async function listSharedDocuments(): Promise<readonly SharedDocument[]> {
     const revision = await documents.revision('sharing');
     if (known?.revision === revision) return known.shared;
     const { documents: shared } = await documents.list('sharing', (body, subject) => {
-      const names = namesIn(body);
+      const names = listNames(body);
       return names.length === 0 ? undefined : { subject, with: new Set(names) };
     });
     known = { revision, shared };
@@ -75,7 +75,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     const owner = await findFirstAuthor(documents, subject);
     return {
       owner: owner == null ? null : { key_id: owner.key_id ?? null, name: owner.author },
-      shared_with: stored === undefined || 'unreadable' in stored ? [] : namesIn(stored.body),
+      shared_with: stored === undefined || 'unreadable' in stored ? [] : listNames(stored.body),
     };
   }
 
@@ -84,7 +84,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
       if (prefixes === undefined) return undefined;
       const names = isSubject === true ? [keyId] : [keyId, name];
       const own = (shared: SharedDocument) => names.some((word) => word !== null && shared.with.has(word));
-      const shared = (await runUnrestricted(listAllShared)).filter(own).map(({ subject }) => subject);
+      const shared = (await runUnrestricted(listSharedDocuments)).filter(own).map(({ subject }) => subject);
       return { prefixes, shared: new Set(shared), isHidden };
     },
     read,
@@ -106,7 +106,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
   };
 }
 
-function namesIn(body: unknown): string[] {
+function listNames(body: unknown): string[] {
   const names = (body as { readonly shared_with?: unknown } | null)?.shared_with;
   return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
 }

@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net';
 /** Function that returns true if an address belongs to a set. */
 export type IsAddressOf = (address: string) => boolean;
 
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+const getFamily = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
 /** Returns true if a text is an address or a range of addresses, such as `10.0.0.0/8`. */
 export function isAddressRange(text: string): boolean {
@@ -17,13 +17,13 @@ export function isAddressRange(text: string): boolean {
  * Returns a test for the addresses of some ranges, which matches IPv4 addresses in IPv6 form in the IPv4 ranges.
  * @param ranges addresses and ranges that `isAddressRange` accepts
  */
-export function addressesOf(ranges: readonly string[]): IsAddressOf {
+export function createAddressCheck(ranges: readonly string[]): IsAddressOf {
   if (ranges.length === 0) return () => false;
   const list = new BlockList();
   for (const range of ranges) {
     const [address = '', bits] = range.split('/');
-    if (bits === undefined) list.addAddress(address, familyOf(address));
-    else list.addSubnet(address, Number(bits), familyOf(address));
+    if (bits === undefined) list.addAddress(address, getFamily(address));
+    else list.addSubnet(address, Number(bits), getFamily(address));
   }
-  return (address) => isIP(address) !== 0 && list.check(address, familyOf(address));
+  return (address) => isIP(address) !== 0 && list.check(address, getFamily(address));
 }

@@ -13,12 +13,12 @@ export interface CallbackDestinationOptions {
 /** Permitted destinations of messages. */
 export interface CallbackDestinations {
   /** Returns the reason why callbacks to a URL are not permitted; undefined if they are permitted. */
-  problemOf(url: string): Problem | undefined;
+  problemOf(url: string): AddressProblem | undefined;
   /** Returns true if connections to an IP address are allowed. */
   isAddressAllowed(address: string): boolean;
 }
 
-interface Problem {
+interface AddressProblem {
   readonly reason: string;
   readonly isFinal: true;
 }
@@ -81,16 +81,16 @@ function createBlockList(lists: readonly string[]): BlockList {
   const ranges = new BlockList();
   for (const range of lists.flatMap((list) => list.split(' '))) {
     const [address = '', bits = ''] = range.split('/');
-    ranges.addSubnet(address, Number(bits), familyOf(address));
+    ranges.addSubnet(address, Number(bits), getFamily(address));
   }
   return ranges;
 }
 
 /** Returns true if the ranges contain an address; an IPv4 address in IPv6 form also matches IPv4 ranges. */
-const isIn = (ranges: BlockList, address: string): boolean => ranges.check(address, familyOf(address));
+const isIn = (ranges: BlockList, address: string): boolean => ranges.check(address, getFamily(address));
 
-function familyOf(address: string): 'ipv4' | 'ipv6' {
+function getFamily(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
-const createProblem = (reason: string): Problem => ({ reason, isFinal: true });
+const createProblem = (reason: string): AddressProblem => ({ reason, isFinal: true });

@@ -64,9 +64,9 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
   const due = new Set<string>();
   const sending = new Map<string, Promise<void>>();
   const closing = new AbortController();
-  const unsubscribe = documents.subscribe('delivery-due', ({ delivery_id: id }) => become(id));
+  const unsubscribe = documents.subscribe('delivery-due', ({ delivery_id: id }) => updateDelivery(id));
 
-  function become(id: string): void {
+  function updateDelivery(id: string): void {
     if (closing.signal.aborted) return;
     waiting.delete(id);
     due.add(id);
@@ -98,7 +98,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     if (closing.signal.aborted) return;
     waiting.set(
       id,
-      clock.after(Math.min(Math.max(atMs - clock.now(), 0), PAUSE_MS_MAX), () => become(id)),
+      clock.after(Math.min(Math.max(atMs - clock.now(), 0), PAUSE_MS_MAX), () => updateDelivery(id)),
     );
   }
 
@@ -127,7 +127,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     // The operator may have removed the host from the list in the meantime.
     const failure = places.problemOf(delivery.url) ?? (await send(delivery, closing.signal));
     if (failure !== undefined && closing.signal.aborted) return; // the receiver had no time to answer
-    const after = outcomeOf(delivery, failure, clock.now());
+    const after = createOutcome(delivery, failure, clock.now());
     await documents.transaction((tx) => record(tx, delivery, after), { reserve: true });
     const { state, attempts, next_attempt_at: next, last_error: error } = after;
     log.info({ delivery_id: id, job_id: delivery.job_id, state, attempts, error }, 'callback sent');
@@ -161,7 +161,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
 
 type Outcome = Pick<JobCallback, 'state' | 'attempts' | 'last_attempt_at' | 'last_error' | 'next_attempt_at'>;
 
-function outcomeOf({ attempts: before }: Delivery, failure: Failure | undefined, nowMs: number): Outcome {
+function createOutcome({ attempts: before }: Delivery, failure: Failure | undefined, nowMs: number): Outcome {
   const attempts = before + 1;
   const outcome = { attempts, last_attempt_at: formatTimestamp(nowMs), last_error: failure?.reason ?? null };
   if (failure === undefined) return { state: 'delivered', ...outcome, next_attempt_at: null };

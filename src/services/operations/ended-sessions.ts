@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DocumentStore, FoundDocument } from '#store/port.js';
+import type { DocumentStore, DocumentLookup } from '#store/port.js';
 
 /** Session of a browser, with the data needed to end it. */
 export interface EndingSession {
@@ -34,13 +34,13 @@ const PERSON_SESSIONS_MAX = 16;
 const FORGOTTEN_MAX = 64;
 
 /** Record of a person, stored until their sessions would have expired. */
-interface Person {
+interface PersonSessions {
   readonly sessions: readonly { readonly id: string; readonly ends: number }[];
   /** Time until which all expiring sessions are ended; 0 if there are none. */
   readonly all_until: number;
 }
 
-const NONE: Person = { sessions: [], all_until: 0 };
+const NO_SESSIONS: PersonSessions = { sessions: [], all_until: 0 };
 
 /**
  * Creates the ended sessions by person. They are read once and cached; the events of other processes add their ended
@@ -51,7 +51,7 @@ export async function createEndedSessions({
   isReadOnly,
   now,
 }: EndedSessionsDependencies): Promise<EndedSessions> {
-  const persons = new Map<string, Person>();
+  const persons = new Map<string, PersonSessions>();
 
   async function readAgain(id: string): Promise<void> {
     const person = parsePerson(await documents.get('ended-sessions', id));
@@ -59,23 +59,23 @@ export async function createEndedSessions({
   }
   // An unreadable sign-out is read again at the next event of its person, or at a start.
   documents.subscribe('session-ended', ({ person_id: id }) => void readAgain(id).catch(() => {}));
-  const stored = await documents.list('ended-sessions', (body, id) => [id, body as Person] as const);
+  const stored = await documents.list('ended-sessions', (body, id) => [id, body as PersonSessions] as const);
   for (const [id, person] of stored.documents) if (!persons.has(id)) persons.set(id, person);
 
   return {
     has({ id, subject, ends }) {
-      const person = persons.get(personOf(subject));
+      const person = persons.get(getPerson(subject));
       return person !== undefined && (ends <= person.all_until || person.sessions.some((ended) => ended.id === id));
     },
     async add(session) {
       if (session.scopes.length === 0) return; // an expired session allows nothing
-      const id = personOf(session.subject);
+      const id = getPerson(session.subject);
       const at = now();
-      persons.set(id, addEnded(persons.get(id) ?? NONE, session, at));
+      persons.set(id, addEnded(persons.get(id) ?? NO_SESSIONS, session, at));
       if (isReadOnly) return;
       const past = [...persons].filter(([, person]) => endOf(person) <= at).slice(0, FORGOTTEN_MAX);
       await documents.transaction(async (tx) => {
-        const known = parsePerson(await tx.get('ended-sessions', id)) ?? NONE;
+        const known = parsePerson(await tx.get('ended-sessions', id)) ?? NO_SESSIONS;
         await tx.put('ended-sessions', id, addEnded(known, session, at));
         for (const [old] of past) {
           const person = parsePerson(await tx.get('ended-sessions', old));
@@ -89,12 +89,12 @@ export async function createEndedSessions({
 }
 
 /** Returns the id of a person's record, because subjects may contain any characters. */
-const personOf = (subject: string): string => createHash('sha256').update(subject).digest('hex');
+const getPerson = (subject: string): string => createHash('sha256').update(subject).digest('hex');
 
-const parsePerson = (found: FoundDocument): Person | undefined =>
-  found === undefined || 'unreadable' in found ? undefined : (found.body as Person);
+const parsePerson = (found: DocumentLookup): PersonSessions | undefined =>
+  found === undefined || 'unreadable' in found ? undefined : (found.body as PersonSessions);
 
-function addEnded(person: Person, { id, ends }: EndingSession, now: number): Person {
+function addEnded(person: PersonSessions, { id, ends }: EndingSession, now: number): PersonSessions {
   const others = person.sessions.filter((ended) => ended.id !== id && ended.ends > now);
   if (others.length < PERSON_SESSIONS_MAX) return { ...person, sessions: [...others, { id, ends }] };
   const latest = Math.max(person.all_until, ends, ...others.map((ended) => ended.ends));
@@ -102,4 +102,5 @@ function addEnded(person: Person, { id, ends }: EndingSession, now: number): Per
 }
 
 /** Returns the time from which nothing about a person needs to be stored. */
-const endOf = ({ sessions, all_until: until }: Person): number => Math.max(until, ...sessions.map(({ ends }) => ends));
+const endOf = ({ sessions, all_until: until }: PersonSessions): number =>
+  Math.max(until, ...sessions.map(({ ends }) => ends));

@@ -14,7 +14,7 @@ export interface Check {
   readonly unready?: ErrorCode;
 }
 
-export type HealthRead = Omit<Health, 'limits'>;
+export type HealthReport = Omit<Health, 'limits'>;
 
 export interface HealthService {
   /** Version of the running engine. */
@@ -23,7 +23,7 @@ export interface HealthService {
    * Returns everything except the limits, which are constant. Callers in the same turn of the event loop get the same
    * response. A finished response is returned without a promise.
    */
-  health(): HealthRead | Promise<HealthRead>;
+  health(): HealthReport | Promise<HealthReport>;
   /**
    * Reads the state that health reports during an outage, and records changes of it. Does not reject during an outage.
    */
@@ -49,12 +49,12 @@ export interface HealthDependencies {
 }
 
 /** Parts of health that are read from documents and jobs. */
-type ReadHealth = Pick<Health, 'store' | 'jobs'>;
+type StoredHealth = Pick<Health, 'store' | 'jobs'>;
 
 const NO_LOAD: LaneLoad = { waiting: 0, running: 0, places: 0, oldestSeconds: null };
-const NOTHING_READ: ReadHealth = {
+const UNREAD_HEALTH: StoredHealth = {
   store: { active: null, status: null, end: null, partial_dates: null },
-  jobs: { pending: 0, running: 0, lanes: lanesOf({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
+  jobs: { pending: 0, running: 0, lanes: createLanes({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
 };
 
 /** Maximum time that health waits for its sources. */
@@ -68,7 +68,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   const read = createReader(dependencies);
   const startedMs = monotonic();
   const started = formatTimestamp(startedAt.getTime());
-  const lookAll = (): HealthCheck[] =>
+  const runChecks = (): HealthCheck[] =>
     checks.map(({ name, look, note }) => {
       const fault = look();
       return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
@@ -81,12 +81,12 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
     const since = formatTimestamp(startedAt.getTime() + Math.round(monotonic() - startedMs));
     states = [...states.slice(1 - STATES_MAX), { since, status, reason }];
   };
-  const tell = async (): Promise<HealthRead> => {
+  const tell = async (): Promise<HealthReport> => {
     const { store, jobs } = await read();
-    const seen = lookAll();
-    const reason = reasonOf(store.active, seen);
+    const seen = runChecks();
+    const reason = findReason(store.active, seen);
     const status = reason === null ? 'ok' : 'degraded';
-    noteState(status, causeOf(reason, seen));
+    noteState(status, findCause(reason, seen));
     return {
       status,
       reason,
@@ -100,7 +100,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       states,
     };
   };
-  let told: HealthRead | Promise<HealthRead> | undefined;
+  let told: HealthReport | Promise<HealthReport> | undefined;
   return {
     version,
     async look() {
@@ -118,7 +118,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
     },
     readiness() {
       if (draining()) throw new Refusal('DRAINING', 'The service is stopping.');
-      const seen = lookAll();
+      const seen = runChecks();
       for (const [i, { ok, name, message }] of seen.entries()) {
         const code = checks[i]?.unready;
         if (!ok && code !== undefined) throw new Refusal(code, `The check ${name} fails: ${message}`, { checks: seen });
@@ -132,13 +132,13 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
  * Creates a reader of documents and jobs for the health report; while they are unavailable, it returns the previous
  * values.
  */
-function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<ReadHealth> {
-  const last = { ...NOTHING_READ };
+function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<StoredHealth> {
+  const last = { ...UNREAD_HEALTH };
   async function readStore(): Promise<void> {
     last.store = await store();
   }
   async function readJobs(): Promise<void> {
-    last.jobs = { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) };
+    last.jobs = { ...(await jobs.counts()), lanes: createLanes(await jobs.lanes()) };
   }
   return async () => {
     if (!isReachable()) return last;
@@ -156,24 +156,24 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
 }
 
 /** Returns the reason why a service is degraded; null if it is not degraded. */
-function reasonOf(active: string | null, checks: readonly HealthCheck[]): string | null {
+function findReason(active: string | null, checks: readonly HealthCheck[]): string | null {
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) return `Checks that fail: ${failed.join(', ')}.`;
   return active === null ? 'No data store is active.' : null;
 }
 
 /** Returns a reason with the messages of the failing checks, which may change while the reason stays the same. */
-function causeOf(reason: string | null, checks: readonly HealthCheck[]): string | null {
+function findCause(reason: string | null, checks: readonly HealthCheck[]): string | null {
   const failing = checks.filter(({ ok }) => !ok).map(({ message }) => message);
   return reason === null ? null : [reason, ...failing].join(' ');
 }
 
-function lanesOf({ heavy, huge, light }: LaneLoads): Health['jobs']['lanes'] {
-  const of = ({ waiting, running, places, oldestSeconds }: LaneLoad) => ({
+function createLanes({ heavy, huge, light }: LaneLoads): Health['jobs']['lanes'] {
+  const createLane = ({ waiting, running, places, oldestSeconds }: LaneLoad) => ({
     waiting,
     running,
     places,
     oldest_wait_seconds: oldestSeconds,
   });
-  return { heavy: of(heavy), huge: of(huge), light: of(light) };
+  return { heavy: createLane(heavy), huge: createLane(huge), light: createLane(light) };
 }

@@ -12,7 +12,7 @@ export interface JobEvent {
 /** Event in the stream of all jobs; null once every job that was unfinished at the beginning has been reported. */
 export type AnyJobEvent = JobEvent | null;
 
-export interface FollowAll {
+export interface FollowOptions {
   /**
    * Number of seconds for which changes are streamed after the list of unfinished jobs; 0 ends the stream after the
    * list.
@@ -27,9 +27,9 @@ export interface FollowAll {
  * Yields the latest unfinished jobs of a listing, then every change of any job. Changes of one job are combined while
  * the reader is busy, so at most one entry per job waits.
  */
-export async function followAll(
+export async function followJobs(
   system: Pick<JobSystem, 'find' | 'watchAll' | 'liveIds'>,
-  { seconds, stopping, onEnd }: FollowAll,
+  { seconds, stopping, onEnd }: FollowOptions,
 ): Promise<AsyncIterableIterator<AnyJobEvent>> {
   const waiting = new Set<string>();
   let isCaughtUp = false;

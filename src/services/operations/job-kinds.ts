@@ -20,20 +20,20 @@ export interface JobKindsDependencies {
 }
 
 export function createJobKinds({ paused, now }: JobKindsDependencies): JobKindsService {
-  const stateOf = async (kind: JobKindName): Promise<JobKindState> => ({
+  const readState = async (kind: JobKindName): Promise<JobKindState> => ({
     kind,
     lane: JOB_KIND_CATALOGUE[kind].lane,
     pause: (await paused.get(kind)) ?? null,
   });
   return {
-    list: () => Promise.all(JOB_KINDS.map(stateOf)),
+    list: () => Promise.all(JOB_KINDS.map(readState)),
     async pause(kind, reason, by) {
       await paused.pause(kind, { paused_at: formatTimestamp(now()), author: by.author, reason }, by);
-      return stateOf(kind);
+      return readState(kind);
     },
     async resume(kind, by) {
       await paused.resume(kind, by);
-      return stateOf(kind);
+      return readState(kind);
     },
   };
 }

@@ -5,13 +5,13 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { isTerminal } from '#jobs/life-cycle.js';
-import type { FoundJob, JobQuery } from '#jobs/queue.js';
+import type { LocatedJob, JobQuery } from '#jobs/queue.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import { retryJobs, type RetryOrder } from './retry-jobs.js';
 import { limitJobs } from './reachable-jobs.js';
-import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-events.js';
+import { followJobs, followJob, type AnyJobEvent, type JobEvent } from './job-events.js';
 
 /** Job in the form of a response. */
 export interface JobView {
@@ -80,13 +80,13 @@ export function createJobsService({
   const admitFollower = createFollowers();
   setMaxListeners(0, stopping); // one listener per waiting client
 
-  async function require(jobId: string, jobs = limitJobs(system)): Promise<FoundJob> {
+  async function require(jobId: string, jobs = limitJobs(system)): Promise<LocatedJob> {
     const match = await jobs.find(jobId);
     if (match === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
     return match;
   }
 
-  async function view({ status, stored }: FoundJob): Promise<JobView> {
+  async function readView({ status, stored }: LocatedJob): Promise<JobView> {
     const { [status.kind]: source } = results;
     if (stored !== null && 'artifact' in stored) {
       const { artifact } = stored;
@@ -107,14 +107,14 @@ export function createJobsService({
       const jobs = limitJobs(system);
       const result = await require(jobId, jobs);
       const { status } = result.status;
-      if (waitSeconds === 0 || isTerminal(status)) return view(result);
+      if (waitSeconds === 0 || isTerminal(status)) return readView(result);
       await awaitChange({
         watch: (listener) => system.watch(jobId, listener),
         isChanged: async () => (await system.find(jobId))?.status.status !== status,
         milliseconds: waitSeconds * 1000,
         signals: [signal, stopping],
       });
-      return view(await require(jobId, jobs));
+      return readView(await require(jobId, jobs));
     },
     retry: (order) => retryJobs(limitJobs(system), order),
     async cancel(jobId, by) {
@@ -122,7 +122,7 @@ export function createJobsService({
       const { status } = await require(jobId, jobs);
       await jobs.cancel(jobId);
       if (!isTerminal(status.status)) await onCancelled(jobId, by);
-      return view(await require(jobId, jobs));
+      return readView(await require(jobId, jobs));
     },
     async follow(jobId, seen, client) {
       const jobs = limitJobs(system);
@@ -130,7 +130,7 @@ export function createJobsService({
       return followJob(jobs, { jobId, seen, stopping, onEnd: admitFollower(client) });
     },
     followAll: async (seconds, client) =>
-      followAll(limitJobs(system), { seconds, stopping, onEnd: admitFollower(client) }),
+      followJobs(limitJobs(system), { seconds, stopping, onEnd: admitFollower(client) }),
   };
 }
 

@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { addressesOf } from './address-ranges.js';
+import { createAddressCheck } from './address-ranges.js';
 
 /** Stored key without its secret. */
 export interface KeyRecord {
@@ -91,7 +91,7 @@ export interface KeysDependencies {
 }
 
 /** Minimum interval between writes of the last use of a key. */
-const USE_WRITTEN_MS = 60_000;
+const USE_INTERVAL_MS = 60_000;
 
 /** Digest that is compared if no key has the id, so that an unknown key takes as long as a wrong key. */
 const NO_DIGEST = Buffer.alloc(32);
@@ -179,7 +179,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       if (!isLive(old, now())) throw new Refusal('VALIDATION_FAILED', `The key ${id} is not accepted any more.`);
       const { name, scopes, prefixes, sources } = old;
       const expires = computeSuccessorExpiry(old, now());
-      const issued = issueKey({ name, scopes, expires, ...limitsOf({ prefixes, sources }) }, now(), (taken) =>
+      const issued = issueKey({ name, scopes, expires, ...getLimits({ prefixes, sources }) }, now(), (taken) =>
         holders.has(taken),
       );
       const until = now() + overlapMs;
@@ -221,7 +221,7 @@ export function issueKey(
     created: formatTimestamp(nowMs),
     expires,
     revoked: null,
-    ...limitsOf({ prefixes, sources }),
+    ...getLimits({ prefixes, sources }),
   };
   return { record, key: `dvs_${id}_${secret}` };
 }
@@ -243,14 +243,14 @@ function createHolder(record: KeyRecord): Holder {
   const { id, name, scopes, prefixes, sources } = record;
   return {
     record,
-    principal: { keyId: id, name, scopes: new Set(scopes), ...limitsOf({ prefixes }) },
+    principal: { keyId: id, name, scopes: new Set(scopes), ...getLimits({ prefixes }) },
     digest: Buffer.from(record.sha256, 'hex'),
-    isFrom: sources === undefined ? undefined : addressesOf(sources),
+    isFrom: sources === undefined ? undefined : createAddressCheck(sources),
   };
 }
 
 /** Returns the limits of a key that are present. */
-function limitsOf(limits: {
+function getLimits(limits: {
   readonly prefixes?: readonly string[] | undefined;
   readonly sources?: readonly string[] | undefined;
 }): Pick<KeyRecord, 'prefixes' | 'sources'> {
@@ -274,7 +274,7 @@ async function createKeyUses(documents: DocumentStore, now: () => number) {
     note(id: string): void {
       const at = now();
       const last = uses.get(id);
-      if (last !== undefined && at - last < USE_WRITTEN_MS) return;
+      if (last !== undefined && at - last < USE_INTERVAL_MS) return;
       uses.set(id, at);
       const write = documents.transaction((tx) => tx.put('key-use', id, { at: formatTimestamp(at) }));
       write.catch(() => {}); // The next use is written again; a full disk must not refuse a reader.

@@ -1,7 +1,7 @@
 import { JOB_KIND_CATALOGUE, type JobSubject } from '#domain/jobs/job-kinds.js';
 import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import type { JobSystem } from '#jobs/job-system.js';
-import type { FoundJob } from '#jobs/queue.js';
+import type { LocatedJob } from '#jobs/queue.js';
 import type { JobStatus } from '#jobs/status.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
 import { outside } from './access.js';
@@ -20,14 +20,14 @@ const MODEL_KINDS: ReadonlySet<string> = new Set(['risk', 'validate']);
 export function limitJobs(system: FollowedJobs): FollowedJobs {
   const reach = findCurrentReach();
   if (reach === undefined) return system;
-  const find = async (jobId: string): Promise<FoundJob | undefined> => {
+  const find = async (jobId: string): Promise<LocatedJob | undefined> => {
     const match = await system.find(jobId);
     return match !== undefined && isVisible(reach, match.status) ? match : undefined;
   };
   const assertWithin = async (jobId: string): Promise<void> => {
     const result = await find(jobId);
-    const subject = result && subjectOf(result.status);
-    if (subject === undefined || isWithin(reach, subject.id) || isNamedWithin(reach, result!.status)) return;
+    const subject = result && findSubject(result.status);
+    if (subject === undefined || isWithin(reach, subject.id) || isWithinReach(reach, result!.status)) return;
     throw outside(reach, subject.kind, subject.id);
   };
   return {
@@ -56,16 +56,16 @@ export function limitJobs(system: FollowedJobs): FollowedJobs {
 }
 
 function isVisible(reach: Reach, status: JobStatus): boolean {
-  const subject = subjectOf(status);
+  const subject = findSubject(status);
   return subject !== undefined && mayRead(reach, subject.kind, subject.id);
 }
 
 /** Returns true for a job that a client named, such as a sweep of an index shared with it. */
-const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
+const isWithinReach = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
   NAMED_KINDS.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
 /** Returns the document of a job, or the name that a client gave to the job; undefined if there is neither. */
-function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
+function findSubject({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
   if (MODEL_KINDS.has(kind)) return { kind: 'risk-model', id: ident };

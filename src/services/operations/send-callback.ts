@@ -28,11 +28,11 @@ export interface SignedPost {
 }
 
 /** Attempts to send a request once. @returns undefined if the receiver accepted it, otherwise the failure */
-export type PostSigned = (post: SignedPost, signal: AbortSignal) => Promise<Failure | undefined>;
+export type SignedPostSender = (post: SignedPost, signal: AbortSignal) => Promise<Failure | undefined>;
 
 /** Creates the function that sends messages about jobs. */
 export const createSend =
-  (post: PostSigned): SendDelivery =>
+  (post: SignedPostSender): SendDelivery =>
   ({ url, delivery_id: id, body, traceparent }, closing) => {
     const headers = { 'Content-Type': 'application/json', ...(traceparent !== undefined && { traceparent }) };
     return post({ url, id, body, headers }, closing);
@@ -43,8 +43,8 @@ export const createSend =
  * not read, and the connection uses an address that was checked after its look-up.
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
-export function createPost({ places, secrets, now, userAgent }: SendOptions): PostSigned {
-  const checkedLookup: LookupFunction = (host, options, done) => {
+export function createPost({ places, secrets, now, userAgent }: SendOptions): SignedPostSender {
+  const lookUpChecked: LookupFunction = (host, options, done) => {
     lookup(host, { ...options, all: true }, (failure, addresses) => {
       if (failure !== null) return done(failure, '');
       const allowed = addresses.filter(({ address }) => places.isAddressAllowed(address));
@@ -64,7 +64,7 @@ export function createPost({ places, secrets, now, userAgent }: SendOptions): Po
           {
             method: 'POST',
             agent: false,
-            lookup: checkedLookup,
+            lookup: lookUpChecked,
             signal: AbortSignal.any([closing, AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000)]),
             headers: {
               ...headers,
@@ -72,7 +72,7 @@ export function createPost({ places, secrets, now, userAgent }: SendOptions): Po
               'User-Agent': userAgent,
               'webhook-id': id,
               'webhook-timestamp': String(seconds),
-              'webhook-signature': signatureOf({ delivery_id: id, body }, seconds, secrets),
+              'webhook-signature': computeSignature({ delivery_id: id, body }, seconds, secrets),
             },
           },
           (answer: IncomingMessage) => {
@@ -83,15 +83,15 @@ export function createPost({ places, secrets, now, userAgent }: SendOptions): Po
         outgoing.on('error', reject);
         outgoing.end(body);
       });
-      return failureOf(status);
+      return findFailure(status);
     } catch (thrown) {
-      return { reason: reasonOf(thrown as Error), isFinal: false }; // node throws only errors
+      return { reason: formatReason(thrown as Error), isFinal: false }; // node throws only errors
     }
   };
 }
 
 /** Returns the base64 HMACs of id, time and body, one per secret. */
-export function signatureOf(
+export function computeSignature(
   { delivery_id: id, body }: Pick<Delivery, 'delivery_id'> & Pick<SignedPost, 'body'>,
   seconds: number,
   secrets: readonly string[],
@@ -106,13 +106,13 @@ export function signatureOf(
 
 const GONE = 410;
 
-function failureOf(status: number): Failure | undefined {
+function findFailure(status: number): Failure | undefined {
   if (status >= 200 && status < 300) return undefined;
   return { reason: `The receiver answered ${status}.`, isFinal: status === GONE };
 }
 
 /** Returns a failure without details of the internal network, except its code. */
-function reasonOf({ name, message, ...failure }: Error & { readonly code?: string }): string {
+function formatReason({ name, message, ...failure }: Error & { readonly code?: string }): string {
   if (name === 'AbortError' || name === 'TimeoutError')
     return `The receiver did not answer within ${LIMITS.MAX_CALLBACK_SECONDS} seconds.`;
   return `The receiver was not reached: ${failure.code ?? message}.`;

@@ -49,7 +49,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     const write = async (tx: DocumentTransaction): Promise<SavedSet> => {
       const own = await allow(tx);
       const { set, findings } = checkConstraintSet(body);
-      const all = sortFindings([...own, ...findings, ...marketWarnings(set)]);
+      const all = sortFindings([...own, ...findings, ...listMarketWarnings(set)]);
       if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
       return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
     };
@@ -60,7 +60,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
    * Returns warnings about data that the served market lacks. They do not prevent saving a set, because another store
    * may have the data.
    */
-  function marketWarnings(set: ConstraintSet | undefined): Finding[] {
+  function listMarketWarnings(set: ConstraintSet | undefined): Finding[] {
     const market = markets.current()?.market;
     return set === undefined || market === undefined
       ? []
@@ -105,7 +105,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     },
     validateSet(body) {
       const { set, findings } = checkConstraintSet(body);
-      return { valid: set !== undefined, findings: sortFindings([...findings, ...marketWarnings(set)]) };
+      return { valid: set !== undefined, findings: sortFindings([...findings, ...listMarketWarnings(set)]) };
     },
   };
 }

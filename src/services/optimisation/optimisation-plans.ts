@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { countHeldBytes } from '#base/memory/kept-memory.js';
+import { countRetainedBytes } from '#base/memory/kept-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { checkOnMarket } from '#domain/checks/index-on-market.js';
@@ -65,7 +65,7 @@ export function createOptimisationPlans({
   calendars,
 }: OptimisationPlansDependencies): OptimisationPlans {
   /** Returns an index with its documents; data that the served market lacks is an error before any work begins. */
-  async function reachedOn({ document }: StoredIndex, market: MarketData) {
+  async function readReachedOn({ document }: StoredIndex, market: MarketData) {
     const reached = await resolveReached(documents, document);
     for (const each of Object.values(reached))
       assertNoErrors(
@@ -94,14 +94,14 @@ export function createOptimisationPlans({
   }
 
   return {
-    reachedOn,
+    reachedOn: readReachedOn,
     assertRequest,
     async prepare(target, request) {
       assertOrder(request);
       const served = markets.require();
       const { market } = served;
       assertHasDates(market, request);
-      const reached = await reachedOn(target, market);
+      const reached = await readReachedOn(target, market);
       assertRequest(request, market);
       assertReached(target.document, request.as_of, market);
       return { ...served, reached };
@@ -162,5 +162,5 @@ export function createOptimisationId(now: number): string {
  */
 export function estimateOptimisationBytes({ dates, identifiers }: MarketData): number {
   const names = Math.min(identifiers.length, 3000);
-  return 128 * 2 ** 20 + 2 * countHeldBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;
+  return 128 * 2 ** 20 + 2 * countRetainedBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;
 }

@@ -2,7 +2,7 @@ import type { OptimisationDocument } from '#domain/documents/optimisation-docume
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { readStoredModelId } from '#domain/documents/used-models.js';
 import { readModelSource } from '#domain/risk/risk-model-document.js';
-import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { listSettingsRead, type RiskMeasureModel } from '#domain/risk/measuring-model.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { createJobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName } from '#jobs/tasks.js';
@@ -58,7 +58,7 @@ export async function optimiseOnce(
 async function readMeasuringModel(
   stored: OptimisationJobDependencies['documents'],
   asked: OptimisationRequest,
-): Promise<MeasuringModel | null> {
+): Promise<RiskMeasureModel | null> {
   const modelId = readStoredModelId(asked);
   if (modelId === undefined) return null;
   const { document } = await requireModel(stored, modelId);

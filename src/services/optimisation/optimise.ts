@@ -98,7 +98,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
       const target = await requireTarget(documents, request.index_id);
       return runOnStoreOf({ documents, stores }, target.document, () => previewOn(target, request, signal));
     },
-    result: (runId) => resultOf({ documents, artifacts }, runId),
+    result: (runId) => readResult({ documents, artifacts }, runId),
   };
 
   async function startOn(
@@ -143,7 +143,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
   }
 }
 
-async function resultOf(
+async function readResult(
   { documents, artifacts }: Pick<OptimiseDependencies, 'documents' | 'artifacts'>,
   runId: string,
 ): ReturnType<Optimise['result']> {

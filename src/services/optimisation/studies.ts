@@ -9,7 +9,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { getCallMarket } from '#market/serving/call-market.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { findNamedStore } from '../indices/on-store.js';
+import { findReferencedStore } from '../indices/on-store.js';
 import { assertOwnName, prefixName } from '../operations/access.js';
 import { limitJobs } from '../operations/reachable-jobs.js';
 import { readRows } from '../runs/result-rows.js';
@@ -102,14 +102,14 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
         targets.push(await requireTarget(documents, id));
       const asked = getCallMarket()?.identity.datasetId;
       const named = new Set<string | null>();
-      for (const { document } of targets) named.add(await findNamedStore(documents, document, asked));
-      if (named.size > 1) throw ofSeveralStores([...named]);
+      for (const { document } of targets) named.add(await findReferencedStore(documents, document, asked));
+      if (named.size > 1) throw createSeveralStoresRefusal([...named]);
       return stores.within([...named][0]!, () => submit(terms, targets, origin));
     },
   };
 }
 
-function ofSeveralStores(named: readonly (string | null)[]) {
+function createSeveralStoresRefusal(named: readonly (string | null)[]) {
   const message = `A study is computed on one data store; its indices name ${named.map((id) => id ?? 'the active one').join(', ')}.`;
   return refuseWithFindings('study', [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'runs', message }]);
 }

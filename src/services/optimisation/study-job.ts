@@ -42,7 +42,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     const terms = { position, index_id, constraint_set_id };
     if (markets.require().identity.contentHash !== payload.content_hash) throw refuseChangedData(payload.study_id);
     try {
-      const documents = reachedFrom(payload.documents, index_id);
+      const documents = collectReached(payload.documents, index_id);
       const used = new Set([...listUsedModels(Object.values(documents)).keys(), readStoredModelId(request)]);
       const { document, figures } = await optimiseOnce(dependencies, attempt, {
         run_id: createOptimisationId(payload.study_id, position),
@@ -59,7 +59,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     }
   }
 
-  const orderFor = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
+  const createOrder = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
     count: payload.requests.length,
     entryOf: (position, attempt) => computeEntry(position, payload, attempt),
     filesOf: ({ document }) => (document === null ? [] : [document.artifact]),
@@ -70,7 +70,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     async (payload, attempt) => {
       const { study_id: id, engine_version: engineVersion } = payload;
       const summary = { kind: 'study', id, total: 'runs', outcomes: OUTCOMES, engineVersion } as const;
-      const { result, entries } = await parts.run(orderFor(payload), summary, attempt);
+      const { result, entries } = await parts.run(createOrder(payload), summary, attempt);
       const made = entries.flatMap(({ document }) => document ?? []);
       const left = entries.length - made.length;
       return {
@@ -82,7 +82,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
       };
     },
     async (payload, some, attempt) => ({
-      result: await parts.outputOf(orderFor(payload), some, { attempt, share: 1 }),
+      result: await parts.outputOf(createOrder(payload), some, { attempt, share: 1 }),
     }),
   );
 }
@@ -92,7 +92,7 @@ const refuseChangedData = (studyId: string): Refusal =>
   new Refusal('STORE_MISMATCH', `The data has changed since the study ${studyId} was submitted: submit it again.`);
 
 /** Returns an index and every document that it refers to. */
-function reachedFrom(
+function collectReached(
   documents: Readonly<Record<string, IndexDocument>>,
   indexId: string,
 ): Readonly<Record<string, IndexDocument>> {

@@ -15,7 +15,7 @@ const END = Buffer.from('\n');
 const PIECE_BYTES = 2 ** 18;
 
 /** Accounts in the order of their arrival. */
-export interface SentLines {
+export interface UploadedLines {
   /** Lines of JSON with one account each; blank lines are ignored. */
   readonly lines: AsyncIterable<Uint8Array>;
   /** Line number of the first account in the upload; null if the accounts were not sent as lines of JSON. */
@@ -27,7 +27,7 @@ export interface SentLines {
  * @throws Refusal VALIDATION_FAILED without accounts and with too many, STORAGE_FULL
  */
 export async function storeAccounts(
-  sent: SentLines,
+  sent: UploadedLines,
   artifacts: Pick<ArtifactStore, 'claim' | 'file' | 'writeFile' | 'remove'>,
 ): Promise<AccountsFile> {
   const claimed = await artifacts.claim(CLAIMED_BYTES);

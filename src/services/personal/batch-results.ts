@@ -23,7 +23,7 @@ export interface BatchResultsDependencies {
 }
 
 /** Number of a block of 100 accounts, with its batch. */
-interface WantedBlock {
+interface BlockRequest {
   readonly batchId: string;
   readonly block: number;
 }
@@ -36,10 +36,10 @@ export interface BatchResults {
    * @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE; JOB_RUNNING for a block that is not solved
    * yet
    */
-  accounts(wanted: WantedBlock): Promise<Uint8Array<ArrayBuffer>>;
+  accounts(wanted: BlockRequest): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns a block as a table. @throws the refusals of `accounts` */
   table(
-    wanted: WantedBlock & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
+    wanted: BlockRequest & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
   ): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns the common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   common(batchId: string): Promise<Uint8Array<ArrayBuffer>>;
@@ -60,7 +60,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   };
 
   /** Returns the text of a block, with its accounts separated by commas. */
-  async function readAccounts({ batchId, block }: WantedBlock) {
+  async function readAccounts({ batchId, block }: BlockRequest) {
     const { status, volumes } = await findBatch(batchId);
     if (volumes !== undefined) return finishBlock(volumes.slice(1), block);
     if (status !== 'pending' && status !== 'running') throw removeResults(batchId, status);
@@ -123,7 +123,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     async accounts(wanted) {
       const { blocks, count, text } = await readAccounts(wanted);
       const head = JSON.stringify({ batch_id: wanted.batchId, count, block: wanted.block, blocks });
-      return bytesOf(Buffer.concat([Buffer.from(`${head.slice(0, -1)},"accounts":[`), text, Buffer.from(']}')]));
+      return getBytes(Buffer.concat([Buffer.from(`${head.slice(0, -1)},"accounts":[`), text, Buffer.from(']}')]));
     },
     async table({ table, format, ...wanted }) {
       const { text } = await readAccounts(wanted);
@@ -133,13 +133,13 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
         { runId: wanted.batchId, name: table, columns: BATCH_TABLES[table], rows },
         format,
       );
-      return bytesOf(file);
+      return getBytes(file);
     },
     async common(batchId) {
       const { status, volumes } = await findBatch(batchId);
       if (volumes === undefined) throw removeResults(batchId, status);
       const volume = volumes[0]!;
-      return bytesOf(await readBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
+      return getBytes(await readBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
     },
   };
 }
@@ -163,5 +163,5 @@ const refuseBlock = (block: number, blocks: number): Refusal =>
     },
   ]);
 
-const bytesOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
+const getBytes = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
   new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);

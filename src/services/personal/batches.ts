@@ -22,7 +22,7 @@ import { requireIndex } from '../stored/stored-indices.js';
 import { planModels, requireModel } from '../stored/used-models.js';
 import { readArrow } from './arrow-accounts.js';
 import { readParquet } from './parquet-accounts.js';
-import { storeAccounts, type SentLines } from './account-files.js';
+import { storeAccounts, type UploadedLines } from './account-files.js';
 
 export interface BatchesDependencies {
   readonly documents: DocumentStore;
@@ -72,7 +72,7 @@ const ACCOUNT_BYTES = 80_000;
 export function createBatches(dependencies: BatchesDependencies): Batches {
   const { documents, jobs, artifacts, markets, stores, kind, engineVersion, workers, now } = dependencies;
 
-  async function submit({ batch_id: asked, ...terms }: BatchTerms, sent: SentLines, origin: Origin | null) {
+  async function submit({ batch_id: asked, ...terms }: BatchTerms, sent: UploadedLines, origin: Origin | null) {
     const { document } = await requireIndex(documents, terms.parent);
     const { document: model } = await requireModel(documents, terms.risk_model);
     const reached = await resolveReached(documents, document);
@@ -124,9 +124,9 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
   return {
     start: ({ accounts, ...terms }, origin) => submit(terms, { lines: encodeLines(accounts), line: null }, origin),
     async startUpload({ media, bytes }, { terms: text, batchId }, origin) {
-      const send = (terms: BatchTerms, sent: SentLines) =>
+      const send = (terms: BatchTerms, sent: UploadedLines) =>
         submit(batchId === undefined ? terms : { ...terms, batch_id: batchId }, sent, origin);
-      const removeLines = (accounts: AsyncIterable<string>): SentLines => ({
+      const removeLines = (accounts: AsyncIterable<string>): UploadedLines => ({
         lines: encodeTexts(accounts),
         line: null,
       });

@@ -10,8 +10,8 @@ import { signHash } from '#store/publication/signing.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
-import type { KnownFiles } from '#jobs/tasks/files.js';
-import type { DataVersions, KnownMarket } from '../datasets/data-versions.js';
+import type { EarlierContentFiles } from '#jobs/tasks/files.js';
+import type { DataVersions, VersionedMarket } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
 import { readRunList } from '../stored/kept-runs.js';
@@ -21,7 +21,7 @@ import { findIndex } from '../stored/stored-indices.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 import { resolveRunModelFiles } from '../stored/used-models.js';
-import type { PublicationCall, Publications } from './publications.js';
+import type { PublicationRequest, Publications } from './publications.js';
 
 /** Archive as a sequence of parts. */
 export interface Bundle {
@@ -36,7 +36,7 @@ export interface Bundles {
    * @throws Refusal NOTHING_PUBLISHED, INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH,
    * VERSION_NOT_FOUND, NO_DATA_KNOWN, NOT_REPRODUCED
    */
-  of(indexId: string, asked: PublicationCall): Promise<Bundle>;
+  of(indexId: string, asked: PublicationRequest): Promise<Bundle>;
 }
 
 export interface BundlesDependencies {
@@ -65,7 +65,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   }
 
   /** Returns the content that a run was computed from. */
-  async function marketOf(run: RunDocument): Promise<KnownMarket> {
+  async function readMarket(run: RunDocument): Promise<VersionedMarket> {
     const now = await dataVersions.at(undefined);
     const isNow = now.served.identity.contentHash === run.store_content_hash;
     const known = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
@@ -74,7 +74,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   }
 
   /** Returns the files of the contents before a version. */
-  async function readKnownFiles(version: number | null): Promise<KnownFiles> {
+  async function readVersionFiles(version: number | null): Promise<EarlierContentFiles> {
     const { knownOn, earlier } = await dataVersions.before(version);
     const files = earlier.map(async ({ artifact, ...content }) => ({
       ...content,
@@ -83,7 +83,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     return { knownOn, earlier: await Promise.all(files) };
   }
 
-  async function entriesOf(indexId: string): Promise<PublicationEntry[]> {
+  async function readEntries(indexId: string): Promise<PublicationEntry[]> {
     const entries: PublicationEntry[] = [];
     for await (const batch of await publications.entries(indexId, {})) entries.push(...batch);
     return entries;
@@ -104,20 +104,20 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
 
   return {
     async of(indexId, { by, signal }) {
-      const [entries, { keys }] = [await entriesOf(indexId), await publications.keys(indexId)];
+      const [entries, { keys }] = [await readEntries(indexId), await publications.keys(indexId)];
       const run = await findPublishedRun(indexId);
       const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
       await assertReadable(indexId, Object.keys(plan.documents));
       await states.requireMarket(run);
       const input = await stores.within(await states.storeOf(run), async () => {
-        const { served, version } = await marketOf(run);
+        const { served, version } = await readMarket(run);
         assertSize(indexId, served.market);
         return {
           market: served.handle,
           plan,
           entries,
           ...(await resolveRunModelFiles(artifacts, plan.models, run.artifacts.models)),
-          ...(plan.request.as_known === undefined ? {} : { known: await readKnownFiles(version) }),
+          ...(plan.request.as_known === undefined ? {} : { known: await readVersionFiles(version) }),
         };
       });
       const { files, hashes, securities, dates } = await jobs.query('publication-bundle', input, signal);
@@ -131,7 +131,11 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
         engine: run.engine_version,
         entries: entries.length,
         head: entries.at(-1)!.hash, // a published log has at least one entry
-        files: { ...hashes, 'log.ndjson': sha256(log), 'keys.json': sha256(published) } as BundleManifest['files'], // the task wrote the other files
+        files: {
+          ...hashes,
+          'log.ndjson': computeSha256(log),
+          'keys.json': computeSha256(published),
+        } as BundleManifest['files'], // the task wrote the other files
         securities,
         dates,
         at: timestamp(),
@@ -149,7 +153,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   };
 }
 
-const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const computeSha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 function refuseBundle(indexId: string, reason: string): Refusal {
   return new Refusal('NOT_REPRODUCED', `${indexId} cannot be recomputed from a bundle: ${reason}.`, { reason });

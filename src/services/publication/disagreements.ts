@@ -95,7 +95,7 @@ const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
   Math.abs(change) > ROUNDING * Math.abs(published);
 
 /** Returns the changes of the levels of one close. @param position position of the date in the closes */
-export const changesOn = (
+export const listChangesOn = (
   date: string,
   position: number,
   { closes, standing }: { readonly closes: Closes; readonly standing: ReadonlyMap<string, PublicationEntry> },

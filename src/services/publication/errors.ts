@@ -7,7 +7,7 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
-import { changesOn, measureDisagreements, type Closes, type Disagreement } from './disagreements.js';
+import { listChangesOn, measureDisagreements, type Closes, type Disagreement } from './disagreements.js';
 
 /** Closes of a run, the published entries, and their disagreements. */
 export interface DifferingCloses {
@@ -40,7 +40,7 @@ export function treatErrors(
   if (disagreements.some(({ date, position }) => position === null && !isClosed(date))) return undefined;
   const differences = disagreements.map(({ date, position }) => {
     const at = position ?? closes.dates.findLastIndex((other) => other < date); // the run begins before a session that it lacks
-    const sizes = changesOn(date, at, differing).map(({ change_bps }) => Math.abs(change_bps));
+    const sizes = listChangesOn(date, at, differing).map(({ change_bps }) => Math.abs(change_bps));
     return { date, bps: Math.max(0, ...sizes), age: closes.dates.length - at };
   });
   const decided = decideError(policy, differences);
@@ -154,13 +154,13 @@ function formatNotice({
     left: `${indexId}: ${dates} ${differ} immaterially and ${stand} as published.`,
   }[decision];
   if (largest === null) return `${what} ${reason}`;
-  const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${shown(largest.published)} to ${shown(largest.run)}.`;
+  const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${roundShown(largest.published)} to ${roundShown(largest.run)}.`;
   const rest = same === 0 ? '' : ` The levels of ${same} of them are the same within rounding.`;
   return `${what} ${size}${rest} ${reason}`;
 }
 
 /** Returns a level with eight significant digits, which show a difference of a ten-thousandth of a basis point. */
-const shown = (level: number | null): number | null => level && Number(level.toPrecision(8));
+const roundShown = (level: number | null): number | null => level && Number(level.toPrecision(8));
 
 const KIND = 'publication-error';
 
@@ -168,7 +168,7 @@ const KIND = 'publication-error';
  * Returns the reason to add to the first close after a difference that is not restated; null if the difference is
  * already registered.
  */
-export async function correctionOf(
+export async function readCorrection(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   error: NewError | null,
 ): Promise<string | null> {

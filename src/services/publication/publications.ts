@@ -28,7 +28,7 @@ import { findCurrentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
 import type { Admission, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
 import {
-  correctionOf,
+  readCorrection,
   createError,
   listRegisteredErrors,
   registerError,
@@ -57,7 +57,7 @@ export interface Publications {
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, NO_DATA_IN_RANGE, RESTATEMENT,
    *   PARTIAL_CLOSES, APPROVAL_REQUIRED, OVERLOADED
    */
-  publish(indexId: string, body: () => PublishRequest, asked: PublicationCall): Promise<Publication>;
+  publish(indexId: string, body: () => PublishRequest, asked: PublicationRequest): Promise<Publication>;
   /**
    * Returns the entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE
    */
@@ -69,7 +69,7 @@ export interface Publications {
   rotateKey(by: Authorship): Promise<PublicKey>;
 }
 
-export interface PublicationCall {
+export interface PublicationRequest {
   readonly by: Authorship;
   readonly signal: AbortSignal;
   /** Day of the schedule that publishes. */
@@ -155,11 +155,11 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const terms = { indexId, runId: runIdOf(run) };
         const restated = disagreements.length;
         const error = createError({ closes, standing, found, treatment, request }, { ...terms, restated, at, by });
-        const correction = await correctionOf(documents, error);
+        const correction = await readCorrection(documents, error);
         const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at });
         assertWhole(statements, closes.partial, request);
         const published = statements.length - restated;
-        const noted = { ...by, note: noteOf(request, by) };
+        const noted = { ...by, note: findNote(request, by) };
         const answer = { published, restated, run_id: terms.runId, stale, error };
         if (statements.length === 0) {
           if (error !== null && !isForeseen)
@@ -253,7 +253,7 @@ function hasClosure(calendar: Calendar | undefined, date: string): boolean {
 }
 
 /** Returns the text of a publication in the audit log: its reason, and the note of the request. */
-function noteOf({ reason }: PublishRequest, { note }: Authorship): string | null {
+function findNote({ reason }: PublishRequest, { note }: Authorship): string | null {
   const said = [reason, note].filter((each) => each != null && each !== '');
   return said.length === 0 ? null : [...new Set(said)].join('; ');
 }

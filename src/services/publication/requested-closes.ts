@@ -40,8 +40,8 @@ export function createPublicationRequest(
     ...counts,
     first: statements[0]!.date,
     last: last.date,
-    close: levelsOf(last),
-    previous: before === undefined ? null : { date: before.date, ...levelsOf(before) },
+    close: createLevels(last),
+    previous: before === undefined ? null : { date: before.date, ...createLevels(before) },
   };
   const again = statements.findLast(({ kind }) => kind !== 'close');
   const facts: ApprovalFacts =
@@ -51,14 +51,14 @@ export function createPublicationRequest(
           kind: 'restate',
           ...figures,
           ...measureDisagreements(disagreements, closes, standing),
-          latest: { date: again.date, before: levelsOf(standing.get(again.date)!), after: levelsOf(again) }, // the date is published again
+          latest: { date: again.date, before: createLevels(standing.get(again.date)!), after: createLevels(again) }, // the date is published again
           reason: again.reason,
         };
   return {
     action: selectAction(counts, gate),
     day: day ?? null,
     subject: indexId,
-    content: { head: head?.hash ?? NO_HASH, entries: statements.map(figuresOf) },
+    content: { head: head?.hash ?? NO_HASH, entries: statements.map(createFigures) },
     summary: formatSummary(indexId, { fresh, restated, last }),
     facts,
   };
@@ -73,11 +73,11 @@ function selectAction(
   { ruleOf }: Pick<ApprovalGate, 'ruleOf'>,
 ): 'publish' | 'restate' {
   if (restated === 0) return 'publish';
-  const personsOf = (rule: ApprovalRules['publish']): number => rule?.persons ?? 1;
-  return published > 0 && personsOf(ruleOf('publish')) > personsOf(ruleOf('restate')) ? 'publish' : 'restate';
+  const countPersons = (rule: ApprovalRules['publish']): number => rule?.persons ?? 1;
+  return published > 0 && countPersons(ruleOf('publish')) > countPersons(ruleOf('restate')) ? 'publish' : 'restate';
 }
 
-const figuresOf = ({ date, kind, price, total, net, divisor, composition_hash, reason }: UnsignedClose) => ({
+const createFigures = ({ date, kind, price, total, net, divisor, composition_hash, reason }: UnsignedClose) => ({
   date,
   kind,
   price,
@@ -88,7 +88,7 @@ const figuresOf = ({ date, kind, price, total, net, divisor, composition_hash, r
   reason,
 });
 
-const levelsOf = ({ price, total, net }: Pick<UnsignedClose, 'price' | 'total' | 'net'>) => ({ price, total, net });
+const createLevels = ({ price, total, net }: Pick<UnsignedClose, 'price' | 'total' | 'net'>) => ({ price, total, net });
 
 function formatSummary(
   indexId: string,

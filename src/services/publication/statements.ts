@@ -37,7 +37,7 @@ export function listStatements(closes: PublishableCloses, terms: StatementTerms)
   const { run, log, disagreements, request, correction, by, at } = terms;
   const last = findLastDate(log);
   const firstFresh = closes.dates.findIndex((date) => last === null || date > last);
-  const reasonOf = (i: number, kind: Statement['kind']): string | null => {
+  const findReason = (i: number, kind: Statement['kind']): string | null => {
     const partial = closes.partial.get(closes.dates[i]!);
     if (partial !== undefined) return formatPartialReason(partial, request.reason);
     if (kind === 'restatement') return request.reason!; // assertReasoned has ensured that the request has a reason
@@ -56,7 +56,7 @@ export function listStatements(closes: PublishableCloses, terms: StatementTerms)
     index_version: run.index_version ?? null,
     ...(run.calendar_version === undefined ? {} : { calendar_version: run.calendar_version }),
     engine: run.engine_version ?? null,
-    reason: reasonOf(i, kind),
+    reason: findReason(i, kind),
     at,
     author: by.author,
   });

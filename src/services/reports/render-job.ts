@@ -13,11 +13,11 @@ import type { PortableTaskName } from '#jobs/tasks.js';
 import type { RenderOutput } from '#jobs/tasks/outputs.js';
 import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
-import { versionOf } from '#store/history/history.js';
+import { loadVersion } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { columnsOf, toHashedReference, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { getColumns, toHashedReference, requireRun, type RequestedRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {
@@ -51,7 +51,7 @@ export function createRenderJob({
     if (listBoundIndices(template).some((indexId) => needsMarket(template, indexId))) await markets.settled(); // A rendering that the previous process left waits until the data is loaded.
     const outputs = attempt.outputs(['pdf']);
     for (let read = 1; ; read++) {
-      const runs = await runsOf(template, ids);
+      const runs = await readRuns(template, ids);
       try {
         return await attempt.compute('render', {
           template,
@@ -64,43 +64,43 @@ export function createRenderJob({
         const isReplaced =
           failure instanceof Refusal &&
           failure.code === 'DOCUMENT_UNREADABLE' &&
-          JSON.stringify(await runsOf(template, ids)) !== JSON.stringify(runs);
+          JSON.stringify(await readRuns(template, ids)) !== JSON.stringify(runs);
         if (!isReplaced || read === READS_MAX) throw failure;
       }
     }
   }
 
-  async function marketFor(run: RunDocument, template: ReportTemplateDocument): Promise<MarketIdentity | null> {
+  async function readMarketFor(run: RunDocument, template: ReportTemplateDocument): Promise<MarketIdentity | null> {
     return needsMarket(template, run.run_id) ? ((await states.findMarket(run))?.identity ?? null) : null;
   }
 
-  function runsOf(template: ReportTemplateDocument, ids: Readonly<Record<string, string>>): Promise<RunDocument[]> {
+  function readRuns(template: ReportTemplateDocument, ids: Readonly<Record<string, string>>): Promise<RunDocument[]> {
     return Promise.all(listBoundIndices(template).map((subject) => requireRunNow({ subject, id: ids[subject] })));
   }
 
   async function toRendered(run: RunDocument, template: ReportTemplateDocument): Promise<RenderedRunOrder> {
     await assertUndamaged(artifacts, run);
-    const state = { stale: await states.staleOf(run), market: await marketFor(run, template) };
+    const state = { stale: await states.staleOf(run), market: await readMarketFor(run, template) };
     const { overview, plan } = run.artifacts;
     const files = {
       // a run without a stored overview has a plan
       overview: overview ? { stored: toHashedReference(overview) } : { plan: toHashedReference(plan!) },
-      columns: columnsOf(run),
+      columns: getColumns(run),
     };
-    return { indexId: run.run_id, terms: createTerms(run, await definitionOf(run)), ...files, ...state };
+    return { indexId: run.run_id, terms: createTerms(run, await readDefinition(run)), ...files, ...state };
   }
 
   /** Returns the definition with which a run of an index was made; for a run of a strategy, its present definition. */
-  async function definitionOf({ run_id: id, index_id: indexId, index_version: number }: RunDocument) {
+  async function readDefinition({ run_id: id, index_id: indexId, index_version: number }: RunDocument) {
     const version =
       id === indexId && typeof number === 'number'
-        ? await versionOf(documents, { kind: 'index', id: indexId }, number)
+        ? await loadVersion(documents, { kind: 'index', id: indexId }, number)
         : undefined;
     if (typeof version !== 'object' || version.content === null) return findIndex(documents, indexId);
     return readIndex(JSON.parse(version.content));
   }
 
-  async function requireRunNow(name: AskedRun): Promise<RunDocument> {
+  async function requireRunNow(name: RequestedRun): Promise<RunDocument> {
     const { subject } = name;
     try {
       return await requireRun(documents, name);

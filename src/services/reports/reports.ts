@@ -81,7 +81,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
    * Returns the template of a request with an index for every block that needs one, and the index that the request
    * named.
    */
-  async function boundTemplate(request: RenderRequest): Promise<BoundTemplate> {
+  async function bindStoredTemplate(request: RenderRequest): Promise<BoundTemplate> {
     const { template_id: templateId } = request;
     const { template } = await templates.getTemplate(templateId);
     if (template.blocks.length === 0)
@@ -107,7 +107,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
 
   return {
     async render(request, origin) {
-      const { template, indexId } = await boundTemplate(request);
+      const { template, indexId } = await bindStoredTemplate(request);
       const { run_ids: ids } = request;
       const bound = listBoundIndices(template);
       assertShown(bound, ids ?? {});

@@ -9,7 +9,7 @@ import type { StoredArtifact } from '#domain/risk/matrix-files.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ImportedModelOutput, ImportRiskModelInput } from '#jobs/tasks/risk-models.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
+import { getLookup } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createGate, type Asker } from '../shared/gate.js';
@@ -166,9 +166,9 @@ function toImportResult({
 const LISTED_MAX = 10;
 
 /** Reports securities without prices in the served store, as an error if none of the securities has prices. */
-function checkCoverage(assetIds: readonly string[], market: Parameters<typeof lookupOf>[0] | undefined): Finding[] {
+function checkCoverage(assetIds: readonly string[], market: Parameters<typeof getLookup>[0] | undefined): Finding[] {
   if (market === undefined) return [];
-  const lookup = lookupOf(market);
+  const lookup = getLookup(market);
   const unknown = assetIds.filter((identifier) => lookup.positionOf(identifier) === undefined);
   if (unknown.length === 0) return [];
   const list = unknown.slice(0, LISTED_MAX);

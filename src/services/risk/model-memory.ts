@@ -2,7 +2,7 @@ import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { hasPanelForm } from '#domain/risk/estimate-risk-model.js';
-import { MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
+import { MODEL_PARTS, SINGLE_THREAD_SECURITIES_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { parseValidDay } from '#domain/time/days.js';
 
@@ -28,7 +28,8 @@ export function estimateModelMemory(
   workers: number,
 ): number {
   const names = identifiers?.length ?? market.identifiers.length;
-  if (names <= WHOLE_MODEL_MAX || !hasPanelForm(request.estimator)) return estimateMatrixMemory(market, names);
+  if (names <= SINGLE_THREAD_SECURITIES_MAX || !hasPanelForm(request.estimator))
+    return estimateMatrixMemory(market, names);
   const sessions = identifiers === null ? market.dates.length : countDays(market, request);
   const vectors = names * (PANELS_PER_THREAD * sessions + EIGENVALUE_STEPS);
   return BEGIN_BYTES + 8 * workers * (vectors + (2 * names * names) / MODEL_PARTS);

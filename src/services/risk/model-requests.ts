@@ -8,7 +8,7 @@ import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertFewSecurities } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
+import { getLookup } from '#market/serving/market-lookup.js';
 import type { DocumentStore } from '#store/port.js';
 import type { RunStates } from '../runs/run-states.js';
 import { readRecordedClosures } from '../stored/recorded-closures.js';
@@ -56,68 +56,72 @@ export function createModelRequests({
     );
   }
 
-  async function payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload> {
-    const runId = indexOf(request);
+  async function readPayload(
+    modelId: string,
+    request: RiskModelRequest,
+    market: MarketData,
+  ): Promise<RiskModelPayload> {
+    const runId = findIndexId(request);
     if (runId === null) {
       const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
       assertFewSecurities(identifiers.length, 'identifiers');
-      assertKnown(market, request.identifiers);
+      assertKnownSecurities(market, request.identifiers);
       return { model_id: modelId, request, identifiers, run: null };
     }
-    return { model_id: modelId, request, identifiers: null, run: { run_id: runId, ...(await termsOf(runId)) } };
+    return { model_id: modelId, request, identifiers: null, run: { run_id: runId, ...(await readTerms(runId)) } };
   }
 
-  async function termsOf(runId: string) {
-    const document = await indexOfRun(runId);
+  async function readTerms(runId: string) {
+    const document = await readRunIndex(runId);
     const { calendar, currency } = document;
     const closures = await readRecordedClosures(documents);
-    return { calendar, ...(closures && { closures }), currency, treatment: await treatmentOf(document) };
+    return { calendar, ...(closures && { closures }), currency, treatment: await readTreatment(document) };
   }
 
-  async function indexOfRun(runId: string): Promise<IndexDocument> {
-    const finding = (message: string) =>
+  async function readRunIndex(runId: string): Promise<IndexDocument> {
+    const createFinding = (message: string) =>
       refuseWithFindings('request', [
         { severity: 'error', code: 'RUN_NOT_FOUND', message, path: 'index_id', value: runId },
       ]);
     if ((await documents.get('run', runId)) === undefined)
-      throw finding(`${runId} has no stored run to take names from: run its backtest first.`);
+      throw createFinding(`${runId} has no stored run to take names from: run its backtest first.`);
     const run = await requireRun(documents, runId);
     await states.requireMarket(run); // Securities of another store would otherwise be missing without notice.
     const document = await findIndex(documents, run.index_id);
-    if (document === undefined) throw finding(`The index of the run of ${runId} was deleted.`);
+    if (document === undefined) throw createFinding(`The index of the run of ${runId} was deleted.`);
     return document;
   }
 
   /** Returns the treatment of an index; a derived index has the treatment of its source. */
-  async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
+  async function readTreatment(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
     const [parentId] = listReferences(document);
     const parent = parentId === undefined ? undefined : await findIndex(documents, parentId);
     if (parent === undefined)
       throw new Refusal('INDEX_NOT_FOUND', `The index ${parentId}, from which ${document.id} derives, is not stored.`);
-    return treatmentOf(parent);
+    return readTreatment(parent);
   }
 
   async function storeOfRun(indexId: string | null): Promise<string | undefined> {
     if (indexId === null) return undefined;
-    await indexOfRun(indexId);
+    await readRunIndex(indexId);
     return states.storeOf(await requireRun(documents, indexId));
   }
 
-  return { settle, payloadOf, termsOf, storeOfRun };
+  return { settle, payloadOf: readPayload, termsOf: readTerms, storeOfRun };
 }
 
 /**
  * Returns the index that provides the securities of a model; null if the request lists securities, which take
  * precedence.
  */
-export function indexOf({ identifiers, index_id: indexId }: RiskModelRequest): string | null {
+export function findIndexId({ identifiers, index_id: indexId }: RiskModelRequest): string | null {
   return identifiers.length > 0 ? null : indexId;
 }
 
 /** Refuses securities that the store lacks, with one finding per security. @throws Refusal VALIDATION_FAILED */
-function assertKnown(market: MarketData, identifiers: readonly string[]): void {
-  const lookup = lookupOf(market);
+function assertKnownSecurities(market: MarketData, identifiers: readonly string[]): void {
+  const lookup = getLookup(market);
   const findings = identifiers.flatMap((identifier, i): Finding[] => {
     if (lookup.positionOf(identifier) !== undefined) return [];
     return [

@@ -32,7 +32,7 @@ export function createModelStreams({
   readonly artifacts: ArtifactStore;
   readonly jobs: Jobs;
 }): ModelStreams {
-  const matrixOf = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
+  const readMatrix = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
     paths: await resolveMatrixPaths(artifacts, covariance),
     order: assetIds.length,
     ...(at === undefined ? {} : { at }),
@@ -44,7 +44,7 @@ export function createModelStreams({
     signal?: AbortSignal,
   ): ReadableStream<Uint8Array> {
     const write = async (part: RiskModelPart) =>
-      (await jobs.query('risk-model-part', { ...(await matrixOf(document, served)), part }, signal)).bytes;
+      (await jobs.query('risk-model-part', { ...(await readMatrix(document, served)), part }, signal)).bytes;
     return createStream(streamPieces(document, served, write));
   }
 
@@ -64,7 +64,12 @@ export function createModelStreams({
               at: served.factorsAt,
               names: told.factors.map(({ factor }) => factor),
             };
-      const input = { ...(await matrixOf(document, served)), date: served.date, names: served.assetIds, factors: own };
+      const input = {
+        ...(await readMatrix(document, served)),
+        date: served.date,
+        names: served.assetIds,
+        factors: own,
+      };
       if (k > 0) yield encoder.encode(',');
       yield (await jobs.query('export-risk-model', input, signal)).bytes;
     }
@@ -73,7 +78,7 @@ export function createModelStreams({
   }
 
   return {
-    matrixOf,
+    matrixOf: readMatrix,
     streamModel,
     streamImport: (document, signal) => createStream(importPieces(document, signal)),
   };

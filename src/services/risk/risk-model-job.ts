@@ -3,9 +3,14 @@ import { reportUnreadFields } from '#domain/documents/idle-settings.js';
 import { locateParts } from '#domain/numbers/even-parts.js';
 import { hasPanelForm } from '#domain/risk/estimate-risk-model.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
-import { assertFewSecurities, EIGENVALUES_PART, PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
+import {
+  assertFewSecurities,
+  EIGENVALUES_PART,
+  PART_COUNT,
+  SINGLE_THREAD_SECURITIES_MAX,
+} from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
-import { describeLeftOut } from '#domain/risk/excluded-securities.js';
+import { describeExclusion } from '#domain/risk/excluded-securities.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { createJobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';
@@ -16,7 +21,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { requireUndamagedRun } from '../stored/damaged-runs.js';
-import { columnsOf } from '../stored/run-documents.js';
+import { getColumns } from '../stored/run-documents.js';
 
 /** Order of the tasks of a model, without the parts of each task. */
 type RiskModelOrder = TaskInput<'risk-model-size'>;
@@ -28,7 +33,7 @@ export interface RiskModelJobDependencies {
   readonly dataVersions: Pick<DataVersions, 'at'>;
   /** Number of threads of the pool. */
   readonly workers: number;
-  /** Maximum number of securities of a model that one thread estimates as a whole. Default: `WHOLE_MODEL_MAX`. */
+  /** Maximum number of securities of a model that one thread estimates as a whole. Default: `SINGLE_THREAD_SECURITIES_MAX`. */
   readonly wholeMax?: number;
 }
 
@@ -48,12 +53,12 @@ export function createRiskModelJob({
   markets,
   dataVersions,
   workers,
-  wholeMax = WHOLE_MODEL_MAX,
+  wholeMax = SINGLE_THREAD_SECURITIES_MAX,
 }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
   async function resolveUniverse({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // the request has either securities or a run
-    return { kind: 'run', columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, run_id)), ...terms };
+    return { kind: 'run', columns: getColumns(await requireUndamagedRun({ documents, artifacts }, run_id)), ...terms };
   }
 
   async function createOrder(payload: RiskModelPayload): Promise<RiskModelOrder> {
@@ -77,7 +82,7 @@ export function createRiskModelJob({
       count: PART_COUNT,
       atOnce: 2 * workers,
       share: 1 - SUMMING,
-      here: (part, share) => outputOf(order, [part], { attempt, share }),
+      here: (part, share) => readOutput(order, [part], { attempt, share }),
     });
     const { covariance, unused } = joinRows(written);
     if (unused.length > 0) await attempt.drop(unused.map(({ name }) => name));
@@ -119,12 +124,12 @@ export function createRiskModelJob({
   }
 
   return createJobKind('risk', run, async (payload, parts, attempt) => ({
-    result: await outputOf(await createOrder(payload), parts, { attempt, share: 1 }),
+    result: await readOutput(await createOrder(payload), parts, { attempt, share: 1 }),
   }));
 }
 
 /** Computes some parts of a model. @param share part of the job's progress that these parts fill */
-async function outputOf(
+async function readOutput(
   order: RiskModelOrder,
   parts: readonly number[],
   { attempt, share }: { readonly attempt: RiskAttempt; readonly share: number },
@@ -143,10 +148,10 @@ function joinRows(written: readonly WrittenParts[]): {
 } {
   const rows = written.map(({ parts, files = [] }) => ({ parts: parts.filter(hasRows), files }));
   const { first, others } = locateParts(rows);
-  const fileAt = ({ output, at }: (typeof first)[number]): ArtifactRef => rows[output]!.files[at]!;
-  const files = first.map(fileAt);
+  const getFileAt = ({ output, at }: (typeof first)[number]): ArtifactRef => rows[output]!.files[at]!;
+  const files = first.map(getFileAt);
   const hash = createHash('sha256').update(files.map(({ sha256 }) => sha256).join(''));
-  return { covariance: { sha256: hash.digest('hex'), files }, unused: others.map(fileAt) };
+  return { covariance: { sha256: hash.digest('hex'), files }, unused: others.map(getFileAt) };
 }
 
 /** Returns the summary of a finished estimate. */
@@ -157,7 +162,7 @@ function formatMessage(
   return [
     `${assetIds.length} ${assetIds.length === 1 ? 'security' : 'securities'}, ${diagnostics.observations} observations.`,
     ...reportUnreadFields(request).map(({ message }) => message),
-    describeLeftOut(new Map(Object.entries(excluded))),
+    describeExclusion(new Map(Object.entries(excluded))),
   ]
     .filter((sentence) => sentence !== '')
     .join(' ');

@@ -75,7 +75,7 @@ export function createStream(pieces: AsyncGenerator<Uint8Array, undefined>): Rea
 /** Number of matrix elements that are written at a time: a part of about 2 MB. */
 const NUMBERS_PER_PART = 100_000;
 
-export function summaryOf(document: RiskModelDocument): RiskModelCollection['risk_models'][number] {
+export function createSummary(document: RiskModelDocument): RiskModelCollection['risk_models'][number] {
   const { model_id, diagnostics } = document;
   const estimator = readModelSource(document);
   const { assets, average_correlation, observations, positive_semi_definite } = diagnostics;

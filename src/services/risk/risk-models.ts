@@ -8,18 +8,18 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { AnswerBytes } from '#jobs/tasks/files.js';
+import type { ResponseBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload, RiskValidationPayload } from '#domain/jobs/payloads.js';
-import { versionOf, type DataVersions } from '../datasets/data-versions.js';
+import { selectVersion, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
 import { addUnreadable } from '../shared/skipped.js';
 import { estimateModelMemory, estimateMatrixMemory } from './model-memory.js';
-import { createModelRequests, indexOf } from './model-requests.js';
+import { createModelRequests, findIndexId } from './model-requests.js';
 import { createModelStreams } from './model-streams.js';
-import { findServedModel, selectSmallFields, summaryOf } from './risk-model-views.js';
+import { findServedModel, selectSmallFields, createSummary } from './risk-model-views.js';
 import { assertNumbers, hasNumbers, refuseMissingModel, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
@@ -41,7 +41,7 @@ export interface RiskModelReading {
   /** Returns a RiskModelView as JSON, which is generated while it is read. */
   json(signal?: AbortSignal): ReadableStream<Uint8Array>;
   /** Returns the covariance as an Arrow stream. */
-  arrow(signal?: AbortSignal): Promise<AnswerBytes>;
+  arrow(signal?: AbortSignal): Promise<ResponseBytes>;
 }
 
 export interface RiskModels {
@@ -101,7 +101,7 @@ export function createRiskModels({
       const readable: RiskModelDocument[] = [];
       for (const model of page) if (await hasNumbers(artifacts, model)) readable.push(model);
       const lost = page.length - readable.length;
-      return { risk_models: readable.map(summaryOf), ...addUnreadable({ skipped, skipped_causes }, lost) };
+      return { risk_models: readable.map(createSummary), ...addUnreadable({ skipped, skipped_causes }, lost) };
     },
     async get(modelId, date) {
       const { document, etag } = await load(modelId);
@@ -129,14 +129,16 @@ export function createRiskModels({
     },
     async estimate(modelId, asked, origin) {
       const request = await settle(modelId, asked);
-      return stores.within(await storeOfRun(indexOf(request)), () => estimateOn(modelId, { asked, request }, origin));
+      return stores.within(await storeOfRun(findIndexId(request)), () =>
+        estimateOn(modelId, { asked, request }, origin),
+      );
     },
     async validate(modelId, request, origin) {
       const { start, end } = request;
       assertOrder({ start, end });
       const { document } = await load(modelId);
       const settings = requireEstimatedSettings(document);
-      const estimatedOn = indexOf(settings);
+      const estimatedOn = findIndexId(settings);
       const indexId = request.index_id ?? estimatedOn;
       return stores.within(await storeOfRun(indexId), async () => {
         const known = await dataVersions.at(settings.as_known_on);
@@ -149,7 +151,7 @@ export function createRiskModels({
             model: { asset_ids: document.asset_ids, request: settings },
             terms: estimatedOn === null ? null : await termsOf(estimatedOn),
             index_id: indexId,
-            ...versionOf(settings, known),
+            ...selectVersion(settings, known),
           },
           request,
           estimatedBytes: estimateMatrixMemory(known.served.market, document.asset_ids.length),
@@ -185,7 +187,7 @@ export function createRiskModels({
     const payload = await payloadOf(modelId, request, market);
     return jobs.submit({
       kind,
-      payload: { ...payload, ...versionOf(request, known) },
+      payload: { ...payload, ...selectVersion(request, known) },
       request: asked,
       estimatedBytes: estimateModelMemory(payload, market, workers),
       origin,

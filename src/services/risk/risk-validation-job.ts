@@ -4,7 +4,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { requireUndamagedRun } from '../stored/damaged-runs.js';
-import { columnsOf } from '../stored/run-documents.js';
+import { getColumns } from '../stored/run-documents.js';
 
 export interface RiskValidationJobDependencies {
   readonly documents: DocumentStore;
@@ -38,7 +38,7 @@ export function createRiskValidationJob({
         run:
           index_id === null
             ? null
-            : { indexId: index_id, columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, index_id)) },
+            : { indexId: index_id, columns: getColumns(await requireUndamagedRun({ documents, artifacts }, index_id)) },
         outputs: attempt.outputs(['view']),
       });
       return { result: { artifact: view }, message };

@@ -6,7 +6,7 @@ import type { DocumentReader } from '#store/port.js';
 import type { RunViews } from './run-views.js';
 
 /** Maximum number of runs that are read concurrently, because each needs a thread. */
-const RUNS_AT_ONCE = 4;
+const RUN_CONCURRENCY = 4;
 
 /**
  * Returns a function that finds the effects of a security's actions on an ex-date, for every stored run that holds the
@@ -46,8 +46,8 @@ export function createActionEffects(
     const indices = new Set(await documents.ids('index'));
     const ids = (await documents.ids('run')).filter((id) => indices.has(id));
     const effects: DeskActionEffect[] = [];
-    for (let k = 0; k < ids.length; k += RUNS_AT_ONCE) {
-      const some = ids.slice(k, k + RUNS_AT_ONCE);
+    for (let k = 0; k < ids.length; k += RUN_CONCURRENCY) {
+      const some = ids.slice(k, k + RUN_CONCURRENCY);
       const result = await Promise.all(some.map((id) => readEffects(id, identifier, exDate, signal)));
       effects.push(...result.flat());
     }

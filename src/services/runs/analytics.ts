@@ -5,14 +5,14 @@ import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { RunLevels } from '#jobs/tasks/runs.js';
-import type { AnswerBytes, HashedBytes } from '#jobs/tasks/files.js';
+import type { ResponseBytes, HashedBytes } from '#jobs/tasks/files.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { createBacktestPlans, estimateBacktestBytes } from './backtest-plans.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { forgetRuns } from '../stored/kept-runs.js';
+import { deleteRuns } from '../stored/kept-runs.js';
 import { createRunList, type RunList } from './run-list.js';
 import { assertSubject, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
@@ -21,10 +21,10 @@ import { assertRecordNamed, computeRecordEtag, type RunTexts } from './run-texts
 import { createStoredState, type RunStates } from './run-states.js';
 import { createBacktestPayload, type RunnableRuns } from './runnable-runs.js';
 import { prependHeadToStored } from '../stored/stamped-json.js';
-import type { AskedBacktest } from './versioned-plan.js';
+import type { RequestedBacktest } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
-import { assertComparable, findComparedRun, contentFindings } from './compared-runs.js';
-import { comparedOf } from './need.js';
+import { assertComparable, findComparedRun, listContentFindings } from './compared-runs.js';
+import { readCompared } from './need.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -48,11 +48,11 @@ export interface Analytics {
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * JOB_RUNNING, NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
-  start(runId: string, asked: AskedBacktest, origin: Origin | null): Promise<JobStatus>;
+  start(runId: string, asked: RequestedBacktest, origin: Origin | null): Promise<JobStatus>;
   /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /** Returns the stored run if it is current for the request. @throws the refusals of `start` before it queues a job */
-  currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
+  currentRun(runId: string, asked: RequestedBacktest): Promise<RunDocument | undefined>;
   /** Returns the result of a stored run. @throws Refusal DOCUMENT_UNREADABLE */
   resultOf(run: RunDocument): Promise<StoredBytes>;
   list: RunList;
@@ -78,7 +78,7 @@ export interface Analytics {
       readonly format: 'json' | 'csv';
     },
     signal: AbortSignal,
-  ): Promise<AnswerBytes>;
+  ): Promise<ResponseBytes>;
   /** Returns the maximum memory of a backtest on the served market. @throws Refusal NO_DATA_SOURCE */
   estimatedBytes(): number;
   /** Returns the index levels of the latest run, for services that price derivatives on them. */
@@ -138,7 +138,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertSubject(tx, runId);
         assertRecordNamed(runId, await tx.get('run', runId), ifMatch);
-        await forgetRuns(tx, runId);
+        await deleteRuns(tx, runId);
       };
       await documents.transaction(forget, { by });
     },
@@ -150,11 +150,11 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const of = await Promise.all(
         runs.map(async (run) => ({ run_id: runIdOf(run), ...(await createStoredState(states, run)) })),
       );
-      const findings = contentFindings(runs);
+      const findings = listContentFindings(runs);
       const compared =
         benchmark === null
           ? null
-          : await comparedOf({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
+          : await readCompared({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
       const market = compared && (await states.requireMarket(runs[0]!)).handle;
       const columns = await Promise.all(runs.map(columnsOf));
       return held(

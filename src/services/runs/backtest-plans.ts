@@ -6,7 +6,7 @@ import { parseBenchmark, type BenchmarkRef } from '#domain/documents/benchmark-r
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { findStore, removeStores } from '#domain/documents/store-of-documents.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
-import { countHeldBytes } from '#base/memory/kept-memory.js';
+import { countRetainedBytes } from '#base/memory/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
@@ -43,7 +43,7 @@ export interface BacktestPlans {
 }
 
 export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): BacktestPlans {
-  const indexOf = (indexId: string) => findIndex(documents, indexId);
+  const readIndex = (indexId: string) => findIndex(documents, indexId);
 
   /**
    * Plans a run of an index, or of a strategy with its terms, including all documents that it refers to. The request
@@ -56,12 +56,12 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
         : (await requireStrategy(documents, runId)).strategy;
     const { document } =
       strategy === undefined ? await requireIndex(documents, runId) : { document: await findFollowedIndex(strategy) };
-    const request = resolveRequest({ ...given, benchmark: await benchmarkOf(given.benchmark) }, strategy);
+    const request = resolveRequest({ ...given, benchmark: await readBenchmark(given.benchmark) }, strategy);
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
     const reached = {
       ...(await resolveReached(documents, document)),
-      ...(request.benchmark?.kind === 'index' ? await benchmarkDocuments(request.benchmark.id) : {}),
+      ...(request.benchmark?.kind === 'index' ? await readBenchmarkDocuments(request.benchmark.id) : {}),
     };
     const plan = {
       runId,
@@ -70,7 +70,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
       documents: removeStores(reached),
       ...(await planModels(documents, reached)),
       request,
-      ...(strategy === undefined ? {} : { strategy: await termsOf(strategy) }),
+      ...(strategy === undefined ? {} : { strategy: await readTerms(strategy) }),
     };
     return { plan, storeId: findStore(reached, request.store_id) };
   }
@@ -79,7 +79,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
    * Returns the terms of a strategy. @throws Refusal VALIDATION_FAILED if the constraint set was deleted or is
    * unreadable
    */
-  async function termsOf({
+  async function readTerms({
     rebalance,
     drift_tolerance,
     exposure,
@@ -102,7 +102,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
 
   /** Returns the index of a strategy. @throws Refusal VALIDATION_FAILED if the index was deleted or is unreadable */
   async function findFollowedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
-    const document = await indexOf(id);
+    const document = await readIndex(id);
     if (document !== undefined) return document;
     throw refuseWithFindings('strategy document', [
       {
@@ -115,7 +115,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     ]);
   }
 
-  async function benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>> {
+  async function readBenchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>> {
     if ((await documents.get('index', benchmarkId)) === undefined)
       throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is not a stored index.`, {
         benchmark: benchmarkId,
@@ -123,10 +123,13 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     return resolveReached(documents, (await requireIndex(documents, benchmarkId)).document);
   }
 
-  async function comparedWith(name: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith> {
+  async function readComparedWith(
+    name: string,
+    marketOf: () => Promise<MarketData | undefined>,
+  ): Promise<ComparedWith> {
     const { kind, id } = parseBenchmark(name);
     if (kind === 'index' || (kind === null && (await documents.get('index', id)) !== undefined))
-      return { indexId: id, documents: await benchmarkDocuments(id) };
+      return { indexId: id, documents: await readBenchmarkDocuments(id) };
     const market = await marketOf();
     if (market?.series?.has(id) === true || market?.identifiers.includes(id) === true)
       return { indexId: id, documents: {} };
@@ -135,14 +138,14 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   }
 
   /** Returns the components of a benchmark that a request names by a text. */
-  async function benchmarkOf(given: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
+  async function readBenchmark(given: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
     if (typeof given !== 'string') return given;
     const { kind, id } = parseBenchmark(given);
     const found = kind ?? ((await documents.get('index', id)) === undefined ? 'identifier' : 'index');
     return { id, kind: found, price_column: 'CLOSE' };
   }
 
-  return { planOf, benchmarkDocuments, comparedWith };
+  return { planOf, benchmarkDocuments: readBenchmarkDocuments, comparedWith: readComparedWith };
 }
 
 /**
@@ -153,5 +156,5 @@ const PANELS_PER_RUN = 10;
 
 /** Estimates the maximum memory of a backtest on a market. */
 export function estimateBacktestBytes({ dates, identifiers }: MarketData): number {
-  return 64 * 2 ** 20 + PANELS_PER_RUN * countHeldBytes(8 * dates.length * identifiers.length);
+  return 64 * 2 ** 20 + PANELS_PER_RUN * countRetainedBytes(8 * dates.length * identifiers.length);
 }

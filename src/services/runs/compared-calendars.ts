@@ -25,7 +25,7 @@ const CORRECTED_MAX = 4;
 export function createComparedCalendars(calendars: ExchangeCalendars) {
   const corrected = new Map<string, ExchangeCalendars>();
 
-  function calendarsOf(closures: RecordedClosures): ExchangeCalendars {
+  function getCalendars(closures: RecordedClosures): ExchangeCalendars {
     const key = toCanonicalJson(closures);
     const found = corrected.get(key) ?? correctCalendars(calendars, closures);
     corrected.delete(key);
@@ -35,9 +35,9 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
   }
 
   /** Returns the rebalances of all indices of a plan that are decided by a given day, as text. */
-  async function decidedBy({ documents }: BacktestPlan, end: number): Promise<string> {
+  async function readDecidedBy({ documents }: BacktestPlan, end: number): Promise<string> {
     const scheduleOf = createIndexSchedules({
-      calendars: calendarsOf(listClosures(documents)),
+      calendars: getCalendars(listClosures(documents)),
       indexOf: async (id) => documents[id]!, // a plan has all documents that it refers to
       runOf: async () => undefined,
     });
@@ -67,7 +67,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
     if (isLaterSame) return both;
     try {
       const end = parseValidDay(run.end);
-      return (await decidedBy(was, end)) === (await decidedBy(is, end)) ? both : [was, is];
+      return (await readDecidedBy(was, end)) === (await readDecidedBy(is, end)) ? both : [was, is];
     } catch (thrown) {
       if (thrown instanceof Refusal) return [was, is];
       throw thrown;

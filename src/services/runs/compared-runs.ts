@@ -1,6 +1,6 @@
 import type { Finding } from '#domain/refusals/findings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { AskedRun } from '../stored/run-documents.js';
+import type { RequestedRun } from '../stored/run-documents.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
@@ -12,24 +12,24 @@ export function assertComparable(runIds: readonly string[], benchmark: string | 
 }
 
 /** Parses the name of a run: an id for the newest run, or ID@RUN. */
-export function findComparedRun(name: string): AskedRun {
+export function findComparedRun(name: string): RequestedRun {
   const [subject = '', id] = name.split('@');
   return { subject, id };
 }
 
 /** Returns a finding for runs on several contents, which also differ in prices. */
-export function contentFindings(runs: readonly RunDocument[]): Finding[] {
+export function listContentFindings(runs: readonly RunDocument[]): Finding[] {
   const [first, ...others] = runs;
   const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);
   if (other === undefined) return [];
   const contents = new Set(runs.map(({ store_content_hash: hash }) => hash)).size;
-  const message = `The ${runs.length} runs were made on ${contents} contents: ${first!.run_id} on ${contentOf(first!)}, ${other.run_id} on ${contentOf(other)}.`;
+  const message = `The ${runs.length} runs were made on ${contents} contents: ${first!.run_id} on ${formatContent(first!)}, ${other.run_id} on ${formatContent(other)}.`;
   return [{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message }];
 }
 
 /** Number of digits of a hash that identify a content in a message. */
 const HASH_DIGITS = 12;
 
-function contentOf({ store_id: datasetId, store_content_hash: hash }: RunDocument): string {
+function formatContent({ store_id: datasetId, store_content_hash: hash }: RunDocument): string {
   return `${datasetId === undefined ? 'content' : `${datasetId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
 }

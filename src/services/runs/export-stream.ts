@@ -34,12 +34,12 @@ export function createBufferPool(): BufferPool {
 }
 
 /** Part with the buffer that contains it. */
-export interface MadePart extends ExportPart {
+export interface BufferedPart extends ExportPart {
   readonly room: SharedArrayBuffer;
 }
 
 interface PartSource {
-  part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
+  part(from: ExportPosition, room: SharedArrayBuffer): Promise<BufferedPart>;
   readonly buffers: BufferPool;
   /**
    * Receives all bytes after the last one was read, or null if there were too many; null if the export is known to be
@@ -51,15 +51,15 @@ interface PartSource {
 }
 
 /** Streams parts. While a part is sent, the next part is produced, and no further part before that one is read. */
-export function streamOf(first: MadePart, { part, buffers, whole, close }: PartSource): ReadableStream<Uint8Array> {
-  const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
+export function streamOf(first: BufferedPart, { part, buffers, whole, close }: PartSource): ReadableStream<Uint8Array> {
+  const readFollowing = ({ next }: BufferedPart, room: SharedArrayBuffer): Promise<BufferedPart> | null => {
     const result = next && part(next, room);
     result?.catch(() => undefined); // The reader of the stream receives the error.
     return result;
   };
   let shown = first;
   const other = first.next === null ? null : buffers.take();
-  let coming = other && following(first, other);
+  let coming = other && readFollowing(first, other);
   /** Number of bytes of the present part that were sent. */
   let sent = 0;
   const read = createCollector(whole === null ? 0 : BYTES_COLLECTED_MAX);
@@ -75,7 +75,7 @@ export function streamOf(first: MadePart, { part, buffers, whole, close }: PartS
       const { room } = shown;
       shown = await coming;
       sent = 0;
-      coming = following(shown, room);
+      coming = readFollowing(shown, room);
     }
     return true;
   }
@@ -117,7 +117,7 @@ export function streamOf(first: MadePart, { part, buffers, whole, close }: PartS
 }
 
 /** Returns the bytes of a part in a separate buffer. */
-export function bytesOf({ room, length, rest }: MadePart): Uint8Array<ArrayBuffer> {
+export function getBytes({ room, length, rest }: BufferedPart): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length + rest.length);
   bytes.set(new Uint8Array(room, 0, length));
   bytes.set(rest, length);
@@ -129,10 +129,10 @@ function createCollector(most: number) {
   let pieces: Uint8Array[] | null = [];
   let length = 0;
   return {
-    add(part: MadePart): void {
+    add(part: BufferedPart): void {
       length += part.length + part.rest.length;
       if (length > most) pieces = null;
-      pieces?.push(bytesOf(part));
+      pieces?.push(getBytes(part));
     },
     /** Returns all bytes; null if there were too many. */
     all(): Uint8Array<ArrayBuffer> | null {

@@ -8,7 +8,7 @@ import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { createMarketKey } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { OWN_GROUPS } from '#domain/market/market-groups.js';
+import { SINGLE_GROUPS } from '#domain/market/market-groups.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -21,11 +21,11 @@ import type { StoreMarkets } from '../datasets/store-markets.js';
 import { requireRunOn } from './runs-as-known.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { listEarlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
-import { listKnownFilesBefore } from '../datasets/known-files.js';
+import { listVersionFilesBefore } from '../datasets/known-files.js';
 import { readRunDefinition } from '../stored/run-definition.js';
 import { runIdOf } from '#store/run-id.js';
 import { createStoredState, type RunStates } from './run-states.js';
-import { bytesOf as bytesOfPart, createBufferPool, streamOf, type MadePart } from './export-stream.js';
+import { getBytes as bytesOfPart, createBufferPool, streamOf, type BufferedPart } from './export-stream.js';
 import { createStateHead, streamWithHead, prependHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
@@ -80,12 +80,12 @@ export interface ExportsDependencies {
 const EXPORT_VERSION = 3;
 
 /** Maximum number of recorded exports that are too large to cache, so that their bytes are not collected again. */
-const LARGE_KNOWN = 1000;
+const LARGE_EXPORTS_MAX = 1000;
 
 /** Maximum number of attempts to open the files of a run, which a newer run may remove. */
 const OPENS_MAX = 3;
 
-type Asked = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'room' | 'definition'>;
+type ExportQuery = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'room' | 'definition'>;
 
 export function createExports({
   documents,
@@ -98,7 +98,7 @@ export function createExports({
 }: ExportsDependencies): Exports {
   let opened = 0;
   const buffers = createBufferPool();
-  const tooLarge = createMarks(LARGE_KNOWN);
+  const tooLarge = createMarks(LARGE_EXPORTS_MAX);
 
   /** Returns the requested run, and the content from which its tables are computed. */
   async function findSubject(
@@ -113,14 +113,14 @@ export function createExports({
     });
   }
 
-  async function marketOf(
+  async function readMarket(
     run: RunDocument,
-    { table, by = OWN_GROUPS, as_known_on: knownOn }: ExportRequest,
+    { table, by = SINGLE_GROUPS, as_known_on: knownOn }: ExportRequest,
     known: ServedMarket | undefined,
   ): Promise<ServedMarket | null> {
     if (findExportTable(table).readsMarket !== true) return null;
     if (findExportTable(table).readsDefinition === true && knownOn === undefined) return states.requireMarket(run);
-    if (findExportTable(table).isGrouped === 'issuers' && by !== OWN_GROUPS && knownOn === undefined)
+    if (findExportTable(table).isGrouped === 'issuers' && by !== SINGLE_GROUPS && knownOn === undefined)
       return states.requireMarket(run);
     return known ?? (await states.findMarket(run)) ?? null;
   }
@@ -129,7 +129,7 @@ export function createExports({
    * Returns an export without the state of its run. Its key contains all inputs that determine its bytes, so that the
    * bytes can be cached.
    */
-  async function bodyOf(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
+  async function readBody(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
     const held = views.find(question);
     if (held !== undefined) return { bytes: held };
@@ -138,7 +138,7 @@ export function createExports({
     const { first, part, run, close } = await begin(name, asked, signal);
     // Another run may have replaced the run to which the etag belongs.
     const hold = (bytes: Uint8Array<ArrayBuffer> | null): void => {
-      if (etagOf(run, asked) !== etag) return;
+      if (computeEtag(run, asked) !== etag) return;
       if (bytes === null) tooLarge.add(etag);
       else views.hold(question, bytes);
     };
@@ -152,7 +152,7 @@ export function createExports({
   }
 
   /** Produces the first part. The files of the run stay open until `close`. */
-  async function begin(name: RunName, asked: Asked, signal: AbortSignal) {
+  async function begin(name: RunName, asked: ExportQuery, signal: AbortSignal) {
     opened++;
     let files: OpenedRun | undefined;
     const close = async (): Promise<void> => {
@@ -162,8 +162,8 @@ export function createExports({
     try {
       const { run, path, descriptors } = (files = await openRun({ documents, artifacts }, name));
       const exportId = randomUUID();
-      const definition = await definitionOf({ artifacts, dataVersions }, run, asked.table);
-      const part = async (from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart> => ({
+      const definition = await readDefinition({ artifacts, dataVersions }, run, asked.table);
+      const readPart = async (from: ExportPosition, room: SharedArrayBuffer): Promise<BufferedPart> => ({
         ...(await jobs.query(
           'export-part',
           { ...asked, definition, exportId, run: path, files: descriptors, from, room },
@@ -171,7 +171,7 @@ export function createExports({
         )),
         room,
       });
-      return { first: await part({ at: 0, rows: 0 }, buffers.take()), part, run, close };
+      return { first: await readPart({ at: 0, rows: 0 }, buffers.take()), part: readPart, run, close };
     } catch (failure) {
       await close();
       throw failure;
@@ -185,17 +185,17 @@ export function createExports({
       const subject = await findSubject(name, request.as_known_on);
       const { run } = subject;
       const names = ['start', date === undefined || request.end !== undefined ? 'end' : 'date'] as const;
-      if (date !== undefined) assertOneSession(table, date);
+      if (date !== undefined) assertSingleSession(table, date);
       assertOrder({ start, end }, names);
       assertOverlaps({ start, end }, { first: run.start, last: run.end, of: 'the run' }, names);
-      const served = await marketOf(run, request, subject.known);
+      const served = await readMarket(run, request, subject.known);
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await createStoredState(states, run);
       const { stale } = state;
       const asked = { table, format, start, end, by, market: served && served.handle };
-      const etag = etagOf(run, asked);
+      const etag = computeEtag(run, asked);
       const found = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
-      const open = (signal: AbortSignal) => bodyOf(found, { asked, etag }, signal);
+      const open = (signal: AbortSignal) => readBody(found, { asked, etag }, signal);
       if (format !== 'json') return { stale, etag, open };
       const head = createStateHead(state);
       return { stale, etag: head.etagOf(etag), open: async (signal) => prependHeadToBody(head, await open(signal)) };
@@ -229,7 +229,7 @@ async function openRun(
 }
 
 interface NamedExport {
-  readonly asked: Asked;
+  readonly asked: ExportQuery;
   readonly etag: string;
 }
 
@@ -246,11 +246,11 @@ function prependHeadToBody(head: StateHead, body: ExportBody): ExportBody {
 function assertGroups(table: ExportTableName, by: string, market: MarketData | null): void {
   if (findExportTable(table).isGrouped === undefined)
     throw refuseUnsuitable('by', by, `The rows of ${table} are not grouped: by does not apply to them.`);
-  if (market !== null && by !== OWN_GROUPS) assertReferenceColumn(market, by);
+  if (market !== null && by !== SINGLE_GROUPS) assertReferenceColumn(market, by);
 }
 
 /** Refuses a table of several sessions for a request with a single session. @throws Refusal VALIDATION_FAILED */
-function assertOneSession(table: ExportTableName, date: string): void {
+function assertSingleSession(table: ExportTableName, date: string): void {
   if (findExportTable(table).isOfSession === true) return;
   const message = `The rows of ${table} are of many sessions: date does not apply to them, start and end do.`;
   throw refuseUnsuitable('date', date, message);
@@ -263,7 +263,7 @@ const refuseUnsuitable = (path: string, value: string, message: string): Refusal
  * Returns the definition of a run, for tables that compute the decisions again.
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_KNOWN
  */
-async function definitionOf(
+async function readDefinition(
   { artifacts, dataVersions }: Pick<ExportsDependencies, 'artifacts' | 'dataVersions'>,
   run: RunDocument,
   table: ExportTableName,
@@ -271,11 +271,11 @@ async function definitionOf(
   if (findExportTable(table).readsDefinition !== true) return undefined;
   const { definition, request } = await readRunDefinition(artifacts, run);
   if (request.as_known === undefined) return definition;
-  return { ...definition, known: await listKnownFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
+  return { ...definition, known: await listVersionFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
 }
 
 /** Returns an etag over all inputs that determine the bytes. */
-function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
+function computeEtag(run: RunDocument, { market, ...asked }: ExportQuery): string {
   const { columns, plan } = run.artifacts;
   const decidedBy = findExportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
   const files = [columns, ...listEarlierFiles(run), ...decidedBy].map(({ sha256 }) => sha256);
@@ -309,17 +309,17 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
   const close = async (): Promise<void> => {
     for (const handle of handles) await handle.close();
   };
-  const descriptorOf = async (path: string): Promise<number> => {
+  const openPath = async (path: string): Promise<number> => {
     const handle = await open(path, 'r');
     handles.push(handle);
     return handle.fd;
   };
   try {
     const path = await artifacts.file(run.artifacts.columns);
-    const columns = await descriptorOf(path);
+    const columns = await openPath(path);
     const earlier: Record<string, number> = {};
     for (const ref of listEarlierFiles(run))
-      earlier[formatNameInHeader(run.artifacts.columns.name, ref.name)] = await descriptorOf(await artifacts.file(ref));
+      earlier[formatNameInHeader(run.artifacts.columns.name, ref.name)] = await openPath(await artifacts.file(ref));
     return { path, descriptors: { columns, earlier }, close };
   } catch (failure) {
     await close();
@@ -336,7 +336,7 @@ function isUnreadable(failure: unknown): boolean {
 const COLLECTED_BYTES_MAX = 512 << 20;
 
 /** Returns the bytes of an export. @throws Refusal VALIDATION_FAILED for an export that is too large */
-export async function bytesOf(body: ExportBody): Promise<Uint8Array> {
+export async function readBytes(body: ExportBody): Promise<Uint8Array> {
   if (body.bytes !== undefined) return body.bytes;
   const parts: Uint8Array[] = [];
   let length = 0;

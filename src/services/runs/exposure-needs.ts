@@ -1,12 +1,12 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { OWN_GROUPS } from '#domain/market/market-groups.js';
+import { SINGLE_GROUPS } from '#domain/market/market-groups.js';
 import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { NeededExposures } from '#jobs/tasks/views.js';
 import { findRun, isWholeHistory } from '../stored/run-documents.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { readFields } from './run-fields.js';
 import { findUniverse } from './run-universe.js';
-import { comparedOf, type RunCall, type NeedSources } from './need.js';
+import { readCompared, type RunRequest, type NeedSources } from './need.js';
 
 /** Default column of groups. Without the column, all securities form one group. */
 const DEFAULT_GROUPS = 'SECTOR';
@@ -22,23 +22,23 @@ interface ExposuresQuery {
  * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND; STORE_MISMATCH, NO_DATA_SOURCE unless securities are their
  * own groups and the request needs no other data
  */
-export async function resolveExposures(sources: NeedSources, { run, query }: RunCall): Promise<NeededExposures> {
+export async function resolveExposures(sources: NeedSources, { run, query }: RunRequest): Promise<NeededExposures> {
   const { states, onExposures } = sources;
   const { by = DEFAULT_GROUPS, fields: sent, benchmark: other } = query as unknown as ExposuresQuery;
-  const readsMarket = by !== OWN_GROUPS || sent.length > 0 || other !== undefined;
+  const readsMarket = by !== SINGLE_GROUPS || sent.length > 0 || other !== undefined;
   const served = readsMarket ? await states.requireMarket(run) : null;
-  const isNamed = query.by !== undefined && by !== OWN_GROUPS;
+  const isNamed = query.by !== undefined && by !== SINGLE_GROUPS;
   if (served !== null && isNamed) assertReferenceColumn(served.market, by);
   const fields = served === null ? [] : readFields(sent, served.market);
   if (query.table === 'fields') assertHasFields(fields);
-  const benchmark = other === undefined ? null : await comparedOf(sources, run, other);
+  const benchmark = other === undefined ? null : await readCompared(sources, run, other);
   onExposures(run.run_id);
   return {
     by,
     fields,
     universe: await findUniverse(sources, run, fields),
     benchmark,
-    benchmarkColumns: benchmark === null ? null : await columnsOfWhole(sources, run, benchmark.indexId),
+    benchmarkColumns: benchmark === null ? null : await readWholeColumns(sources, run, benchmark.indexId),
     market: served && served.handle,
   };
 }
@@ -51,7 +51,7 @@ function assertHasFields(fields: readonly string[]): void {
 }
 
 /** Returns the columns of the stored run of an index if it is current and covers the whole history; otherwise null. */
-async function columnsOfWhole(
+async function readWholeColumns(
   { documents, states, maker }: NeedSources,
   of: RunDocument,
   indexId: string,

@@ -12,7 +12,7 @@ const DEFAULT_MODEL: FactorModelName = 'market_sector';
 export const DEFAULT_COMPONENTS = 5;
 
 /** Source of the factors that a request names. */
-export interface AskedFactors {
+export interface FactorRequest {
   readonly model?: FactorModelName | undefined;
   readonly risk_model?: string | undefined;
   readonly risk_estimator?: FactorEstimator | undefined;
@@ -27,10 +27,10 @@ export interface AskedFactors {
 export async function resolveFactorMeasure(
   reader: Pick<DocumentReader, 'get'>,
   artifacts: Pick<ArtifactStore, 'file'>,
-  asked: AskedFactors,
+  asked: FactorRequest,
 ): Promise<FactorMeasure> {
   const { model, risk_model: modelId, risk_estimator: estimator, factors } = asked;
-  assertOne({ risk_model: modelId, risk_estimator: estimator, model });
+  assertSingleSource({ risk_model: modelId, risk_estimator: estimator, model });
   if (modelId !== undefined) {
     if (factors !== undefined) throw refuse('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
     return { stored: await readStoredFactors(artifacts, (await requireModel(reader, modelId)).document) };
@@ -45,7 +45,7 @@ export async function resolveFactorMeasure(
 }
 
 /** Requires at most one of several alternatives. @throws Refusal VALIDATION_FAILED */
-function assertOne(ways: Readonly<Record<string, string | undefined>>): void {
+function assertSingleSource(ways: Readonly<Record<string, string | undefined>>): void {
   const [first, second] = Object.entries(ways).filter(([, value]) => value !== undefined);
   if (first === undefined || second === undefined) return;
   const message = `${second[0]} cannot be combined with ${first[0]}: factors are those of ${first[1]} or of ${second[1]}.`;

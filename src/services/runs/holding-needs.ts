@@ -5,14 +5,14 @@ import { validateConstraints } from '#domain/constraints/validate.js';
 import { readRows } from '#domain/documents/constraint-set.js';
 import { stateRowDefaults } from '#domain/documents/row-settings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { OWN_GROUPS } from '#domain/market/market-groups.js';
+import { SINGLE_GROUPS } from '#domain/market/market-groups.js';
 import { checkConstraintFields } from '#domain/optimisation/field-uses.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { NeededLimits } from '#jobs/tasks/views.js';
 import { assertReferenceColumn } from './reference-column.js';
-import type { RunCall, NeedSources } from './need.js';
+import type { RunRequest, NeedSources } from './need.js';
 
 /** Default column of the proxies in scenarios, which a market may lack. */
 const DEFAULT_PROXIES = 'SECTOR';
@@ -21,11 +21,11 @@ const DEFAULT_PROXIES = 'SECTOR';
  * Returns the issuers of the securities. @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless securities are their own
  * issuers
  */
-export async function resolveIssuers({ states }: NeedSources, { run, query }: RunCall): Promise<NeededLimits> {
+export async function resolveIssuers({ states }: NeedSources, { run, query }: RunRequest): Promise<NeededLimits> {
   const { rule = null, by: asked } = query as { readonly rule?: LimitRuleName; readonly by: string };
-  const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);
+  const served = asked === SINGLE_GROUPS ? null : await states.requireMarket(run);
   const { by, findings } = selectIssuerColumn(asked, served && served.market);
-  const market = by === OWN_GROUPS || served === null ? null : served.handle;
+  const market = by === SINGLE_GROUPS || served === null ? null : served.handle;
   return { limits: { rule }, by, findings, market };
 }
 
@@ -40,14 +40,14 @@ function selectIssuerColumn(
     return { by: asked, findings: [] };
   }
   const message = 'The served store has no reference column ISSUER: each name counts as its own issuer.';
-  return { by: OWN_GROUPS, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD_NAME', message, path: 'by' }] };
+  return { by: SINGLE_GROUPS, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD_NAME', message, path: 'by' }] };
 }
 
 /**
  * Returns the constraint rows to check. @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE if a row
  * reads a datapoint
  */
-export async function resolveWatchedRows({ states }: NeedSources, { run, body }: RunCall): Promise<NeededLimits> {
+export async function resolveWatchedRows({ states }: NeedSources, { run, body }: RunRequest): Promise<NeededLimits> {
   const { rows: sent } = body() as LimitsRequest;
   const { rows: read, findings } = readRows(sent, 'rows');
   const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sent, 'today'); // the rows have the same shape except for their expressions
@@ -55,11 +55,11 @@ export async function resolveWatchedRows({ states }: NeedSources, { run, body }:
   const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
   if (served !== null)
     assertNoErrors('body', checkConstraintFields(rows, served.market, { path: 'rows', severity: 'error' }));
-  return { limits: { rows }, by: OWN_GROUPS, findings: [], market: served && served.handle };
+  return { limits: { rows }, by: SINGLE_GROUPS, findings: [], market: served && served.handle };
 }
 
 /** Returns the shocks and proxies of scenarios. @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE */
-export async function resolveScenarios({ states }: NeedSources, { run, body }: RunCall) {
+export async function resolveScenarios({ states }: NeedSources, { run, body }: RunRequest) {
   const request = body() as ScenarioRequest;
   const { handle, market } = await states.requireMarket(run);
   if (request.by !== DEFAULT_PROXIES) assertReferenceColumn(market, request.by);

@@ -10,7 +10,7 @@ import {
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
-import type { KnownReferences } from '#jobs/tasks/references.js';
+import type { EarlierContentReferences } from '#jobs/tasks/references.js';
 
 export interface DecisionSpan {
   readonly market: MarketData;
@@ -23,7 +23,10 @@ export interface DecisionSpan {
  * Refuses decisions on known data if the first available version is later than all decisions.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  */
-export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, end, documents }: DecisionSpan): void {
+export function assertSomeVersion(
+  { knownOn, earlier }: EarlierContentReferences,
+  { market, end, documents }: DecisionSpan,
+): void {
   assertScheduled(documents);
   const first = earlier.at(-1)?.knownOn ?? knownOn;
   const last = findLastDay(market, end);
@@ -33,13 +36,16 @@ export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, 
 }
 
 /**
- * Checks like `assertAnyKnown`, and also refuses a definition whose first decision certainly precedes the first
+ * Checks like `assertSomeVersion`, and also refuses a definition whose first decision certainly precedes the first
  * version. A universe that follows another index is only known once it is computed.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  * @cost of a row of closes per definition
  */
-export function assertFirstKnown(known: KnownReferences, span: DecisionSpan & { readonly calendars: Calendars }): void {
-  assertAnyKnown(known, span);
+export function assertFirstVersion(
+  known: EarlierContentReferences,
+  span: DecisionSpan & { readonly calendars: Calendars },
+): void {
+  assertSomeVersion(known, span);
   const { market, end, documents, calendars } = span;
   const { datasetId } = market;
   const first = known.earlier.at(-1)?.knownOn ?? known.knownOn;
@@ -69,7 +75,7 @@ function findFirstSession(document: IndexDocument, market: MarketData, calendars
 }
 
 /** Format of exchange-rate identifiers, which do not belong to universes. */
-const RATE = /^[A-Z]{6}$/;
+const FIRST_USE_RATE = /^[A-Z]{6}$/;
 
 /**
  * Returns a test that a security is in the universe of an index on a day; undefined if another index may determine the
@@ -87,7 +93,7 @@ function createMembershipTest(
     const names = new Set(universe.identifiers);
     return (identifier) => names.has(identifier);
   }
-  if (universe?.kind !== 'named') return (identifier) => !RATE.test(identifier);
+  if (universe?.kind !== 'named') return (identifier) => !FIRST_USE_RATE.test(identifier);
   const members = new Set(
     universes.flatMap(({ universe: name, identifier, start, end }) =>
       name === universe.id && (start === null || start <= day) && (end === null || day < end) ? [identifier] : [],

@@ -13,7 +13,7 @@ import type { PortableTaskName } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { columnsOf, listEarlierFiles, toHashedReference, readRun } from '../stored/run-documents.js';
+import { getColumns, listEarlierFiles, toHashedReference, readRun } from '../stored/run-documents.js';
 import { createRunFiles, type ContinuableRun } from './run-files.js';
 import { createModelReferences, findPlannedFiles } from '../stored/used-models.js';
 import type { DataVersions } from '../datasets/data-versions.js';
@@ -32,7 +32,7 @@ export interface RunMakerDependencies {
 /**
  * Links the matrices of stored risk models under names of the run, so that they remain when a model is estimated again.
  */
-async function link(
+async function linkRunFiles(
   attempt: Attempt<PortableTaskName>,
   artifacts: Pick<ArtifactStore, 'newName'>,
   matrices: Readonly<Record<string, MatrixFiles>>,
@@ -46,7 +46,7 @@ async function link(
 }
 
 /** Returns the version of the recorded changes of a run's calendar. */
-function calendarVersionOf({ indexId, documents }: BacktestPlan): { readonly calendar_version?: number } {
+function selectCalendarVersion({ indexId, documents }: BacktestPlan): { readonly calendar_version?: number } {
   const { calendar, closures } = documents[indexId]!; // a plan contains the document of its index
   const recorded = closures?.[calendar];
   return recorded === undefined ? {} : { calendar_version: recorded.version };
@@ -94,7 +94,7 @@ export function createRunMaker({
     return {
       columns: files,
       run: {
-        columns: columnsOf(run),
+        columns: getColumns(run),
         checkpoint: toHashedReference(checkpoint),
         checked: files.map(toHashedReference), // An extended run must not inherit damage of the stored run.
         fileNames: files.map(() => artifacts.newName()),
@@ -170,14 +170,14 @@ export function createRunMaker({
       declared_currency: identity.currency ?? null,
       engine_version: engineVersion,
       ...(payload.index_version === undefined ? {} : { index_version: payload.index_version }),
-      ...calendarVersionOf(plan),
+      ...selectCalendarVersion(plan),
       extended_from: output.extendedFrom,
       full_run_reason: output.fullRunReason,
       request: plan.request,
       ...(asked === undefined ? {} : { asked }),
       artifacts: {
         ...files,
-        ...(plan.models === undefined ? {} : { models: await link(attempt, artifacts, matrices) }),
+        ...(plan.models === undefined ? {} : { models: await linkRunFiles(attempt, artifacts, matrices) }),
       },
     };
   }

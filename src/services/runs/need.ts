@@ -23,7 +23,7 @@ export interface NeedSources {
 }
 
 /** Parsed request about a run. */
-export interface RunCall {
+export interface RunRequest {
   readonly run: RunDocument;
   /** Parameters of the path and the query. */
   readonly query: Readonly<Record<string, unknown>>;
@@ -34,12 +34,12 @@ export interface RunCall {
 }
 
 /** Function that returns the members that a need adds to the input of a view. */
-export type NeedResolver = (sources: NeedSources, asked: RunCall) => object | Promise<object>;
+export type NeedResolver = (sources: NeedSources, asked: RunRequest) => object | Promise<object>;
 
 /**
  * Returns the index to which a run is compared, or an identifier of the run's store, with the risk models of the index.
  */
-export async function comparedOf(
+export async function readCompared(
   {
     documents,
     artifacts,

@@ -7,7 +7,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { createModelReferences } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { columnsOf, payloadOf, createProvenance, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { getColumns, createPayload, createProvenance, requireRun, type RequestedRun } from '../stored/run-documents.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
@@ -27,9 +27,9 @@ export interface Replays {
    * Ensures that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; `replay` throws
    * these too
    */
-  assertRun(name: AskedRun): Promise<void>;
+  assertRun(name: RequestedRun): Promise<void>;
   /** Queues a replay. @throws Refusal NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
-  replay(name: AskedRun, origin: Origin | null): Promise<JobStatus>;
+  replay(name: RequestedRun, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** Creates the kind of job that repeats a stored run and compares the results. */
@@ -57,7 +57,7 @@ export function createReplayJob({
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,
       stored: { ...createProvenance(run), runAt: run.run_at },
-      columns: columnsOf(run),
+      columns: getColumns(run),
       outputs: attempt.outputs(['view']),
     });
     return { result: { artifact: view }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };
@@ -99,7 +99,7 @@ export function createReplays({
       return stores.within(await storeToReplayOn(run), () =>
         jobs.submit({
           kind,
-          payload: { ...payloadOf(name), run_hash: run.run_hash, engine_version: engineVersion },
+          payload: { ...createPayload(name), run_hash: run.run_hash, engine_version: engineVersion },
           request: {},
           estimatedBytes: estimatedBytes(),
           message: 'waiting for a worker',

@@ -40,13 +40,13 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
         ? createOrder(indexId, payload)
         : withinReach(reach, () => createOrder(indexId, payload)));
       if ('current' in order)
-        return { row: rowOf(order.current, { indexId, outcome: 'current' }), run: null, previous };
+        return { row: createRow(order.current, { indexId, outcome: 'current' }), run: null, previous };
       const run = await runMaker.make(order.payload, attempt);
-      return { row: { ...rowOf(run, { indexId, outcome: 'stored' }), previous_run_id: previous }, run, previous };
+      return { row: { ...createRow(run, { indexId, outcome: 'stored' }), previous_run_id: previous }, run, previous };
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || isOfService(thrown)) throw thrown;
       const error = thrown.toDetail() as RerunEntry['row']['error'];
-      return { row: { ...rowOf(undefined, { indexId, outcome: 'refused' }), error }, run: null, previous };
+      return { row: { ...createRow(undefined, { indexId, outcome: 'refused' }), error }, run: null, previous };
     }
   }
 
@@ -61,13 +61,13 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     return { payload: createBacktestPayload(asked, await runnables.planOf(indexId, asked), engineVersion) };
   }
 
-  const orderFor = (payload: RerunPayload): RowsOrder<RerunEntry> => ({
+  const createRowsOrder = (payload: RerunPayload): RowsOrder<RerunEntry> => ({
     count: payload.ids.length,
     entryOf: (position, attempt) => computeEntry(payload.ids[position]!, payload, attempt),
     filesOf: ({ run }) => (run === null ? [] : listArtifacts(run)),
   });
 
-  async function store(tx: DocumentTransaction, made: readonly MadeRerun[]): Promise<void> {
+  async function store(tx: DocumentTransaction, made: readonly CompletedRerun[]): Promise<void> {
     for (const { run, previous } of made) {
       if (await putRunAfter(tx, run, { after: previous, runsKept }))
         tx.publish({ type: 'run-stored', run_id: run.run_id });
@@ -79,22 +79,22 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     async (payload, attempt) => {
       const { rerun_id: id, engine_version: engineVersion } = payload;
       const summary = { kind: 'rerun', id, total: 'indices', outcomes: OUTCOMES, engineVersion } as const;
-      const { result, entries } = await parts.run(orderFor(payload), summary, attempt);
-      const made = entries.filter((entry): entry is MadeRerun => entry.run !== null);
+      const { result, entries } = await parts.run(createRowsOrder(payload), summary, attempt);
+      const made = entries.filter((entry): entry is CompletedRerun => entry.run !== null);
       return { result, effect: (tx) => store(tx, made) };
     },
     async (payload, some, attempt) => ({
-      result: await parts.outputOf(orderFor(payload), some, { attempt, share: 1 }),
+      result: await parts.outputOf(createRowsOrder(payload), some, { attempt, share: 1 }),
     }),
   );
 }
 
-type MadeRerun = RerunEntry & { readonly run: RunDocument };
+type CompletedRerun = RerunEntry & { readonly run: RunDocument };
 
 const reachOf = ({ reach }: RerunPayload) =>
   reach === null ? undefined : { prefixes: reach.prefixes, shared: new Set(reach.shared), isHidden: false };
 
-function rowOf(
+function createRow(
   run: RunDocument | undefined,
   { indexId, outcome }: { readonly indexId: string; readonly outcome: RerunEntry['row']['outcome'] },
 ): RerunEntry['row'] {

@@ -44,7 +44,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
    * Returns the ids of the indices to run. @throws Refusal FORBIDDEN_ID for an id that the client may not use,
    * VALIDATION_FAILED for too many ids
    */
-  async function idsOf(ids: RerunRequest['ids']): Promise<readonly string[]> {
+  async function readIds(ids: RerunRequest['ids']): Promise<readonly string[]> {
     if (ids !== null) {
       for (const id of ids) assertOwnName(id);
       return [...new Set(ids)];
@@ -65,7 +65,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
   return {
     rows: (ident, block) => readRows({ kind: 'rerun', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
-      const ids = await idsOf(request.ids);
+      const ids = await readIds(request.ids);
       if (request.rerun_id !== null) assertOwnName(request.rerun_id);
       const reach = currentReach();
       return jobs.submit({

@@ -2,23 +2,23 @@ import { createHash } from 'node:crypto';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
 import type { JobSystem } from '#jobs/job-system.js';
-import type { FoundJob } from '#jobs/queue.js';
+import type { LocatedJob } from '#jobs/queue.js';
 import type { ArtifactStore } from '#store/port.js';
 
 /** Job with a result that has rows in blocks. */
-export interface RowsOf {
+export interface RowsSource {
   readonly kind: 'sweep' | 'rerun' | 'study';
   readonly ident: string;
 }
 
 /** Block of rows to read. */
-export interface WantedRows extends RowsOf {
+export interface RowsRequest extends RowsSource {
   readonly block: number;
 }
 
 /** Reads a block of the rows of a job, as JSON. @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE */
 export async function readRows(
-  { kind, ident, block }: WantedRows,
+  { kind, ident, block }: RowsRequest,
   jobs: Pick<JobSystem, 'find'>,
   artifacts: Pick<ArtifactStore, 'read'>,
 ): Promise<Uint8Array<ArrayBuffer>> {
@@ -32,7 +32,7 @@ export async function readRows(
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);
 }
 
-function removeRows({ kind, ident }: RowsOf, found: FoundJob | undefined): Refusal {
+function removeRows({ kind, ident }: RowsSource, found: LocatedJob | undefined): Refusal {
   const why =
     found === undefined
       ? `no ${kind} is stored under the id`

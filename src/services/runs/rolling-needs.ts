@@ -3,7 +3,7 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
 import type { NeededMemory } from '#jobs/tasks/views.js';
-import { comparedOf, type RunCall, type NeedSources } from './need.js';
+import { readCompared, type RunRequest, type NeedSources } from './need.js';
 
 interface RollingQuery {
   readonly window?: number | undefined;
@@ -17,22 +17,22 @@ interface RollingQuery {
  * Returns the memory, reference and market of rolling figures. @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND,
  * STORE_MISMATCH
  */
-export async function resolveRollingMemory(sources: NeedSources, { run, query }: RunCall): Promise<NeededMemory> {
+export async function resolveRollingMemory(sources: NeedSources, { run, query }: RunRequest): Promise<NeededMemory> {
   const { window, half_life: halfLife, against: asked, benchmark: named } = query as RollingQuery;
-  if (window !== undefined && halfLife !== undefined) throw refuseBoth('half_life', halfLife, { window });
-  if (asked !== undefined && named !== undefined) throw refuseBoth('benchmark', named, { against: asked });
+  if (window !== undefined && halfLife !== undefined) throw refuseTwoReferences('half_life', halfLife, { window });
+  if (asked !== undefined && named !== undefined) throw refuseTwoReferences('benchmark', named, { against: asked });
   const against = named === undefined ? (asked ?? 'index') : 'benchmark';
   if (named === undefined && against === 'benchmark') assertBenchmark(run);
   return {
     runId: run.run_id,
     memory: halfLife === undefined ? { window: window ?? DEFAULT_RISK_WINDOW } : { halfLife },
     against,
-    benchmark: named === undefined ? null : await comparedOf(sources, run, named),
+    benchmark: named === undefined ? null : await readCompared(sources, run, named),
     market: (await sources.states.servedMarket(run))?.handle ?? null,
   };
 }
 
-function refuseBoth(path: string, value: string | number, other: Readonly<Record<string, unknown>>): Refusal {
+function refuseTwoReferences(path: string, value: string | number, other: Readonly<Record<string, unknown>>): Refusal {
   const [[name, given]] = Object.entries(other) as [[string, unknown]]; // the record has one member
   const message = `${name} ${String(given)} and ${path} ${value} were both given; give one of them.`;
   return refuseWithFindings('query', [{ severity: 'error', code: 'NOT_IN_CHOICES', message, path, value }]);

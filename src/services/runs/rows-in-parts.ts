@@ -51,11 +51,11 @@ const SUMMING = 0.02;
 
 /** @returns functions that compute the items of a job in parts; a part writes its entries as JSON */
 export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDependencies): RowsInParts {
-  const outputOf: RowsInParts['outputOf'] = async (order, parts, { attempt, share }) => {
+  const readOutput: RowsInParts['outputOf'] = async (order, parts, { attempt, share }) => {
     await markets.settled();
     const { positions } = divideEvenly(order.count);
     const count = parts.reduce((sum, part) => sum + positions(part).length, 0);
-    const own = toOneOf(attempt, share / count);
+    const own = toAlternative(attempt, share / count);
     const output = [];
     for (const part of parts) {
       const entries = [];
@@ -76,20 +76,20 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     for (const { artifact } of written)
       outputs.push(JSON.parse(Buffer.from(await artifacts.read(artifact)).toString()) as E[][]); // a part wrote these entries
     const { first, others } = locateParts(written);
-    const entriesIn = (places: typeof first): E[] => places.flatMap(({ output, at }) => outputs[output]![at]!);
-    const unused = entriesIn(others).flatMap(filesOf);
+    const listEntries = (places: typeof first): E[] => places.flatMap(({ output, at }) => outputs[output]![at]!);
+    const unused = listEntries(others).flatMap(filesOf);
     if (unused.length > 0) await drop(unused.map(({ name }) => name));
-    return entriesIn(first);
+    return listEntries(first);
   }
 
   return {
-    outputOf,
+    outputOf: readOutput,
     async run(order, summary, attempt) {
       const written = await attempt.inParts({
         count: divideEvenly(order.count).count,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
-        here: (part, share) => outputOf(order, [part], { attempt, share }),
+        here: (part, share) => readOutput(order, [part], { attempt, share }),
       });
       const entries = await readEntries(order, written, attempt);
       const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
@@ -104,7 +104,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
  * Returns an attempt for one of many items, which fills a share of the progress; the job continues to compute after the
  * item.
  */
-const toOneOf = (attempt: RowAttempt, share: number): RowAttempt => ({
+const toAlternative = (attempt: RowAttempt, share: number): RowAttempt => ({
   ...attempt,
   compute: (task, input, part = 1) => attempt.compute(task, input, part * share),
   computed: () => {},

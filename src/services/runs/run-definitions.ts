@@ -11,7 +11,7 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
+import type { ArtifactStore, DocumentKind, DocumentStore, DocumentLookup } from '#store/port.js';
 import { ALL_CLOSURES, type FollowingCalendars } from '../stored/recorded-closures.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 import { createBacktestPlans, type PlannedRun } from './backtest-plans.js';
@@ -54,7 +54,7 @@ const DEFINITION_KINDS = [
 const REMEMBERED_MAX = 10_000;
 
 /** State of a document: its ETag, its absence, or the reason why it is unreadable. */
-interface DocumentRead {
+interface DocumentState {
   readonly kind: DocumentKind;
   readonly id: string;
   readonly found: string;
@@ -70,7 +70,7 @@ export interface DefinitionState {
 interface CachedComparison extends DefinitionState {
   /** Revision of the documents when they were last found unchanged. */
   revision: string;
-  readonly reads: readonly DocumentRead[];
+  readonly reads: readonly DocumentState[];
 }
 
 export function createRunDefinitions({
@@ -84,9 +84,9 @@ export function createRunDefinitions({
   /** Comparisons by run, least recently compared first. */
   const compared = new Map<string, CachedComparison>();
 
-  const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, askedOf(run))).plan;
+  const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, getRequested(run))).plan;
 
-  async function definitionOf(run: RunDocument): Promise<DefinitionState> {
+  async function readDefinition(run: RunDocument): Promise<DefinitionState> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
     const revision = (await Promise.all(DEFINITION_KINDS.map((kind) => documents.revision(kind)))).join(' ');
     const known = compared.get(key);
@@ -94,7 +94,7 @@ export function createRunDefinitions({
       known.revision = revision;
       return known;
     }
-    const reads: DocumentRead[] = [];
+    const reads: DocumentState[] = [];
     const definition = await compareDefinitions(run, reads);
     compared.delete(key);
     compared.set(key, { revision, reads, ...definition });
@@ -102,17 +102,18 @@ export function createRunDefinitions({
     return definition;
   }
 
-  async function areUnchanged(reads: readonly DocumentRead[]): Promise<boolean> {
-    for (const { kind, id, found } of reads) if (foundOf(await documents.get(kind, id)) !== found) return false;
+  async function areUnchanged(reads: readonly DocumentState[]): Promise<boolean> {
+    for (const { kind, id, found } of reads)
+      if (formatFoundDocument(await documents.get(kind, id)) !== found) return false;
     return true;
   }
 
   /** @param reads records the documents that are read */
-  function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<DefinitionState> {
+  function compareDefinitions(run: RunDocument, reads: DocumentState[]): Promise<DefinitionState> {
     return compareWith(run, {
       async get(kind, id) {
         const document = await documents.get(kind, id);
-        reads.push({ kind, id, found: foundOf(document) });
+        reads.push({ kind, id, found: formatFoundDocument(document) });
         return document;
       },
     });
@@ -121,17 +122,17 @@ export function createRunDefinitions({
   async function compareWith(run: RunDocument, reader: Pick<DocumentStore, 'get'>): Promise<DefinitionState> {
     let now: PlannedRun;
     try {
-      now = await createBacktestPlans(reader).planOf(run.run_id, askedOf(run));
+      now = await createBacktestPlans(reader).planOf(run.run_id, getRequested(run));
     } catch (refusal) {
       if (refusal instanceof Refusal)
-        return { reasons: [`It cannot be run any more: ${sentencesOf(refusal)}`], storeId: run.store_id ?? null };
+        return { reasons: [`It cannot be run any more: ${formatSentence(refusal)}`], storeId: run.store_id ?? null };
       throw refusal;
     }
     const { plan, storeId } = now;
-    return { reasons: hashOf(plan) === run.artifacts.plan?.sha256 ? [] : await changesFrom(run, plan), storeId };
+    return { reasons: hashOf(plan) === run.artifacts.plan?.sha256 ? [] : await readChangesFrom(run, plan), storeId };
   }
 
-  async function changesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
+  async function readChangesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
     if (run.artifacts.plan === undefined)
       return ['The run was stored without its definition: a change of the definition cannot be detected.'];
     let before: BacktestPlan;
@@ -143,17 +144,18 @@ export function createRunDefinitions({
     }
     const { asked } = run;
     const market = markets.served()?.market;
-    const comparable = (plan: BacktestPlan): BacktestPlan => selectPlanClosures(limitPlanToDate(plan, run.end), market);
-    const [was, is] = await onUsedSessions(comparable(before), comparable(now), run);
+    const getComparablePlan = (plan: BacktestPlan): BacktestPlan =>
+      selectPlanClosures(limitPlanToDate(plan, run.end), market);
+    const [was, is] = await onUsedSessions(getComparablePlan(before), getComparablePlan(now), run);
     if (hashOf(was) === hashOf(is)) return [];
     const changes = listDefinitionChanges({ plan: was, asked }, { plan: is, asked });
     return changes.length > 0 ? changes : ['The definition changed since this run.'];
   }
 
-  async function reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]> {
+  async function readReasons(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]> {
     const next = { id: ALL_CLOSURES, body: closures, etag: '', updatedAt: '' };
     const [{ reasons: now }, { reasons }] = await Promise.all([
-      definitionOf(run),
+      readDefinition(run),
       compareWith(run, {
         get: async (kind, id) => (kind === 'recorded-closures' ? next : documents.get(kind, id)),
       }),
@@ -161,15 +163,15 @@ export function createRunDefinitions({
     return reasons.filter((reason) => !now.includes(reason));
   }
 
-  return { planNow, definitionOf, reasonsWith };
+  return { planNow, definitionOf: readDefinition, reasonsWith: readReasons };
 }
 
 /** Returns the request of a run as it was sent; if that was not stored, the request with defaults. */
-export function askedOf({ asked, request }: RunDocument): BacktestRequest {
+export function getRequested({ asked, request }: RunDocument): BacktestRequest {
   return (asked ?? request) as BacktestRequest; // the request was parsed when it was sent
 }
 
-function foundOf(document: FoundDocument): string {
+function formatFoundDocument(document: DocumentLookup): string {
   if (document === undefined) return 'absent';
   return 'unreadable' in document ? document.unreadable : document.etag;
 }
@@ -179,7 +181,7 @@ function hashOf(plan: BacktestPlan): string {
 }
 
 /** Returns the message of a refusal, with its findings if the message only counts them. */
-function sentencesOf({ message, detail }: Refusal): string {
+function formatSentence({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   return Array.isArray(findings)
     ? (findings as readonly Finding[]).map((finding) => finding.message).join(' ')

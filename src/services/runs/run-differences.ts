@@ -15,7 +15,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { listKnownFilesBefore } from '../datasets/known-files.js';
+import { listVersionFilesBefore } from '../datasets/known-files.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertHasRuns } from '../stored/kept-runs.js';
 import {
@@ -30,7 +30,7 @@ import { resolveColumnsFile, requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
 import { resolveMatrixPaths } from '../stored/matrix-paths.js';
-import { contentOf } from '../stored/used-models.js';
+import { createContent } from '../stored/used-models.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 
@@ -55,11 +55,11 @@ export function createRunDifferenceJob({
     const run = await requireRun(documents, { subject, id });
     const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     const version = await dataVersions.versionOf(run.store_id ?? '', run.store_content_hash);
-    return { run, plan, version, market: await marketOf(run, version) };
+    return { run, plan, version, market: await readMarket(run, version) };
   }
 
   /** Returns the market that a run was computed on, or the reason why it is unavailable. */
-  async function marketOf(run: RunDocument, version: number | null): Promise<MarketHandle | UnavailableValue> {
+  async function readMarket(run: RunDocument, version: number | null): Promise<MarketHandle | UnavailableValue> {
     const served = markets.served()?.handle;
     if (served === undefined)
       return { reason: `A replay needs the data of ${describeRun(run)}: no data store is served.` };
@@ -94,7 +94,7 @@ export function createRunDifferenceJob({
         (each) => toCanonicalJson(each.plan.models?.[id] ?? null) === toCanonicalJson(plan.models![id]),
       );
       const file = side?.run.artifacts.models?.[id];
-      if (file !== undefined) files[id] = { paths: await resolveMatrixPaths(artifacts, file), ...contentOf(model) };
+      if (file !== undefined) files[id] = { paths: await resolveMatrixPaths(artifacts, file), ...createContent(model) };
     }
     return { models: files };
   }
@@ -111,13 +111,13 @@ export function createRunDifferenceJob({
       0.1,
     );
     const causes = findCauses(from, to);
-    const value = async ({ plan, data: { market, version } }: Inputs): Promise<number | UnavailableValue> => {
+    const readValue = async ({ plan, data: { market, version } }: Inputs): Promise<number | UnavailableValue> => {
       if ('reason' in market) return market;
       try {
         const known =
           plan.request.as_known === undefined
             ? {}
-            : { known: await listKnownFilesBefore({ artifacts, dataVersions }, version) };
+            : { known: await listVersionFilesBefore({ artifacts, dataVersions }, version) };
         const input = { market, plan, ...(await findModels(plan, [from, to])), ...known };
         return (await attempt.compute('total-return', input, 0.2)).totalReturn;
       } catch (refusal) {
@@ -127,7 +127,7 @@ export function createRunDifferenceJob({
       }
     };
     const ends = { from, to, totals: levels.totalReturns, engineVersion };
-    const effects = await attributeDifference(causes, ends, value);
+    const effects = await attributeDifference(causes, ends, readValue);
     const result: RunsDifference = {
       same_levels: levels.firstDifference === null,
       first_difference: levels.firstDifference,
@@ -174,7 +174,7 @@ const UNKNOWN_DATA = { cells: null, first: [], rows: null, appended: null };
 
 function findCauses(from: RunSide, to: RunSide): Causes {
   return {
-    definition: definitionChanges(from.plan, to.plan),
+    definition: listDefinitionChanges(from.plan, to.plan),
     request: listChanges(from.plan.request, to.plan.request),
     isOtherData: !isSameData(from.run, to.run),
   };
@@ -190,16 +190,19 @@ function isSameData(from: RunDocument, to: RunDocument): boolean {
 }
 
 /** Lists changes of the definition itself, then of documents that it refers to and of the terms of a strategy. */
-function definitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange[] {
+function listDefinitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange[] {
   const { [from.indexId]: before, ...reachedBefore } = from.documents;
   const { [to.indexId]: after, ...reachedAfter } = to.documents;
-  const others = (plan: BacktestPlan, documents: BacktestPlan['documents']) => ({
+  const selectOtherDocuments = (plan: BacktestPlan, documents: BacktestPlan['documents']) => ({
     documents: removeBenchmark(plan, documents),
     models: plan.models ?? {},
     strategy: plan.strategy ?? null,
     index_id: plan.indexId,
   });
-  return [...listChanges(before, after), ...listChanges(others(from, reachedBefore), others(to, reachedAfter))];
+  return [
+    ...listChanges(before, after),
+    ...listChanges(selectOtherDocuments(from, reachedBefore), selectOtherDocuments(to, reachedAfter)),
+  ];
 }
 
 /** Removes the documents of the benchmark, which is part of the request. */

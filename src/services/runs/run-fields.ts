@@ -1,7 +1,7 @@
 import { locateInTexts } from '#domain/checks/document-expressions.js';
 import { isName } from '#domain/datapoints/expressions/field-text.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
-import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
+import { readExpression, type ParsedText } from '#domain/datapoints/expressions/read-text.js';
 import { listCalls } from '#domain/datapoints/expressions/reads.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { useNumber } from '#domain/datapoints/field-use.js';
@@ -23,12 +23,12 @@ export function readFields(fields: readonly string[], market: MarketData): strin
   return read.map(({ text }) => text);
 }
 
-interface ReadField {
+interface RecordField {
   readonly text: string;
   readonly findings: readonly Finding[];
 }
 
-function readField(text: string, market: MarketData, path: string): ReadField {
+function readField(text: string, market: MarketData, path: string): RecordField {
   if (isName(text, market)) {
     const use = useNumber(text);
     return { text, findings: checkFields([{ use, path, rowId: null }], market, 'error') };
@@ -37,7 +37,7 @@ function readField(text: string, market: MarketData, path: string): ReadField {
   const problems = read.problems.map((problem): Finding => ({ severity: 'error', path, ...problem }));
   if (read.tree === undefined) return { text, findings: problems };
   const result = checkFields([{ use: useNumber(read.tree), path, rowId: null }], market, 'error');
-  const placed = locateInTexts(result, new Map<string, ReadText>([[path, read]]));
+  const placed = locateInTexts(result, new Map<string, ParsedText>([[path, read]]));
   return { text: printExpression(read.tree), findings: [...placed, ...findDecisionFunctions(read.tree, path)] };
 }
 

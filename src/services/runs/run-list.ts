@@ -30,7 +30,7 @@ export function createRunList({ documents, artifacts, states }: RunListDependenc
    * Returns the rows of a listing. After a change of definitions, many runs are compared again, and other work runs in
    * between.
    */
-  async function rowsOf(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
+  async function readRows(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
     const rows: BacktestRecordCollection['backtests'] = [];
     for (const run of runs) {
       rows.push({ index_id: run.run_id, run_at: run.run_at, ...(await createStoredState(states, run)) });
@@ -44,7 +44,7 @@ export function createRunList({ documents, artifacts, states }: RunListDependenc
     const runs = listing.documents;
     const request = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
     const damaged = await findDamagedRuns(artifacts, request);
-    const backtests = await rowsOf(request.filter((run) => !damaged.has(run)));
+    const backtests = await readRows(request.filter((run) => !damaged.has(run)));
     return { backtests, ...addUnreadable(listing, damaged.size) };
   };
 }

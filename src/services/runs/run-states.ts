@@ -11,7 +11,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import {
-  askedOf,
+  getRequested,
   createRunDefinitions,
   type DefinitionState,
   type RunDefinitionsDependencies,
@@ -70,7 +70,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
   const { planNow, definitionOf, reasonsWith } = createRunDefinitions(dependencies);
   const { datasetOf, currentContent, marketOf } = createRunStores(dependencies);
 
-  async function dataReasons(
+  async function readDataReasons(
     run: RunDocument,
     { isOfThen, storeId }: StateTerms & Pick<DefinitionState, 'storeId'>,
   ): Promise<Pick<StaleReasons, 'data' | 'otherStore'>> {
@@ -92,7 +92,7 @@ export function createRunStates(dependencies: RunStatesDependencies): RunStates 
       const { reasons, storeId } = await definitionOf(run);
       return combineStaleReasons({
         definition: reasons,
-        ...(await dataReasons(run, { isOfThen, storeId })),
+        ...(await readDataReasons(run, { isOfThen, storeId })),
         engine: listEngineReasons(run, engineVersion),
       });
     },
@@ -127,5 +127,5 @@ export async function createStoredState(states: Pick<RunStates, 'staleOf'>, run:
 /** Returns a request with the terms of a stored run as defaults. */
 export function applyStoredTerms(run: RunDocument | undefined, given: BacktestRequest): BacktestRequest {
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return run === undefined ? given : { ...askedOf(run), ...said };
+  return run === undefined ? given : { ...getRequested(run), ...said };
 }

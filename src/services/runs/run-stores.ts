@@ -15,7 +15,7 @@ export interface RunStoresDependencies {
 /** Codes of refusals after which a read may succeed later, so that the store remains the right one. */
 const TEMPORARY_CODES: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
 
-interface KnownDatasets {
+interface DatasetsByContent {
   /** Revision of the documents when they were read. */
   readonly revision: number;
   readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
@@ -24,20 +24,20 @@ interface KnownDatasets {
 /** Returns functions that find the stores of runs. */
 export function createRunStores({ documents, markets, stores }: RunStoresDependencies) {
   /** Returns the store of a run. For a run stored without its store, returns the store with its content, if any. */
-  async function datasetOf({
+  async function findDataset({
     store_id: datasetId,
     store_content_hash: hash,
   }: RunDocument): Promise<string | undefined> {
     if (datasetId !== undefined) return datasetId;
     const served = markets.served()?.handle;
     if (served?.contentHash === hash) return served.datasetId;
-    return (await readKnownDatasets()).contents.find(({ contentHash }) => contentHash === hash)?.datasetId;
+    return (await readDatasetsByContent()).contents.find(({ contentHash }) => contentHash === hash)?.datasetId;
   }
 
-  let datasets: KnownDatasets | undefined;
+  let datasets: DatasetsByContent | undefined;
 
   /** Reads the contents of all stores, unless no store has changed since the last read. */
-  async function readKnownDatasets(): Promise<KnownDatasets> {
+  async function readDatasetsByContent(): Promise<DatasetsByContent> {
     const revision = await documents.revision('store');
     if (datasets?.revision === revision) return datasets;
     const { documents: all } = await documents.list('store', readDataset);
@@ -54,16 +54,16 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
    * Returns the content that a run would use: that of the named store, otherwise the served content, or that of the
    * previously active store.
    */
-  async function currentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
+  async function readCurrentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
     const served = markets.served()?.handle;
     if (served !== undefined && (storeId === null || storeId === served.datasetId)) return served;
-    const { contents } = await readKnownDatasets();
+    const { contents } = await readDatasetsByContent();
     return contents.find(({ isActive, datasetId }) => (storeId === null ? isActive : datasetId === storeId));
   }
 
   /** Returns the market of a run's store. @throws Refusal STORE_MISMATCH */
-  async function marketOf(run: RunDocument, active: ServedMarket | undefined): Promise<ServedMarket | undefined> {
-    const storeId = await datasetOf(run);
+  async function findMarket(run: RunDocument, active: ServedMarket | undefined): Promise<ServedMarket | undefined> {
+    const storeId = await findDataset(run);
     if (storeId === undefined || storeId === active?.identity.datasetId) return active;
     try {
       return await stores.of(storeId);
@@ -75,5 +75,5 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
     }
   }
 
-  return { datasetOf, currentContent, marketOf };
+  return { datasetOf: findDataset, currentContent: readCurrentContent, marketOf: findMarket };
 }

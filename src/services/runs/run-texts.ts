@@ -5,7 +5,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { RunTextInput, StoredText } from '#jobs/tasks/runs.js';
-import type { ArtifactRef, ArtifactStore, FoundDocument } from '#store/port.js';
+import type { ArtifactRef, ArtifactStore, DocumentLookup } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import type { Precondition } from '../shared/preconditions.js';
 import type { StoredBytes } from '../stored/stored-bytes.js';
@@ -52,26 +52,26 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
   const cached = new Map<string, Promise<ArtifactRef>>();
   const sizes = new Map<string, number>();
 
-  const fileOf = async (ref: Pick<ArtifactRef, 'name' | 'sha256'>) => ({
+  const fetchFile = async (ref: Pick<ArtifactRef, 'name' | 'sha256'>) => ({
     path: await artifacts.file(ref),
     sha256: ref.sha256,
   });
 
-  async function inputOf(run: RunDocument, text: RunTextName): Promise<RunTextInput> {
+  async function createInput(run: RunDocument, text: RunTextName): Promise<RunTextInput> {
     const { columns, record, result, plan } = run.artifacts;
     const old = text === 'record' ? record : result;
     if (old !== undefined) return { text, stored: await readStoredText(old) };
     const source = {
       columns: await artifacts.file(columns),
-      files: await Promise.all([columns, ...listEarlierFiles(run)].map(fileOf)),
+      files: await Promise.all([columns, ...listEarlierFiles(run)].map(fetchFile)),
       stamp: { ...createProvenance(run), runAt: run.run_at ?? '', indexVersion: run.index_version ?? null },
     };
     // a run without a stored result has a plan
-    return text === 'record' ? { ...source, text } : { ...source, text, plan: await fileOf(plan!) };
+    return text === 'record' ? { ...source, text } : { ...source, text, plan: await fetchFile(plan!) };
   }
 
   async function readStoredText({ inset, ...file }: StoredResultFile): Promise<StoredText> {
-    return { ...(await fileOf(file)), ...(inset ? { inset: { ...(await fileOf(inset)), at: inset.at } } : {}) };
+    return { ...(await fetchFile(file)), ...(inset ? { inset: { ...(await fetchFile(inset)), at: inset.at } } : {}) };
   }
 
   /** Writes a text as a file. @throws Refusal STORAGE_FULL */
@@ -82,10 +82,10 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
   }
 
   async function freeSpace(): Promise<void> {
-    const total = (): number => [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+    const computeTotal = (): number => [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
     const removed: string[] = [];
     for (const [etag, file] of cached) {
-      if (cached.size <= CACHED_TEXTS_MAX && total() <= CACHED_BYTES_MAX) break;
+      if (cached.size <= CACHED_TEXTS_MAX && computeTotal() <= CACHED_BYTES_MAX) break;
       if (!sizes.has(etag)) continue; // the text has not been written yet
       cached.delete(etag);
       sizes.delete(etag);
@@ -124,7 +124,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     }
   }
 
-  async function bytesOf(order: TextOrder): Promise<StoredBytes> {
+  async function readBytes(order: TextOrder): Promise<StoredBytes> {
     const { etag, input } = order;
     try {
       const { length, stream } = await open(order);
@@ -143,14 +143,14 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       const files = [run.artifacts.columns, ...listEarlierFiles(run)];
       // This also applies if a file of the text is served, because a listing omits the run.
       await assertUndamaged(artifacts, run);
-      return bytesOf({
+      return readBytes({
         etag: text === 'record' ? computeRecordEtag(run) : computeResultEtag(run),
         bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-        input: () => inputOf(run, text),
+        input: () => createInput(run, text),
       });
     },
     stored: (result) =>
-      bytesOf({
+      readBytes({
         etag: formatStoredEtag(result),
         bytes: result.bytes + (result.inset?.bytes ?? 0),
         input: async () => ({ text: 'result', stored: await readStoredText(result) }),
@@ -189,7 +189,7 @@ export function computeRecordEtag(run: RunDocument): string {
 }
 
 /** Ensures that If-Match names the stored record. @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED */
-export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: Precondition | undefined): void {
+export function assertRecordNamed(runId: string, found: DocumentLookup, ifMatch: Precondition | undefined): void {
   if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;
   const run = readStored(found, readRun);

@@ -9,7 +9,7 @@ import { addUnreadable } from '../shared/skipped.js';
 import { resolveColumnsFile, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import type { CheckedBytes } from '../stored/stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import type { RunCall, NeedSources } from './need.js';
+import type { RunRequest, NeedSources } from './need.js';
 import { createStoredState } from './run-states.js';
 import { NEEDS } from './view-needs.js';
 
@@ -48,13 +48,13 @@ export interface RunViews {
 }
 
 /** Number of rows computed concurrently, because a row is little work for a thread. */
-const ROWS_AT_ONCE = 8;
+const ROW_CONCURRENCY = 8;
 
 export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   const { documents, artifacts, states, maker, nextRebalance, comingRebalance } = dependencies;
   const sources: NeedSources = { ...dependencies, plans: createBacktestPlans(documents) };
 
-  async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
+  async function readRow(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
     const { bytes } = await maker.held({ view: 'summary', columns: await maker.columnsOf(run) }, signal);
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // the view wrote this JSON, about 4 KB
     const { run_id: runId, index_id: indexId, name, run_at } = run;
@@ -74,9 +74,9 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const request = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
       const summaries: RunSummaryCollection['summaries'] = [];
       let damaged = 0;
-      for (let at = 0; at < request.length; at += ROWS_AT_ONCE) {
+      for (let at = 0; at < request.length; at += ROW_CONCURRENCY) {
         const rows = await Promise.all(
-          request.slice(at, at + ROWS_AT_ONCE).map((run) => rowOf(run, signal).catch(toDamaged)),
+          request.slice(at, at + ROW_CONCURRENCY).map((run) => readRow(run, signal).catch(toDamaged)),
         );
         const readable = rows.filter((row) => row !== null);
         summaries.push(...readable);
@@ -90,14 +90,14 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const { given, afterwards } = await lookUpRun(terms, { run, query, body });
       const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.columnsOf(run));
       // The type follows from the terms: the parameters of the route, and the members that its needs add.
-      const input = { ...parametersOf(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
+      const input = { ...getParameters(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.held(input, signal);
       for (const help of afterwards) help();
       return format === 'json' ? maker.stamped(run, view) : { bytes: (await view).bytes, etag: (await view).sha256 };
     },
   };
 
-  async function lookUpRun(terms: RunViewTerms, asked: Omit<RunCall, 'afterwards'>) {
+  async function lookUpRun(terms: RunViewTerms, asked: Omit<RunRequest, 'afterwards'>) {
     const given: object = {};
     const afterwards: (() => void)[] = [];
     for (const need of terms.needs)
@@ -107,11 +107,13 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
 }
 
 /** Parameters that select the run or are resolved by a need. */
-const LOOKED_UP = new Set(['index_id', 'run_id', 'benchmark']);
+const RESOLVED_PARAMETERS = new Set(['index_id', 'run_id', 'benchmark']);
 
 /** Returns the parameters that the view receives. */
-const parametersOf = (query: Readonly<Record<string, unknown>>) =>
-  Object.fromEntries(Object.entries(query).filter(([name, value]) => value !== undefined && !LOOKED_UP.has(name)));
+const getParameters = (query: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(
+    Object.entries(query).filter(([name, value]) => value !== undefined && !RESOLVED_PARAMETERS.has(name)),
+  );
 
 /** Converts an error of one run to null, so that it does not hide other runs. */
 function toDamaged(thrown: unknown): null {

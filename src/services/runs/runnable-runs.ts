@@ -5,14 +5,14 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { versionOf, type DataVersions } from '../datasets/data-versions.js';
+import { selectVersion, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { isAnyDamaged } from '../stored/damaged-runs.js';
 import { assertSubject, findRun } from '../stored/run-documents.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { assertFirstKnown } from './known-decisions.js';
+import { assertFirstVersion } from './known-decisions.js';
 import { applyStoredTerms, type RunStates } from './run-states.js';
-import { readPlanVersion, type AskedBacktest, type RunnablePlan, type VersionedPlan } from './versioned-plan.js';
+import { readPlanVersion, type RequestedBacktest, type RunnablePlan, type VersionedPlan } from './versioned-plan.js';
 
 export interface RunnableRunsDependencies {
   readonly documents: DocumentStore;
@@ -25,7 +25,7 @@ export interface RunnableRunsDependencies {
 
 /** Returns the payload of the job that runs a plan. */
 export function createBacktestPayload(
-  asked: AskedBacktest,
+  asked: RequestedBacktest,
   { plan, storeId, version, dataVersion }: RunnablePlan,
   engineVersion: string,
 ): BacktestPayload {
@@ -46,18 +46,18 @@ export interface RunnableRuns {
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
-  planOf(runId: string, asked: AskedBacktest): Promise<RunnablePlan>;
+  planOf(runId: string, asked: RequestedBacktest): Promise<RunnablePlan>;
   /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /** Returns the stored run if a new run of the request would be equal. @throws the refusals of `planOf` */
-  currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
+  currentRun(runId: string, asked: RequestedBacktest): Promise<RunDocument | undefined>;
 }
 
 export function createRunnableRuns(dependencies: RunnableRunsDependencies): RunnableRuns {
   const { documents, artifacts, calendars, states, dataVersions, stores } = dependencies;
   const plans = createBacktestPlans(documents);
 
-  async function planOf(runId: string, { request: given, asKnownOn }: AskedBacktest): Promise<RunnablePlan> {
+  async function planOf(runId: string, { request: given, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
     const planned = await readPlanVersion({ documents, plans, runId, given });
     return stores.within(planned.storeId, () => createRunnablePlan(planned, asKnownOn));
@@ -66,7 +66,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
   /** Returns the plan on the market of its store. */
   async function createRunnablePlan(
     planned: VersionedPlan,
-    asKnownOn: AskedBacktest['asKnownOn'],
+    asKnownOn: RequestedBacktest['asKnownOn'],
   ): Promise<RunnablePlan> {
     const { plan } = planned;
     const known = await dataVersions.at(asKnownOn);
@@ -74,13 +74,13 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
     assertRunnable(plan, { market, calendars });
     const { request, documents: all } = plan;
     if (request.as_known !== undefined)
-      assertFirstKnown(await dataVersions.before(known.version), {
+      assertFirstVersion(await dataVersions.before(known.version), {
         market,
         end: request.end,
         documents: all,
         calendars,
       });
-    return { ...planned, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
+    return { ...planned, market, dataVersion: selectVersion({ as_known_on: asKnownOn }, known) };
   }
 
   return {

@@ -1,7 +1,7 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
-import type { KnownMarket } from '../datasets/data-versions.js';
+import type { VersionedMarket } from '../datasets/data-versions.js';
 import { listEarlierRuns } from '../stored/kept-runs.js';
 import { requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
@@ -14,13 +14,13 @@ import { runIdOf } from '#store/run-id.js';
 export async function requireRunOn(
   reader: Pick<DocumentStore, 'get'>,
   name: RunName,
-  known: KnownMarket,
+  known: VersionedMarket,
 ): Promise<RunDocument> {
   const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
   const run = await requireRun(reader, name);
-  if (wasMadeOn(run, known)) return run;
-  if (id !== undefined) throw refuseOtherContent(run, known);
-  for await (const earlier of listEarlierRuns(reader, subject)) if (wasMadeOn(earlier, known)) return earlier;
+  if (isRunOfMarket(run, known)) return run;
+  if (id !== undefined) throw createOtherContentRefusal(run, known);
+  for await (const earlier of listEarlierRuns(reader, subject)) if (isRunOfMarket(earlier, known)) return earlier;
   throw new Refusal(
     'RUN_NOT_FOUND',
     `${subject} has no stored run on version ${known.version} of the data. A backtest with \`as_known_on\` creates one.`,
@@ -28,7 +28,7 @@ export async function requireRunOn(
   );
 }
 
-function wasMadeOn(run: RunDocument, { served, version }: KnownMarket): boolean {
+function isRunOfMarket(run: RunDocument, { served, version }: VersionedMarket): boolean {
   const { datasetId, contentHash } = served.identity;
   if (run.store_id !== undefined && run.store_id !== datasetId) return false;
   // A store that was deleted and created again begins with version 1 again, but with another content.
@@ -36,7 +36,7 @@ function wasMadeOn(run: RunDocument, { served, version }: KnownMarket): boolean 
   return version === null || run.store_version == null || run.store_version === version;
 }
 
-function refuseOtherContent(run: RunDocument, { version }: KnownMarket): Refusal {
+function createOtherContentRefusal(run: RunDocument, { version }: VersionedMarket): Refusal {
   const result = run.store_version == null ? 'other content' : `version ${run.store_version} of the data`;
   return refuseWithFindings('query', [
     {

@@ -11,7 +11,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { columnsOf, payloadOf, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { getColumns, createPayload, requireRun, type RequestedRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
 import { findIndex } from '../stored/stored-indices.js';
 
@@ -26,12 +26,12 @@ export interface SimulationsDependencies {
 
 export interface Simulations {
   /** Ensures that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; `simulate` throws these too */
-  assertRun(name: AskedRun): Promise<void>;
+  assertRun(name: RequestedRun): Promise<void>;
   /**
    * Queues a simulation.
    * @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
-  simulate(name: AskedRun, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
+  simulate(name: RequestedRun, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** Share of the work after the paths are drawn. */
@@ -55,7 +55,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
     const readsMarket = request.method === 'gaussian_factor';
     if (readsMarket) await markets.settled();
     const market = readsMarket ? (await states.requireMarket(run)).identity : null;
-    return { columns: columnsOf(run), request, calendar, market };
+    return { columns: getColumns(run), request, calendar, market };
   }
 
   return createJobKind(
@@ -92,7 +92,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
 export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
   /** Returns the sessions of the run's calendar after its last date. */
   async function listSessionsAhead(
-    name: AskedRun,
+    name: RequestedRun,
     horizon: number,
   ): Promise<{ readonly calendar: string; readonly dates: readonly string[] }> {
     const run = await requireRun(documents, name);
@@ -124,7 +124,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
       if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, name));
       return jobs.submit({
         kind,
-        payload: { ...payloadOf(name), request, ...ahead },
+        payload: { ...createPayload(name), request, ...ahead },
         request,
         estimatedBytes: estimateBytes(request),
         origin,

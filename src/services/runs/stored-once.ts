@@ -32,7 +32,7 @@ export function createStoredPrices(): StoredPrices {
 
 type FileSharing = Pick<Attempt<PortableTaskName>, 'share' | 'drop'>;
 
-interface MadeFiles<F> {
+interface ComputedFiles<F> {
   /** New files of a run. */
   readonly own: F;
   /** Names of files that were not written because the stored run has equal files. */
@@ -58,7 +58,7 @@ interface SharedFiles<F> {
 export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
   attempt: FileSharing,
   artifacts: Pick<ArtifactStore, 'newName' | 'destination' | 'isIntact'>,
-  { own, unwritten, prices, newest, stored }: MadeFiles<F>,
+  { own, unwritten, prices, newest, stored }: ComputedFiles<F>,
 ): Promise<SharedFiles<F> | undefined> {
   const files = Object.values(newest ? createStoredFiles(newest) : {});
   const known = new Map(files.map((ref) => [ref.sha256, ref]));

@@ -4,11 +4,11 @@ import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore, DocumentStore, UnreadableCause } from '#store/port.js';
 import { readLogHead } from '#store/publication/log.js';
-import { causeOf } from '#store/read-stored.js';
+import { findCause } from '#store/read-stored.js';
 import { countSkipped } from '../shared/skipped.js';
 import { findDamagedRuns } from '../stored/damaged-runs.js';
 import { assertHasRuns, readRunList } from '../stored/kept-runs.js';
-import { findRun, createKeptRunId, readRun, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { findRun, createStoredRunId, readRun, requireRun, type RequestedRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';
 
@@ -30,24 +30,24 @@ export interface StoredRunsDependencies {
 }
 
 /** Number of rows computed concurrently, because a row is little work for a thread. */
-const ROWS_AT_ONCE = 8;
+const ROW_CONCURRENCY = 8;
 
 export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDependencies): StoredRunsService {
   /**
    * Returns a run, or the reason why its document or a file with its columns is unreadable. Undefined if the run was
    * removed since it was listed.
    */
-  async function runOf(asked: AskedRun): Promise<RunDocument | UnreadableCause | undefined> {
+  async function runOf(asked: RequestedRun): Promise<RunDocument | UnreadableCause | undefined> {
     try {
       const run = await requireRun(documents, asked);
       return (await findDamagedRuns(artifacts, [run])).size > 0 ? 'unreadable' : run;
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || !UNREADABLE.has(thrown.code)) throw thrown;
-      return causeOf(await documents.get('kept-run', createKeptRunId(asked.subject, asked.id!)), readRun);
+      return findCause(await documents.get('kept-run', createStoredRunId(asked.subject, asked.id!)), readRun);
     }
   }
 
-  async function rowOf(
+  async function readRow(
     run: RunDocument,
     list: RunListDocument,
     signal: AbortSignal,
@@ -65,12 +65,12 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       store_content_hash: run.store_content_hash,
       engine_version: run.engine_version,
       request: requestOf(run),
-      metrics: (await metricsOf(run, signal).catch(toUndefined)) ?? null,
+      metrics: (await readMetrics(run, signal).catch(toUndefined)) ?? null,
       published: list.published.includes(id),
     };
   }
 
-  async function metricsOf(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
+  async function readMetrics(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
     const { bytes } = await maker.held({ view: 'metrics', columns: await maker.columnsOf(run) }, signal);
     return JSON.parse(new TextDecoder().decode(bytes)) as RunMetrics; // the view wrote this JSON
   }
@@ -87,11 +87,11 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       if (before !== undefined && from === 0) await requireRun(documents, { subject, id: before });
       const request = ids.slice(from, limit === undefined ? undefined : from + limit);
       const runs: StoredRuns['runs'] = [];
-      for (let at = 0; at < request.length; at += ROWS_AT_ONCE) {
-        const batch = await Promise.all(request.slice(at, at + ROWS_AT_ONCE).map((id) => runOf({ subject, id })));
+      for (let at = 0; at < request.length; at += ROW_CONCURRENCY) {
+        const batch = await Promise.all(request.slice(at, at + ROW_CONCURRENCY).map((id) => runOf({ subject, id })));
         skipped.push(...batch.filter((matches) => typeof matches === 'string'));
         const matches = batch.filter((run) => typeof run === 'object');
-        runs.push(...(await Promise.all(matches.map((run) => rowOf(run, list, signal)))));
+        runs.push(...(await Promise.all(matches.map((run) => readRow(run, list, signal)))));
       }
       const hasPublished = (await readLogHead(documents, subject)) !== undefined;
       return { runs, total, has_published: hasPublished, ...countSkipped(skipped) };
@@ -106,10 +106,10 @@ async function listUnlistedCauses(
   documents: Pick<DocumentStore, 'get' | 'ids'>,
   subject: string,
 ): Promise<UnreadableCause[]> {
-  const newest = causeOf(await documents.get('run', subject), readRun);
-  const list = causeOf(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
+  const newest = findCause(await documents.get('run', subject), readRun);
+  const list = findCause(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
   if (list === undefined) return newest === undefined ? [] : [newest];
-  const earlier = (await documents.ids('kept-run')).filter((id) => id.startsWith(createKeptRunId(subject, '')));
+  const earlier = (await documents.ids('kept-run')).filter((id) => id.startsWith(createStoredRunId(subject, '')));
   return [...(newest === undefined ? [] : [newest]), ...earlier.map(() => list)];
 }
 

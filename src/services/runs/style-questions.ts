@@ -24,7 +24,7 @@ const QUESTIONS_MAX = 96;
 const CELLS = { latest: 900_000, windows: 300_000, beta: 130_000 } as const;
 
 /** Datapoints over one-year windows, which are computed after all other datapoints and in this order. */
-const COSTLY = new Map<string, number>([
+const EXPENSIVE_STYLES = new Map<string, number>([
   ['MOMENTUM', CELLS.windows],
   ['VOLATILITY', CELLS.windows],
   ['BETA', CELLS.beta],
@@ -47,7 +47,7 @@ export function listStyleQuestions(market: MarketData, run: RunDocument, besides
   const fields = listStyleFields(market).filter(
     (name) => !besides.includes(name) && countWindowsAtOnce(market, name) > 0,
   );
-  const chosen = fields.slice(0, most).toSorted((a, b) => cellsOf(b) - cellsOf(a));
+  const chosen = fields.slice(0, most).toSorted((a, b) => countCells(b) - countCells(a));
   return chosen.flatMap((field) => listQuestions(market, field, span)).slice(0, QUESTIONS_MAX);
 }
 
@@ -63,11 +63,11 @@ function listStyleFields(market: MarketData): string[] {
   return [...derived, ...stored];
 }
 
-const cellsOf = (field: string): number => COSTLY.get(field) ?? CELLS.latest;
+const countCells = (field: string): number => EXPENSIVE_STYLES.get(field) ?? CELLS.latest;
 
 /** Returns the number of one-year windows per request; 0 if a single window would take much too long. */
 function countWindowsAtOnce({ identifiers }: MarketData, field: string): number {
-  return Math.round(cellsOf(field) / (DEFAULT_WINDOW * identifiers.length));
+  return Math.round(countCells(field) / (DEFAULT_WINDOW * identifiers.length));
 }
 
 interface Positions {

@@ -39,13 +39,13 @@ export function createSweepJob({
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
     const content = await dataVersions.at(data_version);
-    const known = isAsKnown(payload) ? { known: await dataVersions.before(content.version) } : {};
+    const known = hasDatedData(payload) ? { known: await dataVersions.before(content.version) } : {};
     const references = createModelReferences(models, await findPlannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
     return { market, base, documents: reached, ...references, ...known, areChecked: !payload.is_unchecked };
   }
 
-  const patchesOf = (payload: SweepPayload, part: number): Patch[] =>
+  const listPatches = (payload: SweepPayload, part: number): Patch[] =>
     partsOf(payload)
       .variants(part)
       .map((variant) => createPatch(payload, variant));
@@ -61,13 +61,13 @@ export function createSweepJob({
         share: 1 - SUMMING,
         async here(part, share) {
           const outputs = attempt.outputs(['outcomes']);
-          const patches = patchesOf(payload, part);
+          const patches = listPatches(payload, part);
           return (await attempt.compute('sweep-part', { ...order, patches, outputs }, share)).outcomes;
         },
       });
       const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
       const { sweep_id: sweepId, base, rank_by: rankBy, partitions, folds, engine_version: engineVersion } = payload;
-      const variation = variationOf(payload);
+      const variation = createVariation(payload);
       const sum = { sweepId, indexId: base.document.id, rankBy, partitions, folds, variation, files, engineVersion };
       const outputs = attempt.outputs(['view', 'rows']);
       const { view, rows } = await attempt.compute('sum-sweep', { ...sum, market: order.market, outputs }, SUMMING);
@@ -79,7 +79,7 @@ export function createSweepJob({
       };
     },
     async (payload, numbers, attempt) => {
-      const patches = numbers.flatMap((part) => patchesOf(payload, part));
+      const patches = numbers.flatMap((part) => listPatches(payload, part));
       const outputs = attempt.outputs(['outcomes']);
       const { outcomes } = await attempt.compute('sweep-part', { ...(await createOrder(payload)), patches, outputs });
       return { result: { artifact: outcomes } };
@@ -87,10 +87,10 @@ export function createSweepJob({
   );
 }
 
-const variationOf = ({ grid, patches }: SweepPayload): Variation => ({ grid, patches });
+const createVariation = ({ grid, patches }: SweepPayload): Variation => ({ grid, patches });
 
 /** Returns true if some variants decide on the data known at the time. */
-function isAsKnown({ base, grid, patches }: SweepPayload): boolean {
+function hasDatedData({ base, grid, patches }: SweepPayload): boolean {
   const pointer = '/request/as_known';
   const isVaried = grid === null ? patches?.some((patch) => pointer in patch) === true : pointer in grid;
   return base.request.as_known !== undefined || isVaried;
@@ -100,7 +100,7 @@ function isAsKnown({ base, grid, patches }: SweepPayload): boolean {
 function createPartsOf(): (payload: SweepPayload) => SweepParts {
   const known = new WeakMap<SweepPayload, SweepParts>();
   return (payload) => {
-    const parts = known.get(payload) ?? orderSweepParts(variationOf(payload));
+    const parts = known.get(payload) ?? orderSweepParts(createVariation(payload));
     known.set(payload, parts);
     return parts;
   };

@@ -33,9 +33,9 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { resolveReached } from '../indices/reached-documents.js';
-import { versionOf, type DataVersions } from '../datasets/data-versions.js';
+import { selectVersion, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { assertAnyKnown } from './known-decisions.js';
+import { assertSomeVersion } from './known-decisions.js';
 import { addStoredParts } from '../indices/stored-parts.js';
 import { requireIndex, createStoredIndices, type IndexLookup } from '../stored/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
@@ -129,7 +129,7 @@ export function createSweeps({
           for (const [id, document] of Object.entries(found.reached)) reached.set(id, document);
           for (const [id, model] of Object.entries(found.models)) models.set(id, model);
         } catch (refusal) {
-          refused.add(i, findingsIn(refusal));
+          refused.add(i, listFindings(refusal));
         }
       if (performance.now() - since < BATCH_MS) continue;
       await new Promise(setImmediate);
@@ -156,9 +156,9 @@ export function createSweeps({
   async function startOn(base: SweepBase, request: SweepRequest, origin: Origin | null): Promise<JobStatus> {
     const known = await dataVersions.at(request.as_known_on);
     const { market } = known.served;
-    assertNoErrors('sweep', checkLevels(request, sessionsOf(market, base)));
+    assertNoErrors('sweep', checkLevels(request, countSessions(market, base)));
     if (request.request.as_known !== undefined)
-      assertAnyKnown(await dataVersions.before(known.version), {
+      assertSomeVersion(await dataVersions.before(known.version), {
         market,
         end: request.request.end,
         documents: { base: base.document },
@@ -181,11 +181,11 @@ export function createSweeps({
         rank_by: request.rank_by,
         partitions: request.partitions,
         folds: request.folds,
-        ...versionOf(request, known),
+        ...selectVersion(request, known),
         engine_version: engineVersion,
       },
       request,
-      estimatedBytes: workers * estimatedBytes() + bytesOfSum(request, market),
+      estimatedBytes: workers * estimatedBytes() + computeSumBytes(request, market),
       message: 'waiting for a worker',
       origin,
     });
@@ -230,21 +230,21 @@ const LEVEL_ROWS_MAX = 2 * LIMITS.MAX_SWEEP_SPLITS;
 const LEVEL_BYTES = 3 * 8;
 
 /** Returns the memory in which all variants are ranked. */
-function bytesOfSum(request: SweepRequest, { dates }: MarketData): number {
+function computeSumBytes(request: SweepRequest, { dates }: MarketData): number {
   const count = countVariants(request);
   const ofFolds = request.folds === null ? 0 : computeTrialFigureBytes(request.folds.groups);
   return count * (VARIANT_BYTES + ofFolds) + LEVEL_BYTES * dates.length * Math.min(count, LEVEL_ROWS_MAX);
 }
 
 /** Counts the sessions of the market from the first session that the base may have. */
-function sessionsOf({ dates }: MarketData, { document, request }: SweepBase): number {
+function countSessions({ dates }: MarketData, { document, request }: SweepBase): number {
   const start = request.start !== null && request.start > document.base_date ? request.start : document.base_date;
   const end = request.end === null ? dates.length : findFirstAtLeast(dates, parseValidDay(request.end) + 1);
   return Math.max(0, end - findFirstAtLeast(dates, parseValidDay(start)));
 }
 
 /** Returns the findings of a refusal about the document of a variant. @throws any other error */
-function findingsIn(refusal: unknown): Finding[] {
+function listFindings(refusal: unknown): Finding[] {
   if (!(refusal instanceof Refusal) || !Array.isArray(refusal.detail?.['findings'])) throw refusal;
   const findings = refusal.detail['findings'] as readonly Finding[]; // `refuseWithFindings` adds the findings to the detail
   return findings.map((finding) => ({ ...finding, path: `/document.${finding.path}` }));

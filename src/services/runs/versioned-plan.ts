@@ -1,12 +1,12 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { AsKnownOn } from '#domain/schema/as-known-on.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { headOf } from '#store/history/history.js';
+import { readHead } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 import type { BacktestPlans, PlannedRun } from './backtest-plans.js';
 
 /** Backtest as requested. */
-export interface AskedBacktest {
+export interface RequestedBacktest {
   readonly request: BacktestRequest;
   readonly asKnownOn?: AsKnownOn | undefined;
 }
@@ -42,5 +42,5 @@ export async function readPlanVersion({ documents, plans, runId, given }: Versio
 /** Returns the version of the document under the id of a run; an index and a strategy never share an id. */
 async function readSubjectVersion(documents: DocumentStore, id: string): Promise<number | null> {
   const kind = (await documents.get('strategy', id)) === undefined ? 'index' : 'strategy';
-  return (await headOf(documents, { kind, id }))?.latest ?? null;
+  return (await readHead(documents, { kind, id }))?.latest ?? null;
 }

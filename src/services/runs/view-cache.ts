@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import type { AnswerBytes } from '#jobs/tasks/files.js';
+import type { ResponseBytes } from '#jobs/tasks/files.js';
 
 /** Maximum memory for views: several hundred views of the usual size. */
 const CACHE_BYTES_MAX = 64 * 2 ** 20;
@@ -12,7 +12,7 @@ export interface ViewCache {
   /** Caches the bytes of a request that `find` did not find. */
   hold(question: unknown, bytes: Uint8Array<ArrayBuffer>): void;
   /** Returns the view of a request from the cache, or computes it. A failed view is not cached. */
-  get<A extends AnswerBytes>(question: unknown, make: () => Promise<A>): Promise<A>;
+  get<A extends ResponseBytes>(question: unknown, make: () => Promise<A>): Promise<A>;
 }
 
 /**
@@ -21,7 +21,7 @@ export interface ViewCache {
  */
 export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   /** Views by key, least recently read first. */
-  const held = new Map<string, AnswerBytes>();
+  const held = new Map<string, ResponseBytes>();
   let bytes = 0;
 
   function drop(key: string): void {
@@ -29,7 +29,7 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
     held.delete(key);
   }
 
-  function hold(key: string, view: AnswerBytes): void {
+  function hold(key: string, view: ResponseBytes): void {
     drop(key);
     if (view.bytes.length > limitBytes / 8) return; // A large view must not displace eight others.
     held.set(key, view);
@@ -42,14 +42,14 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
 
   return {
     find(question) {
-      const key = keyOf(question);
+      const key = formatKey(question);
       const known = held.get(key);
       if (known !== undefined) hold(key, known);
       return known?.bytes;
     },
-    hold: (question, view) => hold(keyOf(question), { bytes: view }),
+    hold: (question, view) => hold(formatKey(question), { bytes: view }),
     async get(question, make) {
-      const key = keyOf(question);
+      const key = formatKey(question);
       const known = held.get(key) as Awaited<ReturnType<typeof make>> | undefined; // a request always has responses of the type of its task
       const view = known ?? (await make());
       hold(key, view);
@@ -58,4 +58,5 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   };
 }
 
-const keyOf = (question: unknown): string => createHash('sha256').update(toCanonicalJson(question)).digest('base64');
+const formatKey = (question: unknown): string =>
+  createHash('sha256').update(toCanonicalJson(question)).digest('base64');

@@ -35,17 +35,18 @@ export interface ViewMaker {
 export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDependencies): ViewMaker {
   const make = (input: RunViewInput, signal: AbortSignal): Promise<HashedBytes> =>
     jobs.query('view-run', input, signal);
-  const headOf = async (run: RunDocument): Promise<StateHead> => createStateHead(await createStoredState(states, run));
+  const readHead = async (run: RunDocument): Promise<StateHead> =>
+    createStateHead(await createStoredState(states, run));
   return {
     async columnsOf(run) {
       await assertUndamaged(artifacts, run);
       return resolveColumnsFile(artifacts, run);
     },
-    headOf,
+    headOf: readHead,
     make,
-    held: (input, signal) => views.get(questionOf(input), () => make(input, signal)),
+    held: (input, signal) => views.get(createQuestion(input), () => make(input, signal)),
     async stamped(run, view) {
-      const head = headOf(run); // With a database, both are requested concurrently.
+      const head = readHead(run); // With a database, both are requested concurrently.
       head.catch(() => {}); // the failure is reported below, unless the view is refused
       const { bytes, sha256 } = await view;
       const { etagOf } = await head;
@@ -55,7 +56,7 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
 }
 
 /** Returns all inputs of a view as a key. */
-function questionOf(input: RunViewInput): unknown {
+function createQuestion(input: RunViewInput): unknown {
   if (!('market' in input) || input.market === null) return input;
   return { ...input, market: createMarketKey(input.market) };
 }

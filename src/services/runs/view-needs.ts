@@ -6,16 +6,16 @@ import { createHashCells } from '#jobs/hash-cells.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import { listNamedFiles } from '../stored/run-documents.js';
 import { readRunDefinition } from '../stored/run-definition.js';
-import { resolveRiskMeasure, type AskedMeasure } from '../stored/used-models.js';
-import { comparedOf, addModels, type RunCall, type NeedResolver, type NeedSources } from './need.js';
+import { resolveRiskMeasure, type RequestedMeasure } from '../stored/used-models.js';
+import { readCompared, addModels, type RunRequest, type NeedResolver, type NeedSources } from './need.js';
 import { resolveFactorMeasure } from './factor-measure.js';
 import { resolveIssuers, resolveScenarios, resolveWatchedRows } from './holding-needs.js';
 import { resolveExposures } from './exposure-needs.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { resolveRollingMemory } from './rolling-needs.js';
 
-const benchmarkOf = async (sources: NeedSources, { run, query }: RunCall): Promise<ComparedWith | null> =>
-  query.benchmark === undefined ? null : comparedOf(sources, run, query.benchmark as string);
+const readBenchmark = async (sources: NeedSources, { run, query }: RunRequest): Promise<ComparedWith | null> =>
+  query.benchmark === undefined ? null : readCompared(sources, run, query.benchmark as string);
 
 /** Look-ups of the needs. Parameters have the types that the routes declare. */
 export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
@@ -40,7 +40,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
     await states.servedMarket(run);
     return {};
   },
-  benchmark: async (sources, asked) => ({ benchmark: await benchmarkOf(sources, asked) }),
+  benchmark: async (sources, asked) => ({ benchmark: await readBenchmark(sources, asked) }),
   async 'run-benchmark'({ documents, artifacts, plans }, { run }) {
     const { benchmark } = BacktestFields.parse(run.request);
     const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
@@ -55,8 +55,8 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
   async risk(sources, asked) {
     const { documents, artifacts, states } = sources;
     const { run, query } = asked;
-    const measure = await resolveRiskMeasure(documents, artifacts, query as unknown as AskedMeasure);
-    const benchmark = await benchmarkOf(sources, asked);
+    const measure = await resolveRiskMeasure(documents, artifacts, query as unknown as RequestedMeasure);
+    const benchmark = await readBenchmark(sources, asked);
     const isNeeded = benchmark !== null || measure.risk;
     const market = await (isNeeded ? states.requireMarket(run) : states.findMarket(run));
     const isMarketOfRun = market?.handle.contentHash === run.store_content_hash;

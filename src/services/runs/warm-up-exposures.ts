@@ -8,7 +8,7 @@ import { resolveReached } from '../indices/reached-documents.js';
 import { resolveColumnsFile, isWholeHistory } from '../stored/run-documents.js';
 import { findUniverse } from './run-universe.js';
 import { listStyleQuestions } from './style-questions.js';
-import { EXPOSURES, groupColumnOf, rangeOf, type RequestStep, type WarmUpRequest } from './warm-up-requests.js';
+import { EXPOSURES, groupColumnOf, createRange, type RequestStep, type WarmUpRequest } from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
 
 /** Datapoints that are prepared with one request each: size and yield, which clients read for every index. */
@@ -34,7 +34,7 @@ export function createWarmUpExposures({
   query,
 }: WarmUpExposuresDependencies): WarmUpExposures {
   /** Prepares other datapoints of some runs. */
-  async function* stylesOn(
+  async function* listStyleRequests(
     { handle, market }: ServedMarket,
     prepared: readonly (RunDocument | undefined)[],
   ): AsyncGenerator<WarmUpRequest> {
@@ -46,7 +46,7 @@ export function createWarmUpExposures({
         yield createExposureRequest(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
           const columns = await resolveColumnsFile(artifacts, run);
           const universe = await findUniverse({ documents, artifacts }, run, [field]);
-          return { ...EXPOSURES, universe, columns, by, market: handle, ...rangeOf(start, end), fields: [field] };
+          return { ...EXPOSURES, universe, columns, by, market: handle, ...createRange(start, end), fields: [field] };
         });
     }
   }
@@ -55,7 +55,7 @@ export function createWarmUpExposures({
    * Prepares figures of exposures that do not depend on a window, for the first request about a run; also relative to
    * the run's benchmark, if the benchmark has a run over the whole history.
    */
-  async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<WarmUpRequest> {
+  async function* listExposureRequests({ handle, market }: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const by = groupColumnOf(market);
     const fields = READY_FIELDS.filter((name) => !('missing' in resolveName(market, createLatestRequest(name))));
     for (const run of await runs.readAll()) {
@@ -84,5 +84,5 @@ export function createWarmUpExposures({
   const createExposureRequest = (key: string, input: () => Promise<RunViewInput>): WarmUpRequest =>
     query(`exposures ${key}`, 'view-run', input);
 
-  return { exposuresOn, stylesOn };
+  return { exposuresOn: listExposureRequests, stylesOn: listStyleRequests };
 }

@@ -1,5 +1,5 @@
 import type { MarketData } from '#domain/market/market-data.js';
-import { OWN_GROUPS } from '#domain/market/market-groups.js';
+import { SINGLE_GROUPS } from '#domain/market/market-groups.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import type { TaskInput, TaskName } from '#jobs/tasks.js';
 
@@ -33,7 +33,7 @@ export const createRequestStep =
   });
 
 /** Returns the parameters of a range, which may be open at both ends. */
-export const rangeOf = (start: string | null, end: string | null) => ({
+export const createRange = (start: string | null, end: string | null) => ({
   ...(start === null ? {} : { start }),
   ...(end === null ? {} : { end }),
 });
@@ -50,5 +50,5 @@ export const EXPOSURES = {
 
 /** Returns the column that groups securities, if a market has one. */
 export function groupColumnOf({ reference: { columns } }: MarketData): string {
-  return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? OWN_GROUPS;
+  return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? SINGLE_GROUPS;
 }

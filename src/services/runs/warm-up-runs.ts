@@ -33,29 +33,29 @@ export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>):
   let stored: readonly string[] = [];
   let found: readonly string[] | undefined;
 
-  const findOne = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
+  const findWarmRun = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
 
   async function findFirstIndex(): Promise<IndexDocument | undefined> {
     const [id] = await documents.ids('index');
     return id === undefined ? undefined : await findIndex(documents, id);
   }
 
-  async function readAll(): Promise<RunDocument[]> {
-    found ??= await latestIds();
-    const runs = await Promise.all([...new Set([...stored, ...found])].slice(0, READY_RUNS_MAX).map(findOne));
+  async function readLatestRuns(): Promise<RunDocument[]> {
+    found ??= await readLatestIds();
+    const runs = await Promise.all([...new Set([...stored, ...found])].slice(0, READY_RUNS_MAX).map(findWarmRun));
     return runs.filter((run) => run !== undefined);
   }
 
-  async function latestIds(): Promise<string[]> {
+  async function readLatestIds(): Promise<string[]> {
     const ids = (await documents.ids('run')).slice(0, RUNS_READ_MAX);
-    const runs = (await Promise.all(ids.map(findOne))).filter((run) => run !== undefined);
+    const runs = (await Promise.all(ids.map(findWarmRun))).filter((run) => run !== undefined);
     return runs.toSorted((a, b) => ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1)).map(({ run_id }) => run_id);
   }
 
   return {
-    readLatest: async () => (await readAll())[0],
-    readAll,
-    find: findOne,
+    readLatest: async () => (await readLatestRuns())[0],
+    readAll: readLatestRuns,
+    find: findWarmRun,
     indexOf: async (run) => (run && (await findIndex(documents, run.index_id))) ?? (await findFirstIndex()),
     async benchmarkOf({ request }) {
       const benchmark = BacktestFields.safeParse(request).data?.benchmark;

@@ -56,16 +56,16 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   /** Run whose exposures were requested last. */
   let asked: string | undefined;
 
-  async function* stepsOn(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
+  async function* listSteps(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const { handle, market } = served;
-    if (!answers) return yield code('heavy');
-    yield code('light');
+    if (!answers) return yield createCodeRequest('heavy');
+    yield createCodeRequest('light');
     yield query('market', 'warm-up', () => ({ names: [], market: handle, plan: null }));
-    yield code('heavy');
+    yield createCodeRequest('heavy');
     if (market.dates.length * market.identifiers.length > CELLS_MAX) return;
-    const practice = practiceOn(served);
+    const practice = createPractice(served);
     yield practice('run'); // The first turn saves more time of a job than all later turns, and delays views by at most a second.
-    yield* questionsOn(served);
+    yield* listQuestions(served);
     for (const key of PRACTICE_TURNS) yield practice(key);
     yield* exposuresOn(served);
     const askedRun = asked === undefined ? undefined : await runs.find(asked);
@@ -77,7 +77,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
    * Creates practice steps, which discard their results: one per new market, and as many per thread as make its code
    * fast.
    */
-  function practiceOn({ handle, market }: ServedMarket): (key: string) => WarmUpRequest {
+  function createPractice({ handle, market }: ServedMarket): (key: string) => WarmUpRequest {
     const findInput = async () => {
       const run = await runs.readLatest();
       const plan = await createPracticePlan(documents, await runs.indexOf(run), market);
@@ -87,7 +87,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     return (key) => query(key, 'warm-up', () => (input ??= findInput()), 'heavy');
   }
 
-  async function* questionsOn(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
+  async function* listQuestions(served: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const run = await runs.readLatest();
     if (run) yield* prepareViews(run, served, { documents, artifacts, runs, query });
     const index = await runs.indexOf(run);
@@ -100,11 +100,11 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     }));
   }
 
-  const code = (lane: Lane): WarmUpRequest =>
+  const createCodeRequest = (lane: Lane): WarmUpRequest =>
     query(`${THREAD_PREFIX}code ${lane}`, 'warm-up', () => ({ names: CODE[lane], market: null, plan: null }), lane);
 
   return {
-    on: stepsOn,
+    on: listSteps,
     stored: runs.stored,
     asked(runId) {
       if (asked === runId) return false;

@@ -1,5 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { OWN_GROUPS } from '#domain/market/market-groups.js';
+import { SINGLE_GROUPS } from '#domain/market/market-groups.js';
 import { createHashCells } from '#jobs/hash-cells.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -12,7 +12,7 @@ import {
   EXPOSURES,
   groupColumnOf,
   THREAD_PREFIX,
-  rangeOf,
+  createRange,
   type RequestStep,
   type WarmUpRequest,
 } from './warm-up-requests.js';
@@ -39,17 +39,17 @@ export async function* prepareViews(
 ): AsyncGenerator<WarmUpRequest> {
   const columns = await resolveColumnsFile(artifacts, run);
   const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
-  const window = rangeOf(lastYear < run.start ? null : lastYear, null);
+  const window = createRange(lastYear < run.start ? null : lastYear, null);
   const by = market.reference.columns.length > 0 ? groupColumnOf(market) : undefined;
   const isMarketOfRun = handle.contentHash === run.store_content_hash;
   const weights = { view: 'weights', columns, risk: true, market: handle, isMarketOfRun } as const;
-  const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): WarmUpRequest =>
+  const createViewRequest = (key: string, input: () => RunViewInput | Promise<RunViewInput>): WarmUpRequest =>
     query(key, 'view-run', input);
   const returns = await runs.returnsKey(run);
-  yield view(`risk ${returns}`, () => ({ ...weights, benchmark: null }));
-  yield view(`${THREAD_PREFIX}attribution`, () => ({ view: 'attribution', columns, ...window }));
-  yield view(`${THREAD_PREFIX}levels`, () => ({ view: 'levels', columns }));
-  yield view(`${THREAD_PREFIX}rolling risk`, () => ({
+  yield createViewRequest(`risk ${returns}`, () => ({ ...weights, benchmark: null }));
+  yield createViewRequest(`${THREAD_PREFIX}attribution`, () => ({ view: 'attribution', columns, ...window }));
+  yield createViewRequest(`${THREAD_PREFIX}levels`, () => ({ view: 'levels', columns }));
+  yield createViewRequest(`${THREAD_PREFIX}rolling risk`, () => ({
     view: 'rolling-risk',
     columns,
     runId: run.run_id,
@@ -58,7 +58,7 @@ export async function* prepareViews(
     against: 'index',
     market: null,
   }));
-  yield view(`${THREAD_PREFIX}compare`, () => ({
+  yield createViewRequest(`${THREAD_PREFIX}compare`, () => ({
     view: 'compare',
     format: 'json',
     start: null,
@@ -70,7 +70,7 @@ export async function* prepareViews(
     states: [],
     findings: [],
   }));
-  yield view(`${THREAD_PREFIX}reconciliation`, () => ({
+  yield createViewRequest(`${THREAD_PREFIX}reconciliation`, () => ({
     view: 'reconcile',
     columns,
     files: [],
@@ -79,7 +79,14 @@ export async function* prepareViews(
     benchmark: null,
   }));
   if (by !== undefined)
-    yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
+    yield createViewRequest('groups', () => ({
+      view: 'groups',
+      columns,
+      ...window,
+      by,
+      benchmark: null,
+      market: handle,
+    }));
   // The view is requested by date, so that all its figures stay in the thread, and uses a datapoint that every market
   // has.
   const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
@@ -90,31 +97,31 @@ export async function* prepareViews(
     ...weekly,
     universe: await findUniverse({ documents, artifacts }, run, weekly.fields),
   }));
-  yield view(`${THREAD_PREFIX}limits`, () => ({
+  yield createViewRequest(`${THREAD_PREFIX}limits`, () => ({
     view: 'limits',
     columns,
     ...window,
     limits: { rule: null },
-    by: OWN_GROUPS,
+    by: SINGLE_GROUPS,
     findings: [],
     market: null,
   }));
   const compared = await runs.benchmarkOf(run);
   if (compared === undefined) return;
   const key = `${returns} ${compared.id}`;
-  const benchmark = async () => ({ indexId: compared.id, documents: await resolveReached(documents, compared) });
-  yield view(`active risk ${key}`, async () => ({ ...weights, benchmark: await benchmark() }));
-  yield view(`factor risk ${key}`, async () => ({
+  const readBenchmark = async () => ({ indexId: compared.id, documents: await resolveReached(documents, compared) });
+  yield createViewRequest(`active risk ${key}`, async () => ({ ...weights, benchmark: await readBenchmark() }));
+  yield createViewRequest(`factor risk ${key}`, async () => ({
     view: 'factor-risk',
     columns,
-    benchmark: await benchmark(),
+    benchmark: await readBenchmark(),
     market: handle,
     measure: { model: 'market_sector', factors: DEFAULT_COMPONENTS, estimator: null, findings: [] },
   }));
-  yield view(`statistical risk ${key}`, async () => ({
+  yield createViewRequest(`statistical risk ${key}`, async () => ({
     view: 'factor-risk',
     columns,
-    benchmark: await benchmark(),
+    benchmark: await readBenchmark(),
     market: handle,
     measure: { model: 'statistical', factors: DEFAULT_COMPONENTS, estimator: null, findings: [] },
   }));

@@ -63,13 +63,13 @@ export function createWarmUp({
   /** True after a request ended a thread; the warm-up then makes no further requests on this market. */
   let isHarmful = false;
 
-  function look(afterMs = IDLE_MS): void {
+  function checkIdle(afterMs = IDLE_MS): void {
     if (isOver) return;
     callOff ??= clock.after(afterMs, () => {
       callOff = undefined;
-      if (isAwaiting && pool.load('heavy') > 0) return look(CALM_MS); // a run takes longer than the wait
+      if (isAwaiting && pool.load('heavy') > 0) return checkIdle(CALM_MS); // a run takes longer than the wait
       isAwaiting = false;
-      if (!isAsking) void askAll();
+      if (!isAsking) void sendRequests();
     });
   }
 
@@ -77,14 +77,14 @@ export function createWarmUp({
     callOff?.();
     callOff = undefined;
     isAwaiting = true;
-    look(CALM_MS);
+    checkIdle(CALM_MS);
   }
 
-  async function askAll(): Promise<void> {
+  async function sendRequests(): Promise<void> {
     isAsking = true;
     try {
-      const waits = await askUntilBusy();
-      if (waits !== 'done') look(waits);
+      const waits = await sendUntilBusy();
+      if (waits !== 'done') checkIdle(waits);
     } catch (thrown) {
       note(thrown);
     } finally {
@@ -93,7 +93,7 @@ export function createWarmUp({
   }
 
   /** @returns ms until the next check */
-  async function askUntilBusy(): Promise<number | 'done'> {
+  async function sendUntilBusy(): Promise<number | 'done'> {
     for (;;) {
       const step = isOver ? undefined : await findNextStep();
       if (step === undefined) return 'done';
@@ -142,16 +142,16 @@ export function createWarmUp({
 
   return {
     wake(runId) {
-      if (runId === undefined) return look();
+      if (runId === undefined) return checkIdle();
       steps.stored(runId);
       awaitCalm();
     },
     asked(runId) {
-      if (steps.asked(runId)) look();
+      if (steps.asked(runId)) checkIdle();
     },
     forget() {
       requests.clear();
-      look();
+      checkIdle();
     },
     close() {
       isOver = true;

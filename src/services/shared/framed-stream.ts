@@ -9,7 +9,7 @@ export interface Frame {
 /** Size of the buffer for readers that provide none. */
 const CHUNK_BYTES = 256 * 1024;
 
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 
 /**
  * Returns the bytes of a stream between a head and a tail. They are written into the reader's buffer, without garbage.
@@ -17,7 +17,7 @@ const NOTHING = new Uint8Array(0);
  */
 export function frameStream(
   inner: ReadableStream<Uint8Array>,
-  { before, skipped = 0, after = NOTHING }: Frame,
+  { before, skipped = 0, after = NO_BYTES }: Frame,
 ): ReadableStream<Uint8Array> {
   const reader = inner.getReader({ mode: 'byob' });
   let sent = 0;

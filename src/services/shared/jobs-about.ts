@@ -1,4 +1,4 @@
-import { listKindsForgottenWith, type JobSubject } from '#domain/jobs/job-kinds.js';
+import { listKindsDeletedWith, type JobSubject } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -20,8 +20,8 @@ async function findJobsAbout(
   jobs: JobsAbout,
   { of, ids }: DeletedSubjects,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const about = new Map(ids.map((id) => [id, listKindsForgottenWith(of, 'ident').map((kind) => `${kind}:${id}`)]));
-  const named = await Promise.all(listKindsForgottenWith(of, 'request').map((kind) => jobs.ids(kind)));
+  const about = new Map(ids.map((id) => [id, listKindsDeletedWith(of, 'ident').map((kind) => `${kind}:${id}`)]));
+  const named = await Promise.all(listKindsDeletedWith(of, 'request').map((kind) => jobs.ids(kind)));
   for (const jobId of named.flat()) about.get((await findSubject(jobs, jobId)) ?? '')?.push(jobId);
   return about;
 }
@@ -37,7 +37,7 @@ export async function cancelJobsAbout(jobs: JobsAbout, subjects: DeletedSubjects
  * Deletes all jobs about subjects and their artifacts, in the transaction that deletes the subjects.
  * @returns the number of deleted jobs by subject id
  */
-export async function forgetJobsAbout(
+export async function deleteJobsAbout(
   tx: DocumentTransaction,
   jobs: JobsAbout,
   subjects: DeletedSubjects,

@@ -23,13 +23,13 @@ export async function assertPrecondition(
   ifMatch: Precondition | undefined,
 ): Promise<void> {
   if (ifMatch === undefined) return;
-  const etag = etagOf(await tx.get(kind, id));
+  const etag = findEtag(await tx.get(kind, id));
   if (ifMatch === '*' ? etag !== null : etag !== null && ifMatch.includes(etag)) return;
   const result = etag === null ? 'nothing readable is stored under the id' : `the stored document has the etag ${etag}`;
   const wanted = ifMatch === '*' ? 'any' : ifMatch.join(', ') || 'none';
   throw new Refusal('PRECONDITION_FAILED', `If-Match names ${wanted}, but ${result}.`, { etag });
 }
 
-function etagOf(stored: StoredDocument | UnreadableDocument | undefined): string | null {
+function findEtag(stored: StoredDocument | UnreadableDocument | undefined): string | null {
   return stored !== undefined && 'etag' in stored ? stored.etag : null;
 }

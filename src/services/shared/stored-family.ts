@@ -10,7 +10,7 @@ export interface PageQuery {
   readonly after?: string | undefined;
 }
 
-export interface StoredOne<D> {
+export interface StoredEntry<D> {
   readonly document: D;
   readonly etag: string;
   readonly updatedAt: string;
@@ -19,7 +19,7 @@ export interface StoredOne<D> {
 /** Documents of one kind, each of which is read, written and removed as a whole. */
 export interface StoredFamily<D> {
   /** Returns a document. @throws the refusal of the kind for an absent document, DOCUMENT_UNREADABLE */
-  get(id: string): Promise<StoredOne<D>>;
+  get(id: string): Promise<StoredEntry<D>>;
   /** Returns a page of readable documents in the order of their ids, each converted by `show`. */
   page<T>({ limit, after }: PageQuery, show: (id: string) => Promise<T>): Promise<StoredPage<T>>;
   /** Creates or replaces a document. @throws Refusal PRECONDITION_FAILED */
@@ -46,11 +46,12 @@ export function openStoredFamily<D extends object>(
   { kind, word, read }: Family<D>,
 ): StoredFamily<D> {
   // MISSING_CODES has a code for each kind of this family
-  const notFound = (id: string) => new Refusal(MISSING_CODES.get(kind)!, `No ${word} is stored under the id ${id}.`);
+  const createNotFound = (id: string) =>
+    new Refusal(MISSING_CODES.get(kind)!, `No ${word} is stored under the id ${id}.`);
   return {
     async get(id) {
       const stored = await documents.get(kind, id);
-      if (stored === undefined) throw notFound(id);
+      if (stored === undefined) throw createNotFound(id);
       const document = readStored(stored, read);
       if ('unreadable' in stored || document === undefined)
         throw new Refusal('DOCUMENT_UNREADABLE', `The ${word} ${id} cannot be read; it can still be deleted.`);
@@ -70,7 +71,7 @@ export function openStoredFamily<D extends object>(
       await documents.transaction(write, { by });
     },
     async remove(id, ifMatch, by) {
-      if ((await documents.get(kind, id)) === undefined) throw notFound(id);
+      if ((await documents.get(kind, id)) === undefined) throw createNotFound(id);
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, kind, id, ifMatch);
         await tx.delete(kind, id);

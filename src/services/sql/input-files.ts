@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /** File that exists until it is released. */
-export interface HeldFile {
+export interface LeasedFile {
   readonly path: string;
   release(): void;
 }
@@ -16,12 +16,12 @@ export interface InputFiles {
    * @param write creates the file, which does not exist yet
    * @throws Refusal QUERY_LIMIT if the files in use exceed the space, and the refusals of `write`
    */
-  hold(key: string, write: (path: string) => Promise<void>): Promise<HeldFile>;
+  hold(key: string, write: (path: string) => Promise<void>): Promise<LeasedFile>;
   /** Removes all files. */
   close(): Promise<void>;
 }
 
-interface KeptFile {
+interface CachedFile {
   readonly path: string;
   readonly written: Promise<number>;
   bytes: number;
@@ -31,11 +31,11 @@ interface KeptFile {
 /** @param bytesMax maximum total size of all files */
 export function createInputFiles(bytesMax: number): InputFiles {
   /** Files by key, least recently used first. */
-  const kept = new Map<string, KeptFile>();
+  const kept = new Map<string, CachedFile>();
   let folder: Promise<string> | undefined;
   let written = 0;
 
-  async function remove(key: string, file: KeptFile): Promise<void> {
+  async function remove(key: string, file: CachedFile): Promise<void> {
     if (kept.get(key) === file) kept.delete(key);
     await rm(file.path, { force: true });
   }
@@ -60,7 +60,7 @@ export function createInputFiles(bytesMax: number): InputFiles {
       folder ??= mkdtemp(join(tmpdir(), `divisor-${process.pid}-`));
       const path = join(await folder, `${(written += 1)}.parquet`);
       const entry = kept.get(key);
-      const file: KeptFile = entry ?? {
+      const file: CachedFile = entry ?? {
         path,
         written: write(path).then(async () => (await stat(path)).size),
         bytes: 0,

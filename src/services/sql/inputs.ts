@@ -17,7 +17,7 @@ import { runIdOf } from '#store/run-id.js';
 import { createIndexList } from '../indices/index-list.js';
 import type { ExportBody, Exports } from '../runs/exports.js';
 import { readRun } from '../stored/run-documents.js';
-import type { HeldFile, InputFiles } from './input-files.js';
+import type { LeasedFile, InputFiles } from './input-files.js';
 
 export interface SqlInputsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids' | 'list' | 'revision'>;
@@ -42,14 +42,14 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     view: SqlNeeds['runs'][number]['view'],
     subject: string,
     signal: AbortSignal,
-  ): Promise<HeldFile> {
+  ): Promise<LeasedFile> {
     const { etag, open } = await exports.export({ subject, id: undefined }, { table: view, format: 'parquet' });
     return files.hold(etag, async (path) => writeBody(path, await open(signal)));
   }
 
-  async function marketFile({ view, columns }: SqlNeeds['market'][number], signal: AbortSignal) {
+  async function readMarketFile({ view, columns }: SqlNeeds['market'][number], signal: AbortSignal) {
     const { market, handle } = markets.require();
-    const own = Object.keys(columnsOf(market)[view]);
+    const own = Object.keys(createColumns(market)[view]);
     const wanted = columns === null ? own : own.filter((name) => columns.includes(name));
     const key = createHash('sha256')
       .update(JSON.stringify([createMarketKey(handle), view, wanted]))
@@ -91,9 +91,9 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
   return {
     /** Returns the ids with a run that the client may read. */
     runs: () => documents.ids('run'),
-    columns: async (): Promise<SqlOrder['columns']> => columnsOf(markets.current()?.market),
+    columns: async (): Promise<SqlOrder['columns']> => createColumns(markets.current()?.market),
     open(signal: AbortSignal): OpenInputs {
-      const all: HeldFile[] = [];
+      const all: LeasedFile[] = [];
 
       async function runFiles(wanted: SqlNeeds['runs'], allowed: ReadonlySet<string>): Promise<string[]> {
         const paths: string[] = [];
@@ -106,10 +106,10 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
         return paths;
       }
 
-      async function marketFiles(wanted: SqlNeeds['market']): Promise<SqlInputs['market']> {
+      async function readMarketFiles(wanted: SqlNeeds['market']): Promise<SqlInputs['market']> {
         const found: SqlInputs['market'][number][] = [];
         for (const need of wanted) {
-          const { held, columns } = await marketFile(need, signal);
+          const { held, columns } = await readMarketFile(need, signal);
           all.push(held);
           found.push({ file: held.path, columns });
         }
@@ -119,7 +119,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
       return {
         async read(needs, allowed) {
           const runs = runFiles(needs.runs, allowed);
-          const market = marketFiles(needs.market);
+          const market = readMarketFiles(needs.market);
           await Promise.allSettled([runs, market]); // Waits also after an error, because no file may be in use after the release.
           return {
             runs: await runs,
@@ -134,13 +134,13 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
 }
 
 /** Returns the columns of the views; the columns of market views follow from the market's fields. */
-function columnsOf(market: MarketData | undefined): SqlOrder['columns'] {
-  const fixed = Object.entries(SQL_VIEWS).map(([view, { columns }]) => [view, typesOf(columns)]);
+function createColumns(market: MarketData | undefined): SqlOrder['columns'] {
+  const fixed = Object.entries(SQL_VIEWS).map(([view, { columns }]) => [view, getTypes(columns)]);
   return {
     ...(Object.fromEntries(fixed) as SqlOrder['columns']), // the object has one member per view
-    prices: { ...typesOf(PRICE_KEYS), ...nameColumns(PRICE_KEYS, [...(market?.fields.keys() ?? [])], () => 'number') },
+    prices: { ...getTypes(PRICE_KEYS), ...nameColumns(PRICE_KEYS, [...(market?.fields.keys() ?? [])], () => 'number') },
     reference: {
-      ...typesOf(REFERENCE_KEYS),
+      ...getTypes(REFERENCE_KEYS),
       ...nameColumns(
         REFERENCE_KEYS,
         market?.reference.columns ?? [],
@@ -152,7 +152,7 @@ function columnsOf(market: MarketData | undefined): SqlOrder['columns'] {
 
 const KINDS = { string: 'text', number: 'number', boolean: 'flag' } as const;
 
-const typesOf = (columns: Readonly<Record<string, ExportColumn>>) =>
+const getTypes = (columns: Readonly<Record<string, ExportColumn>>) =>
   Object.fromEntries(Object.entries(columns).map(([name, { type }]) => [name, type]));
 
 /**

@@ -8,7 +8,7 @@ import { createGate, type Asker } from '../shared/gate.js';
 import { createSqlInputs, type SqlInputsDependencies } from './inputs.js';
 import { createInputFiles } from './input-files.js';
 
-export interface SqlAnswer extends SqlOutcome {
+export interface SqlResponse extends SqlOutcome {
   readonly stream: ReadableStream<Uint8Array>;
 }
 
@@ -17,7 +17,7 @@ export interface Sql {
    * Answers a query over the documents that the client may read.
    * @throws Refusal VALIDATION_FAILED, QUERY_LIMIT, NO_DATA_SOURCE, OVERLOADED, RATE_LIMITED
    */
-  answer(request: { readonly query: string; readonly format: SqlFormat }, asker: Asker): Promise<SqlAnswer>;
+  answer(request: { readonly query: string; readonly format: SqlFormat }, asker: Asker): Promise<SqlResponse>;
   close(): Promise<void>;
 }
 

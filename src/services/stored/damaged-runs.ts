@@ -14,7 +14,7 @@ export async function findDamagedRuns(
   artifacts: DamageSource,
   runs: readonly RunDocument[],
 ): Promise<ReadonlySet<RunDocument>> {
-  const files = new Map(runs.map((run) => [run, filesOf(run)]));
+  const files = new Map(runs.map((run) => [run, listFiles(run)]));
   const damaged = await artifacts.damaged([...files.values()].flat());
   if (damaged.size === 0) return new Set();
   return new Set(runs.filter((run) => files.get(run)!.some(({ ref }) => damaged.has(ref.name))));
@@ -46,11 +46,11 @@ export async function requireUndamagedRun(
 export async function isAnyDamaged(artifacts: DamageSource, run: RunDocument): Promise<boolean> {
   const { result, overview, plan, checkpoint } = run.artifacts;
   const others = [result, result?.inset, overview, plan, checkpoint].filter((ref) => ref !== undefined);
-  return (await artifacts.damaged([...filesOf(run), ...dateFiles(run, others)])).size > 0;
+  return (await artifacts.damaged([...listFiles(run), ...dateFiles(run, others)])).size > 0;
 }
 
 /** Returns the files from which the record of a run is written. */
-function filesOf(run: RunDocument): readonly DatedArtifact[] {
+function listFiles(run: RunDocument): readonly DatedArtifact[] {
   const { columns, record } = run.artifacts;
   return dateFiles(run, [columns, ...listEarlierFiles(run), ...(record ? [record] : [])]);
 }

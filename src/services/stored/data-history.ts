@@ -7,7 +7,7 @@ import {
 } from '#domain/documents/data-version-document.js';
 import { NO_REQUEST, type Authorship } from '#domain/documents/version-document.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
-import { formatNumberedId, numberOf, ownerOf } from '#store/document-id.js';
+import { formatNumberedId, parseNumber, getOwner } from '#store/document-id.js';
 import type { ArtifactRef, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
@@ -94,17 +94,17 @@ export async function recordCopy(
 }
 
 /** Maximum number of versions that one transaction deletes, in about ten milliseconds. */
-export const FORGOTTEN_AT_ONCE = 256;
+export const DELETED_PER_TRANSACTION = 256;
 
 /**
- * Deletes the contents of a store that is being deleted. @returns the number of the last version that `forgetLeft`
+ * Deletes the contents of a store that is being deleted. @returns the number of the last version that `deleteRemaining`
  * still has to delete
  */
-export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
+export async function deleteDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
   const forgotten = (await readHistory(tx, datasetId))?.latest ?? (await readForgotten(tx, datasetId));
   if (forgotten === 0) return 0;
   await tx.put('data-history', datasetId, { forgotten } satisfies ForgottenHistory);
-  return forgetLeft(tx, datasetId, await tx.lastNumber('data-version', datasetId));
+  return deleteRemaining(tx, datasetId, await tx.lastNumber('data-version', datasetId));
 }
 
 /**
@@ -112,9 +112,9 @@ export async function forgetDataVersions(tx: DocumentTransaction, datasetId: str
  * numbers and remain.
  * @param last last version that may remain @returns the last version that remains; 0 if none remains
  */
-export async function forgetLeft(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
+export async function deleteRemaining(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
   let left = Math.min(last, await readForgotten(tx, datasetId));
-  for (let count = 0; count < FORGOTTEN_AT_ONCE; count++, left--)
+  for (let count = 0; count < DELETED_PER_TRANSACTION; count++, left--)
     // version numbers are consecutive
     if (left === 0 || !(await tx.delete('data-version', formatNumberedId(datasetId, left)))) return 0;
   return left;
@@ -129,17 +129,17 @@ async function readForgotten(reader: Reader, datasetId: string): Promise<number>
 /**
  * Deletes the versions of deleted stores that an interrupted deletion left. @cost a listing of the ids of all versions
  */
-export async function forgetLeftovers(documents: DocumentStore): Promise<void> {
+export async function deleteLeftovers(documents: DocumentStore): Promise<void> {
   const last = new Map<string, number>();
   for (const id of await documents.ids('data-version')) {
-    const datasetId = ownerOf(id);
-    if (numberOf(id) <= (await readForgotten(documents, datasetId))) last.set(datasetId, numberOf(id)); // ids in ascending order
+    const datasetId = getOwner(id);
+    if (parseNumber(id) <= (await readForgotten(documents, datasetId))) last.set(datasetId, parseNumber(id)); // ids in ascending order
   }
-  for (const [datasetId, number] of last) await forgetAll(documents, datasetId, number);
+  for (const [datasetId, number] of last) await deleteVersions(documents, datasetId, number);
 }
 
 /** Deletes the remaining versions of a deleted store, in as many transactions as necessary. */
-export async function forgetAll(
+export async function deleteVersions(
   documents: DocumentStore,
   datasetId: string,
   last: number,
@@ -147,14 +147,14 @@ export async function forgetAll(
 ): Promise<void> {
   for (let left = last; left > 0;) {
     const until = left;
-    left = await documents.transaction((tx) => forgetLeft(tx, datasetId, until), { by });
+    left = await documents.transaction((tx) => deleteRemaining(tx, datasetId, until), { by });
   }
 }
 
 /**
  * Returns the number of the first version of a store, which follows the versions of earlier stores with the same id.
  */
-export const firstOf = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
+export const getFirst = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
 
 /** Returns the history of a store; undefined if it has none. */
 export async function readHistory(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
@@ -171,7 +171,7 @@ export async function listContents(reader: Reader, datasetId: string): Promise<R
   const head = await readHistory(reader, datasetId);
   const hashes = new Set<string>();
   if (head === undefined) return (await readForgotten(reader, datasetId)) > 0 ? hashes : null;
-  for (let version = firstOf(head); version <= head.latest; version++) {
+  for (let version = getFirst(head); version <= head.latest; version++) {
     const stored = await reader.get('data-version', formatNumberedId(datasetId, version));
     const document = parseStored(stored, DataVersionDocument);
     if (document === undefined) return null;

@@ -4,7 +4,7 @@ import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 import { listContents } from './data-history.js';
-import { assertSubject, hasSubject, createKeptRunId, readRun, requireRun } from './run-documents.js';
+import { assertSubject, hasSubject, createStoredRunId, readRun, requireRun } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
@@ -38,7 +38,7 @@ export async function* listEarlierRuns(
 export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
   const subject = run.run_id;
   const list = await addNewest(tx, subject, await readRunList(tx, subject));
-  await keepOnly(tx, subject, { list, stays: isKept(list, runsKept) });
+  await retainRuns(tx, subject, { list, stays: isRetained(list, runsKept) });
   await tx.put('run', subject, run);
 }
 
@@ -64,8 +64,8 @@ export async function putRunAfter(
   if (newest === undefined) return false;
   const before = await readRunList(tx, subject);
   const list = { ...before, earlier: [runIdOf(run), ...before.earlier] };
-  await tx.put('kept-run', createKeptRunId(subject, runIdOf(run)), run);
-  await keepOnly(tx, subject, { list, stays: isKept(list, runsKept) });
+  await tx.put('kept-run', createStoredRunId(subject, runIdOf(run)), run);
+  await retainRuns(tx, subject, { list, stays: isRetained(list, runsKept) });
   return false;
 }
 
@@ -81,7 +81,7 @@ export async function markPublished(tx: DocumentTransaction, run: RunDocument): 
  * Removes the runs of a subject. Published runs are kept, unless `all` is set.
  * @returns the number of removed runs
  */
-export async function forgetRuns(
+export async function deleteRuns(
   tx: DocumentTransaction,
   subject: string,
   { all = false }: { readonly all?: boolean | undefined } = {},
@@ -90,7 +90,7 @@ export async function forgetRuns(
   const list = await addNewest(tx, subject, before);
   const hadNewest = await tx.delete('run', subject);
   const isUnreadable = hadNewest && list === before;
-  const forgotten = await keepOnly(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
+  const forgotten = await retainRuns(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
   return forgotten + Number(isUnreadable);
 }
 
@@ -129,7 +129,7 @@ async function* listPublishedRuns(
   subject: string,
 ): AsyncGenerator<RunDocument, void> {
   for (const id of (await readRunList(reader, subject)).published) {
-    const kept = (await reader.get('kept-run', createKeptRunId(subject, id))) ?? (await reader.get('run', subject));
+    const kept = (await reader.get('kept-run', createStoredRunId(subject, id))) ?? (await reader.get('run', subject));
     const run = readStored(kept, readRun);
     if (run !== undefined) yield run;
   }
@@ -139,7 +139,7 @@ async function* listPublishedRuns(
  * Returns a test for earlier runs of a list that are kept: the latest runs and published runs. @param runsKept number
  * of runs to keep, including the latest
  */
-function isKept({ earlier, published }: RunListDocument, runsKept: number): (id: string) => boolean {
+function isRetained({ earlier, published }: RunListDocument, runsKept: number): (id: string) => boolean {
   const isPublished = (id: string): boolean => published.includes(id);
   const recent = new Set(earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
   return (id) => recent.has(id) || isPublished(id);
@@ -151,19 +151,19 @@ async function addNewest(tx: DocumentTransaction, subject: string, list: RunList
   const run = readStored(stored, readRun);
   if (run === undefined) return list;
   const id = runIdOf(run);
-  await tx.put('kept-run', createKeptRunId(subject, id), run);
+  await tx.put('kept-run', createStoredRunId(subject, id), run);
   return { ...list, earlier: [id, ...list.earlier] };
 }
 
-interface KeepRule {
+interface RetentionRule {
   readonly list: RunListDocument;
   stays(id: string): boolean;
 }
 
 /** Removes all runs that do not stay. @returns the number of removed runs */
-async function keepOnly(tx: DocumentTransaction, subject: string, { list, stays }: KeepRule): Promise<number> {
+async function retainRuns(tx: DocumentTransaction, subject: string, { list, stays }: RetentionRule): Promise<number> {
   const earlier = list.earlier.filter(stays);
-  for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', createKeptRunId(subject, id));
+  for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', createStoredRunId(subject, id));
   const next: RunListDocument = { earlier, published: list.published.filter(stays) };
   if (next.earlier.length + next.published.length === 0) await tx.delete('run-list', subject);
   else await tx.put('run-list', subject, next);

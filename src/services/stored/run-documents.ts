@@ -7,7 +7,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { ArtifactReference, HashedReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
-import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, FoundDocument } from '#store/port.js';
+import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, DocumentLookup } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
@@ -32,19 +32,22 @@ export function isWholeHistory({ run_id, index_id, request }: RunDocument): bool
 }
 
 /** Name of a run: its index or strategy, and its id. Default: the latest run. */
-export interface AskedRun {
+export interface RequestedRun {
   readonly subject: string;
   readonly id: string | undefined;
 }
 
 /** Returns the members of a job's payload that name a run. */
-export const payloadOf = ({ subject, id }: AskedRun): { readonly run_id: string; readonly which_run?: string } => ({
+export const createPayload = ({
+  subject,
+  id,
+}: RequestedRun): { readonly run_id: string; readonly which_run?: string } => ({
   run_id: subject,
   ...(id === undefined ? {} : { which_run: id }),
 });
 
 /** Name of a run: its subject for the latest run, or a subject with a run id. */
-export type RunName = string | AskedRun;
+export type RunName = string | RequestedRun;
 
 /**
  * Returns a run. A published run is readable by its id even if its index is deleted.
@@ -55,7 +58,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
   const newest = await reader.get('run', subject);
   const run = readStored(newest, readRun);
   if (run !== undefined && (id === undefined || runIdOf(run) === id)) return run;
-  const stored = id === undefined ? newest : await reader.get('kept-run', createKeptRunId(subject, id));
+  const stored = id === undefined ? newest : await reader.get('kept-run', createStoredRunId(subject, id));
   if (stored === undefined) {
     await assertSubject(reader, subject);
     throw refuseMissingRun({ subject, id }, await reader.get('run-list', subject));
@@ -67,7 +70,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
 }
 
 /** @param list runs of the subject other than the newest run */
-function refuseMissingRun({ subject, id }: AskedRun, list: FoundDocument): Refusal {
+function refuseMissingRun({ subject, id }: RequestedRun, list: DocumentLookup): Refusal {
   if (id !== undefined)
     return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
   const readable = parseStored(list, RunListDocument);
@@ -81,7 +84,7 @@ function refuseMissingRun({ subject, id }: AskedRun, list: FoundDocument): Refus
 }
 
 /** Creates the document id of a run before the newest. */
-export const createKeptRunId = (subject: string, id: string): string => `${subject}/${id}`;
+export const createStoredRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
 /** Returns the files with the earlier parts of a run's columns, in order. */
 export function listEarlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
@@ -120,7 +123,7 @@ export const toHashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | '
 });
 
 /** Returns a reference to the columns of a run, for a task. */
-export function columnsOf(run: RunDocument): ArtifactReference {
+export function getColumns(run: RunDocument): ArtifactReference {
   const beside = listEarlierFiles(run).map(({ name }) => name);
   return { ...toReference(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
 }

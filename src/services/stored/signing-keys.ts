@@ -33,7 +33,7 @@ export function createSigningKeys({
   /** Encryption of private keys. */
   readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
 }): SigningKeys {
-  async function inUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
+  async function readKeyInUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
     for (const id of await tx.ids('signing-key')) {
       const stored = await tx.get('signing-key', id);
       const key = readStored(stored, readKey);
@@ -45,7 +45,7 @@ export function createSigningKeys({
   const load = (key: SigningKey): SigningKey => ({ ...key, private_key: secrets.seal(key.private_key) });
 
   async function replace(tx: DocumentTransaction, now: string): Promise<SigningKey> {
-    const before = await inUse(tx);
+    const before = await readKeyInUse(tx);
     const at = findLatestTime(await chooseTimeAfterLogs(tx, now), before?.valid_from, await findLastSealTime(tx));
     if (before !== undefined) {
       await signAuditLog(tx, before, at); // The previous key signs the entries up to this time.
@@ -58,8 +58,8 @@ export function createSigningKeys({
 
   return {
     current: async (by) =>
-      (await inUse(documents)) ??
-      documents.transaction(async (tx) => (await inUse(tx)) ?? (await replace(tx, timestamp())), { by }),
+      (await readKeyInUse(documents)) ??
+      documents.transaction(async (tx) => (await readKeyInUse(tx)) ?? (await replace(tx, timestamp())), { by }),
     async isCurrent(reader, keyId) {
       const stored = await reader.get('signing-key', keyId);
       return readStored(stored, readKey)?.valid_until === null;

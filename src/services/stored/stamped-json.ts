@@ -15,15 +15,15 @@ export function createStateHead(state: RunState): StateHead {
   const bytes = new TextEncoder().encode(`${JSON.stringify(state).slice(0, -1)},`);
   if (stale === null) return { bytes, etagOf: (etag) => etag };
   const mark = createHash('sha256').update(bytes).digest('hex').slice(0, MARK_DIGITS);
-  return { bytes, etagOf: (etag) => `${etag}${MARK}${mark}` };
+  return { bytes, etagOf: (etag) => `${etag}${PLACEHOLDER}${mark}` };
 }
 
-const MARK = '.';
+const PLACEHOLDER = '.';
 const MARK_DIGITS = 16;
 
 /** Removes the state from an etag, which leaves the etag of the stored bytes. */
 export function removeMarks(etag: string): string {
-  return etag.split(MARK)[0]!;
+  return etag.split(PLACEHOLDER)[0]!;
 }
 
 /** Replaces the first brace of a non-empty JSON object by a head. */

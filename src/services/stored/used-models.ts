@@ -2,10 +2,10 @@ import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js'
 import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import {
-  findFirstKnownDay,
+  findFirstModelDay,
   toPlannedModel,
   listUsedModels,
-  type UsedBy,
+  type ModelUser,
   type PlannedModel,
   type PlannedModels,
 } from '#domain/documents/used-models.js';
@@ -83,7 +83,7 @@ export async function planModels(
   reader: Reader,
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<{ readonly models?: PlannedModels }> {
-  const models = await modelsOf(reader, documents);
+  const models = await readModels(reader, documents);
   if (models.size === 0) return {};
   return { models: Object.fromEntries([...models].map(([id, document]) => [id, toPlannedModel(document)])) };
 }
@@ -94,9 +94,9 @@ export async function resolveModelFiles(
   artifacts: ModelArtifacts,
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<{ readonly models?: ModelFiles }> {
-  const models = await modelsOf(reader, documents);
+  const models = await readModels(reader, documents);
   if (models.size === 0) return {};
-  const files = [...models].map(async ([id, document]) => [id, await modelFile(artifacts, document)] as const);
+  const files = [...models].map(async ([id, document]) => [id, await readModelFile(artifacts, document)] as const);
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
 
@@ -109,7 +109,7 @@ export async function resolveRunModelFiles(
   if (planned === undefined) return {};
   const files = Object.entries(planned).map(
     async ([id, model]) =>
-      [id, { paths: await resolveMatrixPaths(artifacts, kept[id]!), ...contentOf(model) }] as const,
+      [id, { paths: await resolveMatrixPaths(artifacts, kept[id]!), ...createContent(model) }] as const,
   );
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
@@ -119,16 +119,19 @@ export async function resolveRunModelFiles(
  * DOCUMENT_UNREADABLE
  */
 export async function findModelFile(reader: Reader, artifacts: ModelArtifacts, modelId: string): Promise<ModelFiles> {
-  return { [modelId]: await modelFile(artifacts, (await requireModel(reader, modelId)).document) };
+  return { [modelId]: await readModelFile(artifacts, (await requireModel(reader, modelId)).document) };
 }
 
-async function modelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
+async function readModelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
   await assertNumbers(artifacts, document);
-  return { paths: await resolveMatrixPaths(artifacts, document.covariance), ...contentOf(toPlannedModel(document)) };
+  return {
+    paths: await resolveMatrixPaths(artifacts, document.covariance),
+    ...createContent(toPlannedModel(document)),
+  };
 }
 
 /** Risk measure requested for a view. */
-export interface AskedMeasure {
+export interface RequestedMeasure {
   readonly risk: boolean;
   readonly risk_model?: string | undefined;
   readonly risk_estimator?: Estimator | undefined;
@@ -142,7 +145,7 @@ export interface AskedMeasure {
 export async function resolveRiskMeasure(
   reader: Reader,
   artifacts: ModelArtifacts,
-  { risk, risk_model: modelId, risk_estimator: estimator }: AskedMeasure,
+  { risk, risk_model: modelId, risk_estimator: estimator }: RequestedMeasure,
 ): Promise<Pick<NeededRisk, 'risk' | 'model' | 'estimator'>> {
   if (modelId === undefined) return estimator === undefined ? { risk } : { risk: true, estimator };
   if (estimator !== undefined) {
@@ -150,7 +153,7 @@ export async function resolveRiskMeasure(
     throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: 'risk_estimator' }]);
   }
   const { document } = await requireModel(reader, modelId);
-  const file = await modelFile(artifacts, document);
+  const file = await readModelFile(artifacts, document);
   return { risk, model: { modelId, observedStart: document.observed_start, ...file } };
 }
 
@@ -183,17 +186,17 @@ export async function listOptimisedModels(
   const references = Object.entries(documents).map(([id, document]) => [
     id,
     {
-      artifacts: namesOf(document.covariance),
-      ...contentOf(toPlannedModel(document)),
-      ...factorsOf(document),
+      artifacts: listNames(document.covariance),
+      ...createContent(toPlannedModel(document)),
+      ...createFactors(document),
     },
   ]);
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
-const namesOf = (matrix: MatrixFiles): string[] => listMatrixFiles(matrix).map(({ name }) => name);
+const listNames = (matrix: MatrixFiles): string[] => listMatrixFiles(matrix).map(({ name }) => name);
 
-function factorsOf({ factors, factor_model: told }: RiskModelDocument): Pick<ModelReferences[string], 'factors'> {
+function createFactors({ factors, factor_model: told }: RiskModelDocument): Pick<ModelReferences[string], 'factors'> {
   if (factors === undefined || told === undefined) return {};
   return { factors: { artifact: factors.name, names: told.factors.map(({ factor }) => factor) } };
 }
@@ -225,18 +228,18 @@ export function createModelReferences(
   if (planned === undefined) return {};
   const references = Object.entries(planned).map(([id, model]) => [
     id,
-    { artifacts: namesOf(files[id]!), ...contentOf(model) },
+    { artifacts: listNames(files[id]!), ...createContent(model) },
   ]);
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
 /** Returns the description of a planned model that a task receives in addition to the files. */
-export function contentOf({ asset_ids: names, observed_end: observedEnd, dates }: PlannedModel) {
+export function createContent({ asset_ids: names, observed_end: observedEnd, dates }: PlannedModel) {
   return { names, observedEnd, ...(dates === undefined ? {} : { dates }) };
 }
 
 /** Returns the stored models that documents use, by id. @throws Refusal VALIDATION_FAILED */
-async function modelsOf(
+async function readModels(
   reader: Reader,
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<ReadonlyMap<string, RiskModelDocument>> {
@@ -273,11 +276,11 @@ export async function lookAheadOf(
   return checkLookAhead(document, {
     calendar,
     firstDay,
-    observedEndOf: () => model && findFirstKnownDay(toPlannedModel(model)),
+    observedEndOf: () => model && findFirstModelDay(toPlannedModel(model)),
   });
 }
 
-function createMissingModel(modelId: string, { indexId, path }: UsedBy): Finding {
+function createMissingModel(modelId: string, { indexId, path }: ModelUser): Finding {
   return {
     severity: 'error',
     code: 'RISK_MODEL_NOT_FOUND',

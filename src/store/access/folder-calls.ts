@@ -25,22 +25,22 @@ export const WRITE_MS = 30_000;
 const CALL_CONCURRENCY = isMainThread ? 2 : 1;
 
 /** Calls of this thread by folder; all users of a folder share the state that it is stalled. */
-const opened = new Map<string, FolderCall>();
+const callsByFolder = new Map<string, FolderCall>();
 
 /** Returns the calls to a folder that is shared with other machines. */
 export function createFolderCalls(folder: string): FolderCall {
-  const result = opened.get(folder) ?? createBoundedCalls(folder);
-  opened.set(folder, result);
+  const result = callsByFolder.get(folder) ?? createBoundedCalls(folder);
+  callsByFolder.set(folder, result);
   return result;
 }
 
-interface WaitingCall {
+interface PendingCall {
   readonly go: () => void;
   readonly refuse: (reason: Refusal) => void;
 }
 
 export function createBoundedCalls(folder: string, { atOnce = CALL_CONCURRENCY, readMs = READ_MS } = {}): FolderCall {
-  const queue: WaitingCall[] = [];
+  const queue: PendingCall[] = [];
   let running = 0;
   /** Number of abandoned calls that have not returned. */
   let stalled = 0;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createFolderCalls, callDirectly, type FolderCall } from './folder-calls.js';
-import { codeOf, isUnavailable } from './place-fault.js';
+import { findCode, isUnavailable } from './place-fault.js';
 import { MARKER, storeIdIn } from './store-id.js';
 
 /**
@@ -36,7 +36,7 @@ export function guardFolder(
   storeId: string,
   { patienceMs = PATIENCE_MS, call = createFolderCalls(folder) } = {},
 ): FolderGuard {
-  async function assertThere(): Promise<void> {
+  async function assertFolderExists(): Promise<void> {
     const result = storeIdIn(await call(() => readFile(join(folder, MARKER), 'utf8')));
     if (result !== storeId) throw createUnavailableRefusal(folder, `it is the store ${result}, not ${storeId}`);
   }
@@ -47,16 +47,16 @@ export function guardFolder(
       const until = performance.now() + patienceMs;
       for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, PAUSE_MS_MAX)) {
         try {
-          await assertThere();
+          await assertFolderExists();
           const done = await work(pause > PAUSE_MS);
-          await assertThere();
+          await assertFolderExists();
           return done;
         } catch (thrown) {
           if (!isUnavailable(thrown)) throw thrown;
           if (performance.now() > until)
             throw thrown instanceof Refusal
               ? thrown
-              : createUnavailableRefusal(folder, codeOf(thrown) ?? 'unknown', thrown);
+              : createUnavailableRefusal(folder, findCode(thrown) ?? 'unknown', thrown);
         }
         await sleep(pause);
       }

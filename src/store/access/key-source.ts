@@ -12,15 +12,15 @@ export interface Keys {
  * Source of the keys of a bucket, as plain data: a thread receives it together with its destination and obtains the
  * keys itself.
  */
-export type KeySource = GivenKeys | AskedKeySource;
+export type KeySource = FixedKeys | QueriedKeySource;
 
 /** Fixed keys from the environment. */
-export interface GivenKeys extends Keys {
+export interface FixedKeys extends Keys {
   readonly kind: 'given';
 }
 
 /** Sources that are queried for keys; the keys may change while a process runs. */
-export type AskedKeySource =
+export type QueriedKeySource =
   | {
       readonly kind: 'profile';
       readonly profile: string;

@@ -17,13 +17,13 @@ const UNAVAILABLE_CODES = new Set(
 /** Returns true if a failure means that a folder is unavailable. */
 export function isUnavailable(thrown: unknown): boolean {
   if (thrown instanceof Refusal) return thrown.code === 'STORE_UNAVAILABLE';
-  return UNAVAILABLE_CODES.has(codeOf(thrown) ?? '');
+  return UNAVAILABLE_CODES.has(findCode(thrown) ?? '');
 }
 
 /** Returns undefined for an absent file. @throws every other failure */
 export function ignoreAbsentFile(thrown: unknown): undefined {
-  if (codeOf(thrown) !== 'ENOENT') throw thrown;
+  if (findCode(thrown) !== 'ENOENT') throw thrown;
 }
 
-export const codeOf = (thrown: unknown): string | undefined =>
+export const findCode = (thrown: unknown): string | undefined =>
   thrown instanceof Error && 'code' in thrown ? String(thrown.code) : undefined;

@@ -34,10 +34,10 @@ export const formatMarker = ({ storeId, owner }: StoreMark): string =>
 export const storeIdIn = (text: string): string => /"store_id":"([\w-]{1,64})"/.exec(text)?.[1] ?? 'unreadable';
 
 export function parseMark(text: string): StoreMark {
-  return { storeId: storeIdIn(text), owner: ownerIn(text) };
+  return { storeId: storeIdIn(text), owner: findOwner(text) };
 }
 
-function ownerIn(text: string): StoreOwner | undefined {
+function findOwner(text: string): StoreOwner | undefined {
   let marker: { readonly owner?: Partial<StoreOwner> };
   try {
     marker = JSON.parse(text) as typeof marker; // each member is checked below

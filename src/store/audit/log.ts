@@ -71,11 +71,11 @@ export async function* readAuditBatches(
 ): AsyncGenerator<readonly AuditEntry[]> {
   for (let from = after + 1; from <= head.seq; from += BATCH) {
     const seqs = Array.from({ length: Math.min(BATCH, head.seq - from + 1) }, (_, i) => from + i);
-    yield Promise.all(seqs.map((seq) => entryOf(reader, seq)));
+    yield Promise.all(seqs.map((seq) => readEntry(reader, seq)));
   }
 }
 
-async function entryOf(reader: Reader, seq: number): Promise<AuditEntry> {
+async function readEntry(reader: Reader, seq: number): Promise<AuditEntry> {
   const stored = await reader.get('audit', formatEntryId(seq));
   const entry = parseStored(stored, AuditEntry);
   if (entry === undefined) throw refuseLog(`its entry ${seq}`);

@@ -47,7 +47,7 @@ export function verifyAudit(
     const seq = last.seq + 1;
     const entry = AuditEntry.safeParse(given).data;
     if (entry === undefined) return { seq, reason: 'it is not an entry of an audit log' };
-    const reason = faultOf(entry, last) ?? check.faultAt(entry);
+    const reason = findFault(entry, last) ?? check.faultAt(entry);
     if (reason !== undefined) return { seq, reason };
     last = { seq, hash: entry.hash };
   }
@@ -60,7 +60,7 @@ export function verifyAudit(
   return { seq: last.seq + 1, reason: `it is missing: the log ends with ${last.hash}, not with ${head}` };
 }
 
-function faultOf(entry: AuditEntry, before: AuditHead): string | undefined {
+function findFault(entry: AuditEntry, before: AuditHead): string | undefined {
   if (entry.seq !== before.seq + 1) return `it has the number ${entry.seq}`;
   if (entry.previous !== before.hash) return 'its previous hash does not match the entry before it';
   return computeAuditHash(entry) === entry.hash ? undefined : 'its hash does not match its content';
@@ -118,14 +118,14 @@ function findLinkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefin
 }
 
 /** Document as read from disk. */
-interface FoundDocument {
+interface DiskDocument {
   readonly kind: string | undefined;
   readonly body: unknown;
 }
 
 /** Check of all documents of a snapshot, in any order, for an audit log with a broken chain. */
 export interface AuditCheck {
-  look(found: FoundDocument): void;
+  look(found: DiskDocument): void;
   /** Returns the error, after all documents were read. @cost sorts the entries */
   fault(): AuditFault | undefined;
 }

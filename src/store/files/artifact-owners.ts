@@ -9,22 +9,22 @@ export function createArtifactName(): string {
   return `${randomBytes(16).toString('hex')}.art`;
 }
 
-const WHOLE_NAME = /^[0-9a-f]{32}\.art$/;
+const ARTIFACT_NAME = /^[0-9a-f]{32}\.art$/;
 
 /** Subfolder of a shared artifact folder for orphaned results. */
 export const TRASH = 'trash';
 
 /** Returns true if a file name has the form of an artifact name; all other files belong to other programs. */
-export const isArtifactName = (name: string): boolean => WHOLE_NAME.test(name);
+export const isArtifactName = (name: string): boolean => ARTIFACT_NAME.test(name);
 
 const SUFFIX = Buffer.from('.art');
-const MARK = Buffer.from('.art"');
+const REFERENCE_MARK = Buffer.from('.art"');
 const DIGITS = 32;
 
 /** Returns the artifact names in a stored value, even in an unreadable one. @cost one scan of the bytes */
-export function namesIn(value: Buffer): readonly string[] {
+export function listNames(value: Buffer): readonly string[] {
   const names = new Set<string>();
-  if (!value.includes(MARK)) return [];
+  if (!value.includes(REFERENCE_MARK)) return [];
   for (let at = value.indexOf(SUFFIX); at >= 0; at = value.indexOf(SUFFIX, at + 1)) {
     const name = value.toString('latin1', Math.max(0, at - DIGITS), at + SUFFIX.length);
     if (isArtifactName(name)) names.add(name);

@@ -13,11 +13,11 @@ import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { guardFolder, noGuard, type FolderGuard } from '../access/folder-guard.js';
 import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
 import { readRange, streamFrom, verifyFile } from './file-stream.js';
-import { draftOf, removeFiles } from './folder-writer.js';
+import { formatDraftPath, removeFiles } from './folder-writer.js';
 import { openFolderTrash, createNoTrash } from './folder-trash.js';
 import { sweepFolder } from './sweep-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
-import { createOwnHash, type BackgroundHash, type PassingHash } from './passing-hash.js';
+import { createThreadHash, type BackgroundHash, type PassingHash } from './passing-hash.js';
 
 const openFile = promisify(openCallback);
 const fstat = promisify(fstatCallback);
@@ -37,8 +37,8 @@ export async function openArtifacts(
 ): Promise<ArtifactStore> {
   if (storeId === undefined) await mkdir(folder, { recursive: true });
   const { call } = guard;
-  const path = (name: string): string => join(folder, name);
-  const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? createOwnHash();
+  const getPath = (name: string): string => join(folder, name);
+  const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? createThreadHash();
   /** Names of files in a shared folder that a worker of this process is writing. */
   const claimed = new Set<string>();
 
@@ -64,23 +64,23 @@ export async function openArtifacts(
 
   /** Opens a file; synchronously if the folder is local. */
   const openArtifact = (ref: ArtifactRef): number | Promise<number> =>
-    storeId === undefined ? openChecked(path(ref.name), ref) : openBy(call, path(ref.name), ref);
+    storeId === undefined ? openChecked(getPath(ref.name), ref) : openBy(call, getPath(ref.name), ref);
 
-  async function linkOne(ref: ArtifactRef, name: string): Promise<void> {
+  async function linkArtifact(ref: ArtifactRef, name: string): Promise<void> {
     closeSync(await openArtifact(ref));
     try {
-      await call(() => link(path(ref.name), path(name)), WRITE_MS);
+      await call(() => link(getPath(ref.name), getPath(name)), WRITE_MS);
     } catch (thrown) {
       if (thrown instanceof Refusal) throw thrown;
       if (isAbsent(thrown)) throw refuseFile(ref, thrown);
-      await copyDurably(path(ref.name), path(name), call); // the file system has no hard links
+      await copyDurably(getPath(ref.name), getPath(name), call); // the file system has no hard links
     }
   }
 
-  async function linkAll(files: readonly ArtifactLink[], isAgain: boolean): Promise<readonly ArtifactRef[]> {
+  async function linkArtifacts(files: readonly ArtifactLink[], isAgain: boolean): Promise<readonly ArtifactRef[]> {
     const names = files.map(({ name }) => name);
     if (isAgain) await remove(names);
-    const outcomes = await Promise.allSettled(files.map(({ ref, name }) => linkOne(ref, name)));
+    const outcomes = await Promise.allSettled(files.map(({ ref, name }) => linkArtifact(ref, name)));
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure !== undefined) {
       await remove(names).catch(() => {}); // garbage collection removes the files later
@@ -95,9 +95,9 @@ export async function openArtifacts(
       guard.work(async () => {
         await freeSpace.admit(bytes.length);
         const name = createArtifactName();
-        const draft = draftOf(path(name));
+        const draft = formatDraftPath(getPath(name));
         await writeFlushed(draft, bytes, call);
-        await call(() => rename(draft, path(name)), WRITE_MS);
+        await call(() => rename(draft, getPath(name)), WRITE_MS);
         await flushFolder(folder, call);
         return { name, bytes: bytes.length, sha256 };
       }),
@@ -106,7 +106,7 @@ export async function openArtifacts(
       return guard.work(() => copyIn({ folder, call, freeSpace }, file, size));
     },
     newName: createArtifactName,
-    link: (files) => guard.work((isAgain) => linkAll(files, isAgain)),
+    link: (files) => guard.work((isAgain) => linkArtifacts(files, isAgain)),
     settle: () => guard.work(() => flushFolder(folder, call)),
     async stream(ref, range) {
       const file = await openArtifact(ref);
@@ -133,10 +133,10 @@ export async function openArtifacts(
       }
     },
     isIntact,
-    damaged: createDamageCheck({ path, isIntact, call }),
+    damaged: createDamageCheck({ path: getPath, isIntact, call }),
     async file({ name }) {
-      if (storeId !== undefined && !claimed.has(name)) await assertThere(path(name), name, call);
-      return path(name);
+      if (storeId !== undefined && !claimed.has(name)) await assertArtifactsExist(getPath(name), name, call);
+      return getPath(name);
     },
     async claim(bytes) {
       await freeSpace.admit(bytes);
@@ -175,8 +175,8 @@ async function copyIn({ folder, call, freeSpace }: Target, file: string, size: n
 
 /** Copies a file durably. An incomplete copy never has the name of an artifact. @throws the error of the file system */
 async function copyDurably(from: string, to: string, call: FolderCall): Promise<FileDigest> {
-  const copied = await copyFlushed(from, draftOf(to), call);
-  await call(() => rename(draftOf(to), to), WRITE_MS);
+  const copied = await copyFlushed(from, formatDraftPath(to), call);
+  await call(() => rename(formatDraftPath(to), to), WRITE_MS);
   return copied;
 }
 
@@ -198,7 +198,7 @@ async function linkDurably(from: string, to: string, call: FolderCall): Promise<
   return digest;
 }
 
-async function assertThere(path: string, name: string, call: FolderCall): Promise<void> {
+async function assertArtifactsExist(path: string, name: string, call: FolderCall): Promise<void> {
   try {
     await call(() => access(path));
   } catch (cause) {

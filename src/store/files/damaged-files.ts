@@ -35,7 +35,7 @@ export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
   async function isDamaged({ ref, madeAt }: DatedArtifact, budget: { bytes: number }): Promise<boolean> {
     const result = await call(() => stat(path(ref.name)).catch(ignoreAbsent));
     if (result?.size !== ref.bytes) return true;
-    const state = stateOf(result);
+    const state = formatState(result);
     if (result.mtimeMs <= madeAt || verified.get(ref.name) === state || budget.bytes < ref.bytes) return false;
     budget.bytes -= ref.bytes;
     if (!(await isIntact(ref))) return true;
@@ -55,7 +55,8 @@ export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
   };
 }
 
-const stateOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string => [dev, ino, size, mtimeMs, ctimeMs].join(' ');
+const formatState = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string =>
+  [dev, ino, size, mtimeMs, ctimeMs].join(' ');
 
 function ignoreAbsent(thrown: unknown): undefined {
   if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined;

@@ -25,13 +25,13 @@ interface TrashOptions {
 export function openFolderTrash(folder: string, { call, remove }: TrashOptions): FolderTrash {
   const trash = join(folder, TRASH);
 
-  async function takeOne(name: string): Promise<void> {
+  async function trashFile(name: string): Promise<void> {
     // A draft is deleted instead. The file without the draft suffix may be complete and in use.
     if (removeDraftSuffix(name) !== name) return remove([name]);
     await call(() => rename(join(folder, name), join(trash, name)), WRITE_MS).catch(ignoreAbsentFile);
   }
 
-  async function restoreOne(name: string): Promise<string | undefined> {
+  async function restoreFile(name: string): Promise<string | undefined> {
     const isThere = await call(() => access(join(folder, name))).then(() => true, ignoreAbsentFile);
     if (isThere === true) return undefined;
     const isBack = await call(() => rename(join(trash, name), join(folder, name)), WRITE_MS).then(
@@ -45,18 +45,18 @@ export function openFolderTrash(folder: string, { call, remove }: TrashOptions):
     async take(names) {
       if (names.length === 0) return;
       await call(() => mkdir(trash, { recursive: true }));
-      for (const name of names) await takeOne(name);
+      for (const name of names) await trashFile(name);
     },
     async restore(names) {
       const missing: string[] = [];
       for (const name of names) {
-        const result = await restoreOne(name);
+        const result = await restoreFile(name);
         if (result !== undefined) missing.push(result);
       }
       return missing;
     },
     async empty(olderThanMs) {
-      const old = await namesIn(trash, olderThanMs, call).catch(ignoreAbsentFile);
+      const old = await readNames(trash, olderThanMs, call).catch(ignoreAbsentFile);
       if (old !== undefined) await removeFiles(trash, old, call);
     },
   };
@@ -81,7 +81,7 @@ export function createNoTrash(folder: string, remove: TrashOptions['remove']): F
  * @param olderThanMs minimum age by the change time of the inode: a new hard link to an old file counts as new, and so
  * does a moved file
  */
-export async function namesIn(
+export async function readNames(
   folder: string,
   olderThanMs: number | undefined,
   call: FolderCall,

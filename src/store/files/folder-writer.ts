@@ -12,13 +12,14 @@ import type { FreeSpace } from './free-space.js';
 import { writeLarge } from './write-large.js';
 
 /** Suffix of an incomplete file. */
-const DRAFT = '.new';
+const DRAFT_SUFFIX = '.new';
 
 /** Returns the path of a file while it is incomplete; a start removes it as orphaned. */
-export const draftOf = (path: string): string => `${path}${DRAFT}`;
+export const formatDraftPath = (path: string): string => `${path}${DRAFT_SUFFIX}`;
 
 /** Returns the final path of a file or of a draft. */
-export const removeDraftSuffix = (path: string): string => (path.endsWith(DRAFT) ? path.slice(0, -DRAFT.length) : path);
+export const removeDraftSuffix = (path: string): string =>
+  path.endsWith(DRAFT_SUFFIX) ? path.slice(0, -DRAFT_SUFFIX.length) : path;
 
 /** Creates a writer of artifacts to a folder. A file gets its final name only when it is complete on disk. */
 export function createFolderWriter(folder: string, freeSpace: FreeSpace, guard: FolderGuard = noGuard): ArtifactWriter {
@@ -35,7 +36,7 @@ export function createFolderWriter(folder: string, freeSpace: FreeSpace, guard: 
       if (failure !== undefined) throw failure.reason;
       if (!isSettledLater) await flushFolder(folder, guard.call);
     } catch (thrown) {
-      await removeFiles(folder, namesOf(contents), guard.call).catch(() => {}); // garbage collection removes the files later
+      await removeFiles(folder, listNames(contents), guard.call).catch(() => {}); // garbage collection removes the files later
       throw thrown;
     }
     return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -44,20 +45,20 @@ export function createFolderWriter(folder: string, freeSpace: FreeSpace, guard: 
   async function createEarly(name: string): Promise<EarlyArtifact> {
     await freeSpace.admit(LARGE_BYTES_MIN);
     const path = join(folder, name);
-    return openEarly({ draft: draftOf(path), path });
+    return openEarly({ draft: formatDraftPath(path), path });
   }
 
   return {
     write: (contents, options = {}) =>
       guard.work(async (isAgain) => {
-        if (isAgain) await removeFiles(folder, namesOf(contents), guard.call);
+        if (isAgain) await removeFiles(folder, listNames(contents), guard.call);
         return write(contents, options);
       }),
     ...(guard === noGuard && { early: createEarly }),
   };
 }
 
-const namesOf = (contents: readonly ArtifactContent[]): string[] => contents.map(({ name }) => name);
+const listNames = (contents: readonly ArtifactContent[]): string[] => contents.map(({ name }) => name);
 
 interface FileOptions extends Pick<WriteOptions, 'onWritten'> {
   readonly guard: FolderGuard;
@@ -72,14 +73,14 @@ async function writeFile(
   const path = join(folder, name);
   const hash = createHash('sha256');
   let sha256: string;
-  const handle = await openBy(call, draftOf(path), 'wx');
+  const handle = await openBy(call, formatDraftPath(path), 'wx');
   try {
     const flushing = flushBehind(() => call(() => handle.datasync(), WRITE_MS));
     const { written } = flushing;
     if (guard === noGuard && bytes.length >= LARGE_BYTES_MIN)
-      await writeLarge(call, hash, { path: draftOf(path), handle, bytes, written });
+      await writeLarge(call, hash, { path: formatDraftPath(path), handle, bytes, written });
     else
-      for (const part of bytes instanceof Uint8Array ? partsOf(bytes) : bytes.parts()) {
+      for (const part of bytes instanceof Uint8Array ? iterateParts(bytes) : bytes.parts()) {
         const writing = writePart(call, handle, part);
         hash.update(part); // while another thread writes the part
         await writing;
@@ -91,11 +92,11 @@ async function writeFile(
   } finally {
     await closeBy(call, handle);
   }
-  await call(() => rename(draftOf(path), path), WRITE_MS);
+  await call(() => rename(formatDraftPath(path), path), WRITE_MS);
   return { name, bytes: bytes.length, sha256 };
 }
 
-function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
+function* iterateParts(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
 }
 
@@ -106,7 +107,7 @@ const FLUSHED_BYTES = 64 * 2 ** 20;
 function flushBehind(flush: () => Promise<void>) {
   let flushing = Promise.resolve();
   let unflushed = 0;
-  async function next(): Promise<void> {
+  async function writeNext(): Promise<void> {
     await flushing;
     unflushed = 0;
     flushing = flush();
@@ -115,10 +116,10 @@ function flushBehind(flush: () => Promise<void>) {
   return {
     written: async (bytes: number): Promise<void> => {
       unflushed += bytes;
-      if (unflushed >= FLUSHED_BYTES) await next();
+      if (unflushed >= FLUSHED_BYTES) await writeNext();
     },
     async end(): Promise<void> {
-      await next();
+      await writeNext();
       await flushing;
     },
   };
@@ -129,7 +130,7 @@ export async function removeFiles(folder: string, names: readonly string[], call
   await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);
-      if (!(await call(() => unlinkIfPresent(path)))) await call(() => unlinkIfPresent(draftOf(path)));
+      if (!(await call(() => unlinkIfPresent(path)))) await call(() => unlinkIfPresent(formatDraftPath(path)));
     }),
   );
 }

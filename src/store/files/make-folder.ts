@@ -13,16 +13,16 @@ export async function makeFolder(folder: string, mode?: number): Promise<boolean
   const path = resolve(folder);
   const above = dirname(path);
   try {
-    return await createOne(path, mode);
+    return await createFolder(path, mode);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT' || above === path) throw cause;
   }
   await makeFolder(above, mode);
-  return createOne(path, mode);
+  return createFolder(path, mode);
 }
 
 /** Creates one folder; another process may create the folder at the same time. */
-async function createOne(path: string, mode: number | undefined): Promise<boolean> {
+async function createFolder(path: string, mode: number | undefined): Promise<boolean> {
   try {
     await mkdir(path, { mode });
     return true;

@@ -14,7 +14,7 @@ export interface PassingHash {
 export type BackgroundHash = (bytes: number) => PassingHash | undefined;
 
 /** Creates a hash on this thread. */
-export function createOwnHash(): PassingHash {
+export function createThreadHash(): PassingHash {
   const hash = createHash('sha256');
   return { add: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') };
 }

@@ -3,7 +3,7 @@ import type { FolderCall } from '../access/folder-calls.js';
 import { SWEEP_PAGE } from '../artifact-terms.js';
 import type { ArtifactStore } from '../port.js';
 import { isArtifactName } from './artifact-owners.js';
-import { namesIn, type FolderTrash } from './folder-trash.js';
+import { readNames, type FolderTrash } from './folder-trash.js';
 import { removeDraftSuffix } from './folder-writer.js';
 
 interface SweepInput {
@@ -18,7 +18,7 @@ export async function sweepFolder(
   referenced: Parameters<ArtifactStore['sweep']>[0],
   { olderThanMs, trashMs = 0, pauseMs = 0, isWanted = () => true }: Parameters<ArtifactStore['sweep']>[1] = {},
 ): Promise<number> {
-  const names = (await namesIn(folder, olderThanMs, call)).filter((name) => isArtifactName(removeDraftSuffix(name)));
+  const names = (await readNames(folder, olderThanMs, call)).filter((name) => isArtifactName(removeDraftSuffix(name)));
   let count = 0;
   for (let from = 0; from < names.length; from += SWEEP_PAGE) {
     const page = names.slice(from, from + SWEEP_PAGE);

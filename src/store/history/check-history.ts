@@ -1,8 +1,8 @@
 import { AuditEntry } from '#domain/documents/audit-document.js';
 import { DataHistoryDocument, DataVersionDocument, ForgottenHistory } from '#domain/documents/data-version-document.js';
 import { HistoryDocument, VERSIONED_KINDS, type VersionedKind } from '#domain/documents/version-document.js';
-import { numberOf, ownerOf } from '../document-id.js';
-import { etagOfContent, readVersion, type StoredVersion } from './history.js';
+import { parseNumber, getOwner } from '../document-id.js';
+import { computeContentEtag, readVersion, type StoredVersion } from './history.js';
 
 /** Document as read from disk; its body is undefined if it is unreadable. */
 interface Entry {
@@ -59,17 +59,17 @@ interface HistoryState {
 
 function createDocumentPart(): Part {
   const found = new Map<string, HistoryState>();
-  const of = (name: string): HistoryState => {
+  const getState = (name: string): HistoryState => {
     const known = found.get(name) ?? { count: 0, last: { number: 0, etag: null }, etag: null, named: 0 };
     found.set(name, known);
     return known;
   };
 
   function lookAtVersion(id: string, body: unknown): string | undefined {
-    const subject = of(ownerOf(id));
+    const subject = getState(getOwner(id));
     const version = readVersion(body);
     subject.count++;
-    const number = numberOf(id);
+    const number = parseNumber(id);
     if (number > subject.last.number) subject.last = { number, etag: version && computeCurrentEtag(id, version) };
     return version === undefined ? 'its content does not match its ETag' : undefined;
   }
@@ -80,19 +80,20 @@ function createDocumentPart(): Part {
       if (kind === 'history') {
         const record = HistoryDocument.safeParse(body).data;
         if (record === undefined) return 'it is not a record of a history';
-        of(id).record = { latest: record.latest, purged: record.purged ?? 0 };
+        getState(id).record = { latest: record.latest, purged: record.purged ?? 0 };
       }
-      if (isVersioned(kind)) of(`${kind}/${id}`).etag = body === undefined ? undefined : etagOfContent(kind, body);
+      if (isVersioned(kind))
+        getState(`${kind}/${id}`).etag = body === undefined ? undefined : computeContentEtag(kind, body);
       const entry = kind === 'audit' ? AuditEntry.safeParse(body).data : undefined;
       if (entry !== undefined && isVersioned(entry.kind)) {
-        const subject = of(`${entry.kind}/${entry.id}`);
+        const subject = getState(`${entry.kind}/${entry.id}`);
         subject.named = Math.max(subject.named, entry.version ?? 0);
       }
       return undefined;
     },
     gaps: () =>
       [...found].flatMap(([name, each]) => {
-        const reason = gapOf(each);
+        const reason = findGap(each);
         return reason === undefined ? [] : [{ name, reason }];
       }),
   };
@@ -101,7 +102,7 @@ function createDocumentPart(): Part {
 /**
  * Returns the error in the history of a document; undefined for a document without versions, from an earlier release.
  */
-function gapOf({ record, count, last, etag, named }: HistoryState): string | undefined {
+function findGap({ record, count, last, etag, named }: HistoryState): string | undefined {
   if (record === undefined)
     return count > 0 || named > 0 ? 'it has versions, but the record of its history is missing' : undefined;
   const latest = Math.max(record.latest, last.number, named);
@@ -117,7 +118,7 @@ function gapOf({ record, count, last, etag, named }: HistoryState): string | und
  */
 function computeCurrentEtag(id: string, { content, etag }: StoredVersion): string | null {
   if (content === null) return null;
-  return id.startsWith('store/') ? etagOfContent('store', JSON.parse(content)) : etag;
+  return id.startsWith('store/') ? computeContentEtag('store', JSON.parse(content)) : etag;
 }
 
 const isVersioned = (kind: string | undefined): kind is VersionedKind =>
@@ -144,9 +145,9 @@ function createDataPart(): Part {
       if (kind === 'store') stores.add(id);
       if (kind === 'data-history') return checkHead(id, body);
       if (kind !== 'data-version') return undefined;
-      const known = numbers.get(ownerOf(id)) ?? [];
-      numbers.set(ownerOf(id), known);
-      known.push(numberOf(id));
+      const known = numbers.get(getOwner(id)) ?? [];
+      numbers.set(getOwner(id), known);
+      known.push(parseNumber(id));
       return DataVersionDocument.safeParse(body).success ? undefined : 'it is not a data version';
     },
     gaps: () => [

@@ -10,8 +10,8 @@ import {
   type VersionAction,
   type VersionedKind,
 } from '#domain/documents/version-document.js';
-import { formatNumberedId, createNumberedRange, numberOf } from '../document-id.js';
-import type { DocumentReader, DocumentTransaction, FoundDocument, UnreadableCause } from '../port.js';
+import { formatNumberedId, createNumberedRange, parseNumber } from '../document-id.js';
+import type { DocumentReader, DocumentTransaction, DocumentLookup, UnreadableCause } from '../port.js';
 import { unpackContent, packContent } from './version-content.js';
 import { parseStored } from '../read-stored.js';
 
@@ -47,13 +47,13 @@ export interface HistoryHead {
  * Returns the version range of a document; undefined if it never had versions. If the record of its history is damaged,
  * the range is derived from the keys of the versions.
  */
-export async function headOf(reader: Reader, subject: Subject): Promise<HistoryHead | undefined> {
+export async function readHead(reader: Reader, subject: Subject): Promise<HistoryHead | undefined> {
   const [last, record] = await Promise.all([readLastVersion(reader, subject), recordOf(reader, subject)]);
   if (record !== undefined) return { latest: Math.max(last, record.latest), purged: record.purged ?? 0 };
   if (last === 0) return undefined;
   const prefix = createNumberedRange(formatHistoryId(subject)).from;
   const first = (await reader.ids('version')).find((id) => id.startsWith(prefix));
-  return { latest: last, purged: first === undefined ? 0 : numberOf(first) - 1 };
+  return { latest: last, purged: first === undefined ? 0 : parseNumber(first) - 1 };
 }
 
 /** Returns the number of the last stored version; 0 if there is none. */
@@ -62,7 +62,7 @@ export function readLastVersion(reader: Pick<DocumentReader, 'lastNumber'>, subj
 }
 
 /** Reads a version of a document. @returns undefined if no version has the number; the cause if it is unreadable */
-export async function versionOf(
+export async function loadVersion(
   reader: Pick<DocumentReader, 'get'>,
   subject: Subject,
   version: number,
@@ -88,13 +88,13 @@ export function readVersion(body: unknown): StoredVersion | undefined {
   const document = VersionDocument.safeParse(body).data;
   if (document === undefined) return undefined;
   const content = document.content === null ? null : unpackContent(document.content);
-  if (content === undefined || (content !== null && etagOf(content) !== document.etag)) return undefined;
+  if (content === undefined || (content !== null && findEtag(content) !== document.etag)) return undefined;
   return { ...document, content };
 }
 
 /** State of a document before a write. */
 export interface DocumentState {
-  readonly document: FoundDocument;
+  readonly document: DocumentLookup;
   /** Number of the last version; 0 without versions. */
   readonly latest: number;
   /** ETag of the current content; null without content. */
@@ -103,7 +103,7 @@ export interface DocumentState {
 
 /** Pending reads of a document and of the number of its last version. */
 export interface PendingReads {
-  readonly document: Promise<FoundDocument>;
+  readonly document: Promise<DocumentLookup>;
   /** Result of `readLastVersion`; undefined if it was not requested. */
   readonly last: Promise<number> | undefined;
 }
@@ -116,10 +116,10 @@ export async function readDocumentState(
 ): Promise<DocumentState> {
   const { kind } = subject;
   const [document, stored] = await Promise.all([reading.document, reading.last ?? readLastVersion(tx, subject)]);
-  const latest = stored > 0 ? stored : (await headOf(tx, subject))?.latest;
+  const latest = stored > 0 ? stored : (await readHead(tx, subject))?.latest;
   if (document === undefined) return { document, latest: latest ?? 0, etag: null };
   if ('unreadable' in document) return { document, latest: latest ?? 0, etag: await findLastEtag(tx, subject, latest) };
-  const { etag, content } = contentOf(kind, document.body, document.etag);
+  const { etag, content } = createContent(kind, document.body, document.etag);
   if (latest !== undefined) return { document, latest, etag };
   const first = { author: LOCAL_AUTHOR, note: null, requestId: '', action: 'created', at: document.updatedAt } as const;
   return { document, latest: await append(tx, subject, 0, { ...first, etag, content: content() }), etag };
@@ -131,7 +131,7 @@ async function findLastEtag(
   subject: Subject,
   latest: number | undefined,
 ): Promise<string | null> {
-  const version = latest === undefined ? undefined : await versionOf(tx, subject, latest);
+  const version = latest === undefined ? undefined : await loadVersion(tx, subject, latest);
   return typeof version === 'object' && version.content !== null ? version.etag : null;
 }
 
@@ -147,7 +147,7 @@ export async function putVersioned(
 ): Promise<PutOutcome> {
   const { kind, id } = subject;
   const bodyEtag = await tx.put(kind, id, body);
-  const { etag, content } = contentOf(kind, body, bodyEtag);
+  const { etag, content } = createContent(kind, body, bodyEtag);
   if (standing.etag === etag) return { etag: bodyEtag };
   const action = restores !== undefined ? 'restored' : standing.document === undefined ? 'created' : 'updated';
   const change = { author, keyId, note, requestId, restores, action, at, etag, content: content() } as const;
@@ -187,7 +187,7 @@ export async function recordDeletion(
 
 /** Removes every version of a document; version numbers are not reused. @returns true if there were any versions */
 export async function purgeHistory(tx: DocumentTransaction, subject: Subject): Promise<boolean> {
-  const head = await headOf(tx, subject);
+  const head = await readHead(tx, subject);
   if (!hasVersions(head)) return false;
   const { latest, purged } = head;
   for (let version = purged + 1; version <= latest; version++)
@@ -211,10 +211,10 @@ export async function trimHistory(
   { latest, kept }: { readonly latest: number; readonly kept: number },
 ): Promise<void> {
   if (latest <= kept) return;
-  const [{ purged } = { purged: 0 }, record] = await Promise.all([headOf(tx, subject), recordOf(tx, subject)]);
+  const [{ purged } = { purged: 0 }, record] = await Promise.all([readHead(tx, subject), recordOf(tx, subject)]);
   const last = Math.min(latest - kept, purged + TRIM_BATCH);
   if (last <= purged) return;
-  const owner = record?.owner ?? (await authorOf(tx, subject, purged + 1));
+  const owner = record?.owner ?? (await readAuthor(tx, subject, purged + 1));
   for (let version = purged + 1; version <= last; version++)
     await tx.delete('version', formatVersionId(subject, version));
   await tx.put('history', formatHistoryId(subject), {
@@ -226,17 +226,17 @@ export async function trimHistory(
 
 /** Returns the author of the first version of a document, even if that version was trimmed; null without versions. */
 export async function findFirstAuthor(reader: Reader, subject: Subject): Promise<HistoryDocument['owner'] | null> {
-  const [head, record] = await Promise.all([headOf(reader, subject), recordOf(reader, subject)]);
+  const [head, record] = await Promise.all([readHead(reader, subject), recordOf(reader, subject)]);
   if (!hasVersions(head)) return null;
-  return record?.owner ?? (await authorOf(reader, subject, head.purged + 1)) ?? null;
+  return record?.owner ?? (await readAuthor(reader, subject, head.purged + 1)) ?? null;
 }
 
-async function authorOf(
+async function readAuthor(
   reader: Pick<DocumentReader, 'get'>,
   subject: Subject,
   number: number,
 ): Promise<HistoryDocument['owner']> {
-  const version = await versionOf(reader, subject, number);
+  const version = await loadVersion(reader, subject, number);
   if (typeof version !== 'object') return undefined;
   const { author, key_id: keyId } = version;
   return { author, ...(keyId !== undefined && { key_id: keyId }) };
@@ -282,24 +282,28 @@ async function append(
 }
 
 /** Returns the versioned part of a body: the declaration of a data store; for any other kind, the whole body. */
-function contentOf(kind: VersionedKind, body: unknown, bodyEtag: string): { readonly etag: string; content(): string } {
+function createContent(
+  kind: VersionedKind,
+  body: unknown,
+  bodyEtag: string,
+): { readonly etag: string; content(): string } {
   if (kind !== 'store') return { etag: bodyEtag, content: () => JSON.stringify(body) };
   const text = toCanonicalJson(readDeclaration(body));
-  return { etag: etagOfCanonical(text), content: () => text };
+  return { etag: computeCanonicalEtag(text), content: () => text };
 }
 
 /** Returns the ETag of the versioned part of a body. */
-export function etagOfContent(kind: VersionedKind, body: unknown): string {
-  return etagOfCanonical(toCanonicalJson(kind === 'store' ? readDeclaration(body) : body));
+export function computeContentEtag(kind: VersionedKind, body: unknown): string {
+  return computeCanonicalEtag(toCanonicalJson(kind === 'store' ? readDeclaration(body) : body));
 }
 
 /** Returns the SHA-256 of the canonical form of a JSON text; undefined for any other text. */
-function etagOf(text: string): string | undefined {
+function findEtag(text: string): string | undefined {
   try {
-    return etagOfCanonical(toCanonicalJson(JSON.parse(text)));
+    return computeCanonicalEtag(toCanonicalJson(JSON.parse(text)));
   } catch {
     return undefined; // not JSON, so the text is damaged
   }
 }
 
-export const etagOfCanonical = (text: string): string => hash('sha256', text, 'hex');
+export const computeCanonicalEtag = (text: string): string => hash('sha256', text, 'hex');

@@ -28,9 +28,9 @@ const output = Buffer.alloc(2 * SHORT_BYTES_MAX);
 
 const HASH_BITS = 11;
 /** Last position of four bytes in the dictionary by their hash, plus one; 0 if there is none. */
-const known = new Uint16Array(1 << HASH_BITS);
-for (let at = 0; at + MATCH_MIN <= BEGIN; at++) known[hashAt(at)] = at + 1;
-const places = new Uint16Array(known.length);
+const lastPositions = new Uint16Array(1 << HASH_BITS);
+for (let at = 0; at + MATCH_MIN <= BEGIN; at++) lastPositions[hashAt(at)] = at + 1;
+const positions = new Uint16Array(lastPositions.length);
 
 function hashAt(at: number): number {
   const four = window[at]! | (window[at + 1]! << 8) | (window[at + 2]! << 16) | (window[at + 3]! << 24);
@@ -44,13 +44,13 @@ function hashAt(at: number): number {
  */
 export function shorten(text: string): Buffer {
   const end = BEGIN + window.write(text, BEGIN, 'utf8');
-  places.set(known);
+  positions.set(lastPositions);
   let written = 0;
   let literal = BEGIN;
   for (let at = BEGIN; at + MATCH_MIN <= end;) {
     const slot = hashAt(at);
-    const from = places[slot]! - 1;
-    places[slot] = at + 1;
+    const from = positions[slot]! - 1;
+    positions[slot] = at + 1;
     const length = from < 0 ? 0 : measureMatch(from, at, end);
     if (length < MATCH_MIN) {
       at++;

@@ -4,7 +4,7 @@ import { SigningKey } from '#domain/documents/publication-document.js';
 import type { Subject, VersionDocument } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '../port.js';
-import { etagOfCanonical, headOf, formatVersionId, versionOf } from './history.js';
+import { computeCanonicalEtag, readHead, formatVersionId, loadVersion } from './history.js';
 import { packContent } from './version-content.js';
 
 /** Returns a replaced signing key without its private half; the public half still verifies its signatures. */
@@ -37,19 +37,23 @@ async function erasePasswords(documents: DocumentStore): Promise<void> {
   for (const history of await documents.ids('history')) {
     if (!history.startsWith('store/')) continue;
     const subject: Subject = { kind: 'store', id: history.slice('store/'.length) };
-    const { latest, purged } = (await headOf(documents, subject))!; // the document has a history
+    const { latest, purged } = (await readHead(documents, subject))!; // the document has a history
     for (let number = purged + 1; number <= latest; number++) await erasePassword(documents, subject, number);
   }
 }
 
 /** Rewrites a version without the password; the audit log keeps the original ETag. */
 async function erasePassword(documents: DocumentStore, subject: Subject, number: number): Promise<void> {
-  const version = await versionOf(documents, subject, number);
+  const version = await loadVersion(documents, subject, number);
   if (typeof version !== 'object' || version.content === null) return; // a deletion, or a damaged version
   const declared = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // the content is the declaration of a store
   const { source } = declared;
   if (typeof source !== 'string' || removePassword(source) === source) return;
   const content = toCanonicalJson({ ...declared, source: removePassword(source) });
-  const body: VersionDocument = { ...version, content: await packContent(content), etag: etagOfCanonical(content) };
+  const body: VersionDocument = {
+    ...version,
+    content: await packContent(content),
+    etag: computeCanonicalEtag(content),
+  };
   await documents.transaction((tx) => tx.put('version', formatVersionId(subject, number), body));
 }

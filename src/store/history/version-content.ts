@@ -51,9 +51,9 @@ function chooseSettings(length: number): ZlibOptions {
 const SHORT_MAX = SHORT_BYTES_MAX / 4;
 
 /** Mark of a text compressed with the dictionary of `short-text.ts`; base64 never begins with it. */
-const SHORT_START = '~';
+const SHORT_PREFIX = '~';
 /** Mark of uncompressed base64, written by earlier releases. */
-const PLAIN_START = '=';
+const UNCOMPRESSED_PREFIX = '=';
 /** First character of plain JSON, written by earlier releases. */
 const JSON_START = '{';
 
@@ -63,7 +63,7 @@ const JSON_START = '{';
  * @cost about 10 us for a definition of 1 KB, 25 us for 4 KB; another thread encodes a long text
  */
 export async function packContent(text: string): Promise<string> {
-  if (text.length <= SHORT_MAX) return SHORT_START + shorten(text).toString('base64');
+  if (text.length <= SHORT_MAX) return SHORT_PREFIX + shorten(text).toString('base64');
   const settings = chooseSettings(text.length);
   const bytes =
     text.length <= SYNCHRONOUS_BYTES_MAX ? deflateRawSync(text, settings) : await deflateRaw(text, settings);
@@ -72,8 +72,8 @@ export async function packContent(text: string): Promise<string> {
 
 /** Restores the text of a version; undefined if it is damaged. */
 export function unpackContent(content: string): string | undefined {
-  if (content.startsWith(SHORT_START)) return restoreText(Buffer.from(content.slice(1), 'base64'));
-  if (content.startsWith(PLAIN_START)) return Buffer.from(content.slice(1), 'base64').toString('utf8');
+  if (content.startsWith(SHORT_PREFIX)) return restoreText(Buffer.from(content.slice(1), 'base64'));
+  if (content.startsWith(UNCOMPRESSED_PREFIX)) return Buffer.from(content.slice(1), 'base64').toString('utf8');
   if (content.startsWith(JSON_START)) return content;
   try {
     return inflateRawSync(Buffer.from(content, 'base64'), { maxOutputLength: CONTENT_BYTES_MAX }).toString('utf8');

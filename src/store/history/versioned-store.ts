@@ -11,8 +11,8 @@ import {
   type VersionedKind,
 } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { DocumentKind, DocumentStore, DocumentTransaction, FoundDocument, TransactionOptions } from '../port.js';
-import { isDocumentId, ownerOf } from '../document-id.js';
+import type { DocumentKind, DocumentStore, DocumentTransaction, DocumentLookup, TransactionOptions } from '../port.js';
+import { isDocumentId, getOwner } from '../document-id.js';
 import { appendAudit, readAuditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
 import { createKeyQuota } from './key-quota.js';
@@ -77,16 +77,16 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   tx: T,
   { now, options, versionsKept: kept = Infinity }: TransactionParts,
 ): T {
-  const author = (): Authorship => options?.by ?? NO_REQUEST;
+  const getAuthor = (): Authorship => options?.by ?? NO_REQUEST;
   let at: string | undefined;
-  const time = (): string => (at ??= formatTimestamp(now()));
-  const ahead = createReadsAhead(tx, options?.by !== undefined);
+  const getTime = (): string => (at ??= formatTimestamp(now()));
+  const ahead = createPrefetchedReads(tx, options?.by !== undefined);
 
   async function log(kind: AuditedKind, id: string, written: WrittenVersion): Promise<void> {
-    const { author: name, keyId, note, requestId: request_id } = author();
-    const subject = kind === 'data-version' ? ownerOf(id) : id;
+    const { author: name, keyId, note, requestId: request_id } = getAuthor();
+    const subject = kind === 'data-version' ? getOwner(id) : id;
     const by = keyId == null ? { author: name } : { author: name, key_id: keyId };
-    const statement = { at: time(), ...by, request_id, note, kind, id: subject, ...written };
+    const statement = { at: getTime(), ...by, request_id, note, kind, id: subject, ...written };
     ahead.logEndsWith(await appendAudit(tx, statement, await ahead.logEnd()));
   }
 
@@ -95,22 +95,22 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     const { kind, id } = subject;
     const standing = await readDocumentState(tx, subject, ahead.take(subject));
     const existed = await tx.delete(kind, id);
-    const by = author();
+    const by = getAuthor();
     if (by.purges === true) {
       const isPurged = await purgeHistory(tx, subject);
       if (existed || isPurged) await log(kind, id, { action: 'purged', version: null, etag: null });
       return existed || isPurged;
     }
     if (!existed) return false;
-    const version = await recordDeletion(tx, subject, { by, at: time(), standing });
+    const version = await recordDeletion(tx, subject, { by, at: getTime(), standing });
     if (version !== null) await trimHistory(tx, subject, { latest: version, kept });
     await log(kind, id, { action: 'deleted', version, etag: null });
     return true;
   }
 
   /** Deletes a kept run and logs the deletion, even if the run was the newest before. */
-  async function deleteKept(id: string): Promise<boolean> {
-    const subject = ownerOf(id);
+  async function deletePurgedVersions(id: string): Promise<boolean> {
+    const subject = getOwner(id);
     const existed = await tx.delete('kept-run', id);
     const names = { version: null, run_id: id.slice(subject.length + 1) };
     if (existed) await log('run', subject, { action: 'deleted', ...names, etag: null });
@@ -119,14 +119,18 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
 
   return {
     ...tx,
-    authorship: author,
+    authorship: getAuthor,
     get(kind, id) {
       return isVersioned(kind) ? ahead.document({ kind, id }) : tx.get(kind, id);
     },
     async put(kind, id, body) {
       if (isVersioned(kind)) {
         const standing = await readDocumentState(tx, { kind, id }, ahead.take({ kind, id }));
-        const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time(), standing });
+        const { etag, added } = await putVersioned(
+          tx,
+          { kind, id },
+          { body, by: getAuthor(), at: getTime(), standing },
+        );
         if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, kept });
         const changes =
           kind === 'store' ? storeChanges(standing.document, body, { etag, isVersion: added !== undefined }) : [];
@@ -137,15 +141,15 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
       if (!isAudited(kind)) return tx.put(kind, id, body);
       const action = (await tx.get(kind, id)) === undefined ? 'created' : 'updated';
       const etag = await tx.put(kind, id, body);
-      await log(kind, id, { action, ...namesOf(kind, body), etag });
+      await log(kind, id, { action, ...createReference(kind, body), etag });
       return etag;
     },
     async delete(kind, id) {
       if (isVersioned(kind)) return deleteVersioned({ kind, id });
-      if (kind === 'kept-run') return deleteKept(id);
+      if (kind === 'kept-run') return deletePurgedVersions(id);
       if (!isAudited(kind)) return tx.delete(kind, id);
       const before = await tx.get(kind, id);
-      const names = before === undefined || 'unreadable' in before ? NO_VERSION : namesOf(kind, before.body);
+      const names = before === undefined || 'unreadable' in before ? NO_VERSION : createReference(kind, before.body);
       const existed = await tx.delete(kind, id);
       const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${names.run_id}`)) !== undefined;
       if (existed && !isKept) await log(kind, id, { action: 'deleted', ...names, etag: null });
@@ -157,12 +161,12 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
 /**
  * Reads of documents in advance of their writes. Each read of a database is a round trip, so all of them start at once.
  */
-interface ReadsAhead {
+interface PrefetchedReads {
   /**
    * Reads a document; for a request, which usually writes the document, also starts the reads for its version and the
    * log.
    */
-  document(subject: Subject): Promise<FoundDocument>;
+  document(subject: Subject): Promise<DocumentLookup>;
   /** Returns the pending reads of a document that is about to be written. */
   take(subject: Subject): PendingReads;
   /** Returns the head of the log, including the entries of the transaction. */
@@ -170,20 +174,20 @@ interface ReadsAhead {
   logEndsWith(head: StoredAuditHead): void;
 }
 
-function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhead {
+function createPrefetchedReads(tx: DocumentTransaction, isRequest: boolean): PrefetchedReads {
   const readings = new Map<string, PendingReads>();
   let end: Promise<StoredAuditHead> | undefined;
-  const keyOf = ({ kind, id }: Subject): string => `${kind}/${id}`;
+  const formatKey = ({ kind, id }: Subject): string => `${kind}/${id}`;
 
   function read(subject: Subject, isWritten: boolean): PendingReads {
-    const known = readings.get(keyOf(subject));
+    const known = readings.get(formatKey(subject));
     if (known !== undefined) return known;
     const document = tx.get(subject.kind, subject.id);
     const last = isWritten && isDocumentId(subject.id) ? readLastVersion(tx, subject) : undefined;
     if (isWritten) end ??= readAuditHead(tx);
     for (const each of [last, end]) each?.catch(() => {}); // the caller that awaits the read receives the error
     const reading = { document, last };
-    readings.set(keyOf(subject), reading);
+    readings.set(formatKey(subject), reading);
     return reading;
   }
 
@@ -191,7 +195,7 @@ function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhe
     document: (subject) => read(subject, isRequest).document,
     take(subject) {
       const reading = read(subject, true);
-      readings.delete(keyOf(subject));
+      readings.delete(formatKey(subject));
       return reading;
     },
     logEnd: () => (end ??= readAuditHead(tx)),
@@ -208,7 +212,7 @@ type VersionReference = Pick<AuditEntry, 'version' | 'run_id'>;
 const NO_VERSION: VersionReference = { version: null };
 
 /** Returns members that identify a written document in addition to its id. */
-function namesOf(kind: AuditedKind, body: unknown): VersionReference {
+function createReference(kind: AuditedKind, body: unknown): VersionReference {
   if (kind === 'data-version') return { version: (body as Pick<DataVersionDocument, 'version'>).version };
   if (kind !== 'run') return { version: null };
   const { run_id, artifacts } = body as Partial<RunDocument>;
@@ -221,7 +225,7 @@ function namesOf(kind: AuditedKind, body: unknown): VersionReference {
  * and new content. The creation of a store also logs its first content.
  */
 function storeChanges(
-  before: FoundDocument,
+  before: DocumentLookup,
   body: unknown,
   { etag, isVersion }: { readonly etag: string; readonly isVersion: boolean },
 ): readonly WrittenVersion[] {

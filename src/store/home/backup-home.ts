@@ -8,7 +8,7 @@ import { makeFolder } from '../files/make-folder.js';
 import { readFormat, type HomeFolders } from './home.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { artifactsOf, findManagedStore, openDocumentsReader } from '../lmdb/stored-entries.js';
+import { listArtifacts, findManagedStore, openDocumentsReader } from '../lmdb/stored-entries.js';
 import { formatTimestamp } from '../timestamp.js';
 
 export interface BackupOptions {
@@ -40,7 +40,7 @@ const PINS = '.backup-';
  * home.
  * @throws StartRefusal without a home or space, or if the target is not usable
  */
-export async function backupHome({
+export async function backUpHome({
   home,
   target,
   engineVersion,
@@ -116,12 +116,12 @@ async function takeSnapshot(home: HomeFolders, draft: string, pins: string): Pro
     } finally {
       await reader.close();
     }
-    const snapshot = await pinNamed(home, copy, pins);
+    const snapshot = await pinArtifacts(home, copy, pins);
     if (snapshot.missing.length === 0 || round === ROUNDS_MAX) return snapshot;
   }
 }
 
-async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<Snapshot> {
+async function pinArtifacts(home: HomeFolders, copy: string, pins: string): Promise<Snapshot> {
   const reader = openDocumentsReader(copy);
   const pinned = new Map<string, PinnedFile>();
   const missing: string[] = [];
@@ -135,7 +135,7 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
   try {
     for await (const entry of reader.entries()) {
       documents++;
-      const hashes = new Map(artifactsOf(entry.body).map(({ name, sha256 }) => [name, sha256]));
+      const hashes = new Map(listArtifacts(entry.body).map(({ name, sha256 }) => [name, sha256]));
       for (const name of entry.artifactNames) await pin(`artifacts/${name}`, hashes.get(name));
       const store = findManagedStore(entry);
       if (store === undefined) continue;

@@ -1,6 +1,6 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
-import { ownerOf } from '../document-id.js';
+import { getOwner } from '../document-id.js';
 import { runIdOf } from '../run-id.js';
 
 /** Document as read from disk; its body is undefined if it is unreadable. */
@@ -23,7 +23,7 @@ export function createRunsCheck(): RunsCheck {
   const kept = new Map<string, Set<string>>();
   const newest = new Map<string, string | undefined>();
 
-  function missingOf(subject: string): string[] {
+  function listMissing(subject: string): string[] {
     const runs = kept.get(subject) ?? new Set();
     if (!lists.has(subject))
       return runs.size === 0 ? [] : [`it has ${runs.size} earlier runs, but their list is missing`];
@@ -41,12 +41,12 @@ export function createRunsCheck(): RunsCheck {
     look({ kind, id, body }) {
       if (kind === 'run-list') lists.set(id, RunListDocument.safeParse(body).data);
       if (kind === 'kept-run')
-        kept.set(ownerOf(id), (kept.get(ownerOf(id)) ?? new Set()).add(id.slice(id.lastIndexOf('/') + 1)));
+        kept.set(getOwner(id), (kept.get(getOwner(id)) ?? new Set()).add(id.slice(id.lastIndexOf('/') + 1)));
       if (kind === 'run') newest.set(id, readNewestId(body));
     },
     gaps: () =>
       [...new Set([...lists.keys(), ...kept.keys()])].flatMap((name) =>
-        missingOf(name).map((reason) => ({ name, reason })),
+        listMissing(name).map((reason) => ({ name, reason })),
       ),
   };
 }

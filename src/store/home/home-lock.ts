@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, readFile, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { isAlive, readOwnIdentity, type ProcessIdentity } from './process-identity.js';
+import { isAlive, readProcessIdentity, type ProcessIdentity } from './process-identity.js';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 
 export interface HomeLock {
@@ -26,7 +26,7 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
     if (await create(path)) return maintainLock(path);
     const holder = await readHolder(path);
     if (holder === undefined) continue;
-    if (await isHeld(path, holder, watchMs)) {
+    if (await isLocked(path, holder, watchMs)) {
       throw new StartRefusal(
         EXIT_TEMPORARY,
         `The home ${folder} is in use by process ${holder.pid}; one home serves one process.`,
@@ -38,7 +38,7 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
 }
 
 /** Returns the process that holds the lock of a home, and whether it runs; undefined without a lock. */
-export async function holderOf(
+export async function findHolder(
   folder: string,
 ): Promise<{ readonly pid: number; readonly isRunning: boolean | 'unknown' } | undefined> {
   const holder = await readHolder(join(folder, 'lock'));
@@ -48,12 +48,12 @@ export async function holderOf(
 /** Creates the lock with its content atomically. */
 async function create(path: string): Promise<boolean> {
   const draft = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;
-  await writeFile(draft, JSON.stringify(readOwnIdentity()), { mode: 0o600 });
+  await writeFile(draft, JSON.stringify(readProcessIdentity()), { mode: 0o600 });
   try {
     await link(draft, path);
     return true;
   } catch (thrown) {
-    if (codeOf(thrown) === 'EEXIST') return false;
+    if (getCode(thrown) === 'EEXIST') return false;
     throw thrown;
   } finally {
     await unlink(draft);
@@ -80,7 +80,7 @@ async function removeStale(path: string, holder: ProcessIdentity): Promise<void>
   }
 }
 
-async function isHeld(path: string, holder: ProcessIdentity, watchMs: number): Promise<boolean> {
+async function isLocked(path: string, holder: ProcessIdentity, watchMs: number): Promise<boolean> {
   const alive = isAlive(holder);
   if (alive !== 'unknown') return alive;
   const before = await readTouchTime(path);
@@ -98,7 +98,7 @@ function maintainLock(path: string): HomeLock {
     async release() {
       clearInterval(touch);
       const holder = await readHolder(path);
-      if (holder !== undefined && isSame(holder, readOwnIdentity())) await unlinkIfPresent(path);
+      if (holder !== undefined && isSame(holder, readProcessIdentity())) await unlinkIfPresent(path);
     },
   };
 }
@@ -108,7 +108,7 @@ async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
   try {
     text = await readFile(path, 'utf8');
   } catch (thrown) {
-    if (codeOf(thrown) === 'ENOENT') return undefined;
+    if (getCode(thrown) === 'ENOENT') return undefined;
     throw thrown;
   }
   try {
@@ -129,11 +129,11 @@ async function unlinkIfPresent(path: string): Promise<void> {
   try {
     await unlink(path);
   } catch (thrown) {
-    if (codeOf(thrown) !== 'ENOENT') throw thrown;
+    if (getCode(thrown) !== 'ENOENT') throw thrown;
   }
 }
 
 const isSame = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.pid === b.pid && a.started === b.started && a.world === b.world;
 
-const codeOf = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined);
+const getCode = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined);

@@ -9,8 +9,8 @@ export interface ProcessIdentity {
   readonly world: string | null;
 }
 
-export function readOwnIdentity(): ProcessIdentity {
-  return { pid: process.pid, started: startOf(process.pid), world: findOwnWorld() };
+export function readProcessIdentity(): ProcessIdentity {
+  return { pid: process.pid, started: startOf(process.pid), world: findContainerId() };
 }
 
 /**
@@ -18,7 +18,7 @@ export function readOwnIdentity(): ProcessIdentity {
  * or a system without /proc, which may have reused the id).
  */
 export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
-  const world = findOwnWorld();
+  const world = findContainerId();
   if (world !== null && identity.world === world) return startOf(identity.pid) === identity.started;
   if (world === null && identity.world === null) return hasProcess(identity.pid) ? 'unknown' : false;
   return 'unknown';
@@ -37,7 +37,7 @@ function startOf(pid: number): string | null {
   return ENDED_STATES.has(fields[0]) ? null : (fields[19] ?? null);
 }
 
-function findOwnWorld(): string | null {
+function findContainerId(): string | null {
   const boot = readOrNull(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
   const namespace = readOrNull(() => readlinkSync('/proc/self/ns/pid'));
   return boot === null || namespace === null ? null : `${boot} ${namespace}`;

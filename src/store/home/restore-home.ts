@@ -25,7 +25,7 @@ export interface RestoreResult {
   readonly aside: string | undefined;
 }
 
-const PARTS = ['documents', 'artifacts', 'stores'] as const;
+const HOME_PARTS = ['documents', 'artifacts', 'stores'] as const;
 
 /**
  * Replaces a home with a backup. Every file is verified before the first write; the home is marked incomplete until the
@@ -57,7 +57,7 @@ export async function restoreHome({
     }
     await writeFormat(home, RESTORING);
     const aside = await moveAside(home, held, now());
-    await copyAll(backup, home, manifest.files, (fraction, file) => onProgress(0.5 + fraction / 2, file));
+    await copyParts(backup, home, manifest.files, (fraction, file) => onProgress(0.5 + fraction / 2, file));
     await writeFormat(home, manifest.home_format);
     return { manifest, aside };
   } finally {
@@ -102,7 +102,7 @@ export async function findDamagedFiles(
 
 async function listExistingParts(home: HomeFolders): Promise<readonly string[]> {
   const held: string[] = [];
-  for (const part of PARTS) if ((await readdir(home[part]).catch(() => [])).length > 0) held.push(part);
+  for (const part of HOME_PARTS) if ((await readdir(home[part]).catch(() => [])).length > 0) held.push(part);
   return held;
 }
 
@@ -115,13 +115,13 @@ async function moveAside(home: HomeFolders, held: readonly string[], nowMs: numb
   return aside;
 }
 
-async function copyAll(
+async function copyParts(
   backup: string,
   home: HomeFolders,
   files: readonly BackupFile[],
   onProgress: (fraction: number, file: string) => void,
 ): Promise<void> {
-  const folders = new Set<string>(PARTS.map((part) => home[part]));
+  const folders = new Set<string>(HOME_PARTS.map((part) => home[part]));
   for (const folder of folders) await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const [i, { path, sha256 }] of files.entries()) {
     const folder = join(home.path, dirname(path));

@@ -9,7 +9,7 @@ import { digestFile } from '../files/file-digest.js';
 import { readFormat, RESTORING, type HomeFolders } from './home.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
-import { artifactsOf, findManagedStore, openDocumentsReader } from '../lmdb/stored-entries.js';
+import { listArtifacts, findManagedStore, openDocumentsReader } from '../lmdb/stored-entries.js';
 import type { DocumentsReader } from '../port.js';
 
 /** Number of checked items of one kind, and the damaged items. */
@@ -60,7 +60,7 @@ export async function verifyHome(home: HomeFolders, options: VerifyOptions = {})
     const { parts, references, stores } = await verifyDocuments(reader);
     return [
       ...parts,
-      await verifyArtifacts(digestArtifact ?? digestsOf(home), reader, references, onProgress),
+      await verifyArtifacts(digestArtifact ?? createDigest(home), reader, references, onProgress),
       await verifyStores(home, reader, stores, onProgress),
     ];
   } finally {
@@ -74,7 +74,7 @@ async function assertWhole(home: HomeFolders): Promise<void> {
     throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);
 }
 
-const digestsOf =
+const createDigest =
   ({ artifacts }: HomeFolders): DigestArtifact =>
   (name) =>
     digestFile(join(artifacts, name));
@@ -113,14 +113,14 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
   const logs = createLogsCheck();
   const audit = createAuditCheck();
   const runs = createRunsCheck();
-  const partOf = (part: string) => {
+  const getPart = (part: string) => {
     const result = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
     byKind.set(part, result);
     return result;
   };
   for await (const entry of reader.entries()) {
     const part = entry.kind ?? 'unknown kind';
-    const result = partOf(part);
+    const result = getPart(part);
     result.count++;
     result.bytes += entry.bytes;
     const seen = histories.look(entry);
@@ -129,7 +129,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     runs.look(entry);
     const reason = entry.unreadable === undefined ? seen : REASONS[entry.unreadable];
     if (reason !== undefined) result.damaged.push({ name: entry.id, reason });
-    const expected = new Map(artifactsOf(entry.body).map((ref) => [ref.name, ref]));
+    const expected = new Map(listArtifacts(entry.body).map((ref) => [ref.name, ref]));
     for (const name of entry.artifactNames) {
       const reference = references.get(name) ?? { owners: new Map(), expected: undefined };
       references.set(name, reference);
@@ -139,11 +139,11 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     const store = findManagedStore(entry);
     if (store !== undefined) stores.push({ key: entry.key, store });
   }
-  partOf('publication').damaged.push(...logs.faults());
+  getPart('publication').damaged.push(...logs.faults());
   const fault = audit.fault();
-  if (fault !== undefined) partOf('audit').damaged.push({ name: `entry ${fault.seq}`, reason: fault.reason });
-  partOf('history').damaged.push(...histories.gaps());
-  partOf('kept-run').damaged.push(...runs.gaps());
+  if (fault !== undefined) getPart('audit').damaged.push({ name: `entry ${fault.seq}`, reason: fault.reason });
+  getPart('history').damaged.push(...histories.gaps());
+  getPart('kept-run').damaged.push(...runs.gaps());
   const isFound = ([, { count, damaged }]: readonly [string, VerifiedCounts]): boolean => count + damaged.length > 0;
   return { parts: [...byKind].filter(isFound).map(([part, found]) => ({ part, ...found })), references, stores };
 }
@@ -160,7 +160,7 @@ async function verifyArtifacts(
     onProgress(name);
     const result = await digest(name).catch(() => undefined);
     bytes += result?.bytes ?? 0;
-    const reason = result === undefined ? 'the file is missing' : differenceOf(result, expected);
+    const reason = result === undefined ? 'the file is missing' : findDifference(result, expected);
     // A service may have replaced the document meanwhile, and removed artifacts that only the old document referred to.
     if (reason === undefined) continue;
     const documents: string[] = [];
@@ -189,7 +189,7 @@ async function verifyStores(
         file === undefined ? undefined : await digestFile(join(folder, store.folder, file)).catch(() => undefined);
       count++;
       bytes += result?.bytes ?? 0;
-      const reason = result === undefined ? 'the file is missing' : differenceOf(result, expected);
+      const reason = result === undefined ? 'the file is missing' : findDifference(result, expected);
       const entry = await reader.entry(key);
       const isStill = entry !== undefined && findManagedStore(entry)?.folder === store.folder;
       if (reason !== undefined && isStill) damaged.push({ name: `${store.datasetId}/${expected.label}`, reason });
@@ -198,7 +198,7 @@ async function verifyStores(
   return { part: 'stores', count, bytes, damaged };
 }
 
-function differenceOf(
+function findDifference(
   found: { readonly bytes: number; readonly sha256: string },
   expected: { readonly bytes: number; readonly sha256: string } | undefined,
 ): string | undefined {

@@ -1,7 +1,7 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Values by key (bytes as latin-1 text) that one commit writes; null deletes a key. */
-export type Writes = ReadonlyMap<string, Buffer | null>;
+export type CommitWrites = ReadonlyMap<string, Buffer | null>;
 
 /** View of the keys in a transaction: its own writes, then the writes of earlier commits, then the disk. */
 export interface KeyView {
@@ -23,9 +23,9 @@ export interface CommitPort {
   /** Admits bytes in addition to `ahead` bytes of the same commit. @throws the refusal for the writer */
   admit(bytes: number, options: { readonly reserve: boolean; readonly ahead: number }): Promise<void>;
   /** Writes all or nothing; resolves when the writes are on disk. */
-  commit(writes: Writes): Promise<void>;
+  commit(writes: CommitWrites): Promise<void>;
   /** Called before the writers are notified. */
-  committed(writes: Writes): void;
+  committed(writes: CommitWrites): void;
   /** Called after a failed commit; the engine must not receive another commit. */
   failed(cause: unknown): void;
 }
@@ -129,7 +129,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
  */
 const awaitTurnEnd = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function createKeyView(port: CommitPort, before: Writes, staged: Map<string, Buffer | null>): KeyView {
+function createKeyView(port: CommitPort, before: CommitWrites, staged: Map<string, Buffer | null>): KeyView {
   function listKeys(start: string, end: string): string[] {
     const results = new Set(port.keys(start, end));
     for (const layer of [before, staged]) {
@@ -171,13 +171,13 @@ function createKeyView(port: CommitPort, before: Writes, staged: Map<string, Buf
 const PATH_BYTES = 16_384;
 
 /** Estimates the disk space of a change: its values, and the copied tree pages. */
-function estimateSize(writes: Writes): number {
+function estimateSize(writes: CommitWrites): number {
   let bytes = 0;
   for (const value of writes.values()) bytes += PATH_BYTES + (value?.length ?? 0);
   return bytes;
 }
 
-function hasOnlyDeletions(writes: Writes): boolean {
+function hasOnlyDeletions(writes: CommitWrites): boolean {
   for (const value of writes.values()) if (value !== null) return false;
   return true;
 }

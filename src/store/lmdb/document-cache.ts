@@ -1,4 +1,4 @@
-import type { FoundDocument, StoredDocument } from '../port.js';
+import type { DocumentLookup, StoredDocument } from '../port.js';
 
 /** Maximum total size of the stored values of cached documents, in bytes. */
 const CACHE_BYTES = 8 * 1024 * 1024;
@@ -18,7 +18,7 @@ const RETAINED_SHARE = 7 / 8;
  */
 export interface DocumentCache {
   /** Returns the document of a key; reads and opens the stored value if it is not cached. */
-  find(key: string, read: () => Buffer | undefined, open: (value: Buffer) => FoundDocument): FoundDocument;
+  find(key: string, read: () => Buffer | undefined, open: (value: Buffer) => DocumentLookup): DocumentLookup;
   /** Drops the keys that a commit has written or deleted. */
   drop(keys: Iterable<string>): void;
 }
@@ -79,7 +79,7 @@ function createRecency<T extends { readonly bytes: number }>(bytesMax: number): 
     return true;
   }
 
-  function makeRoom(): void {
+  function evict(): void {
     for (const oldest of values.keys()) {
       if (held <= bytesMax * RETAINED_SHARE) break;
       remove(oldest);
@@ -97,7 +97,7 @@ function createRecency<T extends { readonly bytes: number }>(bytesMax: number): 
     add(key, value) {
       values.set(key, value);
       held += value.bytes;
-      if (held > bytesMax) makeRoom();
+      if (held > bytesMax) evict();
     },
     remove,
   };

@@ -8,21 +8,21 @@ const TENANT = 'main';
 const SEPARATOR = '\u0000';
 
 /** Matches ids of printable ASCII, nearly all, for which characters equal bytes. */
-const PLAIN = /^[ -~]{1,512}$/;
+const ASCII_ID = /^[ -~]{1,512}$/;
 
 /**
  * Returns the key `tenant NUL kind NUL id` as a string with one character per byte, which sorts like the keys in the
  * engine, and by code points of ids. Returns undefined for an invalid id.
  */
-export function keyOf(kind: DocumentKind, id: string): string | undefined {
+export function formatKey(kind: DocumentKind, id: string): string | undefined {
   const { start } = getKindRange(kind);
-  if (PLAIN.test(id)) return start + id;
+  if (ASCII_ID.test(id)) return start + id;
   return isDocumentId(id) ? start + Buffer.from(id).toString('latin1') : undefined;
 }
 
 /** Returns the key of a valid id. */
 export function formatDocumentKey(kind: DocumentKind, id: string): string {
-  const key = keyOf(kind, id);
+  const key = formatKey(kind, id);
   if (key === undefined) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
   return key;
 }
@@ -43,10 +43,10 @@ const RANGES = new Map<DocumentKind, KeyRange>(
 export const getKindRange = (kind: DocumentKind): KeyRange => RANGES.get(kind)!; // contains every kind
 
 /** Returns the id in a key of a kind; undefined for an invalid key from a damaged page. */
-export function idOf(kind: DocumentKind, key: string): string | undefined {
+export function parseId(kind: DocumentKind, key: string): string | undefined {
   const { start } = getKindRange(kind);
   const id = key.slice(start.length);
-  if (PLAIN.test(id)) return key.startsWith(start) ? id : undefined;
+  if (ASCII_ID.test(id)) return key.startsWith(start) ? id : undefined;
   const parsed = parseKey(key);
   return parsed?.kind === kind ? parsed.id : undefined;
 }

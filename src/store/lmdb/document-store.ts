@@ -3,21 +3,21 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
-import { createArtifactOwners, namesIn } from '../files/artifact-owners.js';
+import { createArtifactOwners, listNames } from '../files/artifact-owners.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { createDocumentCache } from './document-cache.js';
 import { commitDurably } from './durable-commit.js';
-import { formatNumberedId, createNumberedRange, numberOf } from '../document-id.js';
+import { formatNumberedId, createNumberedRange, parseNumber } from '../document-id.js';
 import { createLastKeys } from './last-keys.js';
-import { formatDocumentKey, idOf, encodeKey, keyOf, decodeKey, getKindRange, parseKey } from './document-key.js';
+import { formatDocumentKey, parseId, encodeKey, formatKey, decodeKey, getKindRange, parseKey } from './document-key.js';
 import type {
   BodyReader,
   DocumentEngine,
   DocumentEngineOptions,
   DocumentKind,
   DocumentTransaction,
-  FoundDocument,
+  DocumentLookup,
   Listing,
   TransactionBody,
   UnreadableCause,
@@ -55,7 +55,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   const revisions = new Map<DocumentKind, number>();
   const cache = createDocumentCache();
   const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
-  for (const { key, value } of database.getRange({})) owners.own(decodeKey(key), namesIn(value));
+  for (const { key, value } of database.getRange({})) owners.own(decodeKey(key), listNames(value));
 
   let isClosed = false;
 
@@ -85,9 +85,9 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
     committed(writes) {
       cache.drop(writes.keys());
       lastKeys.follow(writes);
-      for (const kind of kindsOf(writes.keys())) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
+      for (const kind of collectKinds(writes.keys())) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
       const unreferenced: string[] = [];
-      for (const [key, value] of writes) unreferenced.push(...owners.own(key, value === null ? [] : namesIn(value)));
+      for (const [key, value] of writes) unreferenced.push(...owners.own(key, value === null ? [] : listNames(value)));
       const dropped = unreferenced.filter((name) => !owners.isOwned(name));
       if (dropped.length > 0) onUnreferenced?.(dropped);
     },
@@ -95,7 +95,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   });
 
   /** Reads a document as of the last commit. */
-  const find = (key: string, id: string): FoundDocument =>
+  const find = (key: string, id: string): DocumentLookup =>
     cache.find(
       key,
       () => readTransient(database, key),
@@ -105,10 +105,10 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   return {
     async get(kind, id) {
       requireEnvironment();
-      const key = keyOf(kind, id);
+      const key = formatKey(kind, id);
       return key === undefined ? undefined : find(key, id);
     },
-    ids: async (kind) => idsOf(kind, listKeysBetween),
+    ids: async (kind) => listIds(kind, listKeysBetween),
     lastNumber: async (kind, owner) => readLastNumber(kind, owner, lastKeys.find),
     async numbers(kind, owner, { below, limit }) {
       const { from, until } = createNumberedRange(owner);
@@ -118,7 +118,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       for (const bytes of requireEnvironment().getKeys(backwards)) {
         if (numbers.length >= limit) break;
         const key = decodeKey(bytes);
-        if (key !== end) numbers.push(numberOf(key));
+        if (key !== end) numbers.push(parseNumber(key));
       }
       return numbers;
     },
@@ -132,8 +132,8 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       const { start, end } = getKindRange(kind);
       for (const bytes of requireEnvironment().getKeys({ start: encodeKey(start), end: encodeKey(end) })) {
         const key = decodeKey(bytes);
-        const id = idOf(kind, key);
-        const result: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
+        const id = parseId(kind, key);
+        const result: DocumentLookup = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
         if (result === undefined) continue; // deleted since its key was read
         const document = readStored(result, readBody);
         if (document !== undefined) documents.push(document);
@@ -179,14 +179,14 @@ function readTransient(database: RootDatabase<Buffer, Buffer>, key: string): Buf
 }
 
 /** Opens the document of a stored value, or returns the reason why it is unreadable. */
-function openValue(id: string, key: string, value: Buffer): FoundDocument {
+function openValue(id: string, key: string, value: Buffer): DocumentLookup {
   const document = openDocument(id, { key, value, schemaMax: SCHEMA_VERSION });
   return typeof document === 'string' ? { id, unreadable: document } : document;
 }
 
-function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[]): string[] {
+function listIds(kind: DocumentKind, keys: (start: string, end: string) => string[]): string[] {
   const { start, end } = getKindRange(kind);
-  return keys(start, end).flatMap((key) => idOf(kind, key) ?? []);
+  return keys(start, end).flatMap((key) => parseId(kind, key) ?? []);
 }
 
 function readLastNumber(
@@ -196,12 +196,12 @@ function readLastNumber(
 ): number {
   const { from, until } = createNumberedRange(owner);
   const key = lastKey(formatDocumentKey(kind, from), formatDocumentKey(kind, until));
-  return key === undefined ? 0 : numberOf(key);
+  return key === undefined ? 0 : parseNumber(key);
 }
 
 interface TransactionParts {
   /** Reads a document as of the last commit. */
-  readonly find: (key: string, id: string) => FoundDocument;
+  readonly find: (key: string, id: string) => DocumentLookup;
   /** Time of the writes, ms since 1970. */
   readonly time: number;
   /** Receives the published events. */
@@ -226,13 +226,13 @@ function createTransaction(open: () => KeyView, { find, time, events }: Transact
   return {
     async get(kind, id) {
       const view = open();
-      const key = keyOf(kind, id);
+      const key = formatKey(kind, id);
       if (key === undefined) return undefined;
       if (view.isStored(key)) return find(key, id);
       const value = view.get(key);
       return value === undefined ? undefined : openValue(id, key, value);
     },
-    ids: async (kind) => idsOf(kind, open().keys),
+    ids: async (kind) => listIds(kind, open().keys),
     lastNumber: async (kind, owner) => readLastNumber(kind, owner, open().lastKey),
     async put(kind, id, body) {
       const view = open();
@@ -243,7 +243,7 @@ function createTransaction(open: () => KeyView, { find, time, events }: Transact
     },
     async delete(kind, id) {
       const view = open();
-      const key = keyOf(kind, id);
+      const key = formatKey(kind, id);
       if (key === undefined) return false;
       const existed = view.get(key) !== undefined;
       if (existed) view.delete(key);
@@ -256,7 +256,7 @@ function createTransaction(open: () => KeyView, { find, time, events }: Transact
   };
 }
 
-function kindsOf(keys: Iterable<string>): Set<DocumentKind> {
+function collectKinds(keys: Iterable<string>): Set<DocumentKind> {
   const kinds = new Set<DocumentKind>();
   for (const key of keys) {
     const kind = parseKey(key)?.kind;

@@ -1,5 +1,5 @@
 import type { Buffer } from 'node:buffer';
-import type { Writes } from './commit-queue.js';
+import type { CommitWrites } from './commit-queue.js';
 import { encodeKey } from './document-key.js';
 
 /** Part of the interface of lmdb-js that a commit needs. */
@@ -17,7 +17,7 @@ export interface WritableDatabase {
  * them durable.
  * @throws Error with the reason of the engine
  */
-export async function commitDurably(database: WritableDatabase, writes: Writes): Promise<void> {
+export async function commitDurably(database: WritableDatabase, writes: CommitWrites): Promise<void> {
   try {
     await database.batch(() => {
       for (const [key, value] of writes) {

@@ -1,4 +1,4 @@
-import type { Writes } from './commit-queue.js';
+import type { CommitWrites } from './commit-queue.js';
 
 /** Maximum number of owners with a cached last key, about a hundred bytes each. */
 const OWNERS_MAX = 4096;
@@ -12,7 +12,7 @@ export interface LastKeys {
   /** Returns the last key of an owner. @param start prefix of the owner's keys before the number */
   find(start: string, end: string): string | undefined;
   /** Updates the cache after a commit. */
-  follow(writes: Writes): void;
+  follow(writes: CommitWrites): void;
 }
 
 /** Creates the cache. @param read looks up a key in the tree */

@@ -24,7 +24,7 @@ const walkedStates = new Map<string, string>();
  */
 export async function probeDocuments(folder: string, backups?: string): Promise<void> {
   const file = join(folder, 'data.mdb');
-  const result = await stateOf(file);
+  const result = await readState(file);
   if (result === undefined) return;
   const { size, state } = result;
   if (state !== undefined && walkedStates.get(file) === state) return;
@@ -37,7 +37,7 @@ export async function probeDocuments(folder: string, backups?: string): Promise<
 /** Records the state of the files of a folder after this process has closed its documents. */
 export async function recordClosedDocuments(folder: string): Promise<void> {
   const file = join(folder, 'data.mdb');
-  remember(file, (await stateOf(file))?.state);
+  remember(file, (await readState(file))?.state);
 }
 
 function remember(file: string, state: string | undefined): void {
@@ -51,7 +51,7 @@ interface FileState {
   readonly state: string | undefined;
 }
 
-async function stateOf(file: string): Promise<FileState | undefined> {
+async function readState(file: string): Promise<FileState | undefined> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = await stat(file, { bigint: true });
     const isSettled = Date.now() - Number(ctimeMs) >= TICK_MS;

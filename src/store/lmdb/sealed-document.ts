@@ -9,11 +9,11 @@ import { formatTimestamp } from '../timestamp.js';
  * damaged page returns for another key is ever served.
  */
 const SEAL = 32;
-const FORMAT_AT = SEAL;
-const SCHEMA_AT = FORMAT_AT + 1;
-const TIME_AT = SCHEMA_AT + 2;
-const ETAG_AT = TIME_AT + 8;
-const BODY_AT = ETAG_AT + 32;
+const FORMAT_OFFSET = SEAL;
+const SCHEMA_OFFSET = FORMAT_OFFSET + 1;
+const TIME_OFFSET = SCHEMA_OFFSET + 2;
+const ETAG_OFFSET = TIME_OFFSET + 8;
+const BODY_OFFSET = ETAG_OFFSET + 32;
 /**
  * Version of the layout; every later version keeps the seal first, so that "newer" and "damaged" can be distinguished.
  */
@@ -38,13 +38,13 @@ export function sealDocument(
 ): SealedDocument {
   const text = toCanonicalJson(body);
   const size = Buffer.byteLength(text);
-  const value = Buffer.allocUnsafeSlow(BODY_AT + size);
-  value[FORMAT_AT] = FORMAT;
-  value.writeUInt16LE(schema, SCHEMA_AT);
-  value.writeDoubleLE(time, TIME_AT);
-  value.write(text, BODY_AT, 'utf8');
-  const etag = hash('sha256', value.subarray(BODY_AT), 'hex');
-  value.write(etag, ETAG_AT, 'hex');
+  const value = Buffer.allocUnsafeSlow(BODY_OFFSET + size);
+  value[FORMAT_OFFSET] = FORMAT;
+  value.writeUInt16LE(schema, SCHEMA_OFFSET);
+  value.writeDoubleLE(time, TIME_OFFSET);
+  value.write(text, BODY_OFFSET, 'utf8');
+  const etag = hash('sha256', value.subarray(BODY_OFFSET), 'hex');
+  value.write(etag, ETAG_OFFSET, 'hex');
   value.write(computeSeal(key, value), 0, 'latin1');
   return { value, etag };
 }
@@ -54,14 +54,14 @@ export function openDocument(
   id: string,
   { key, value, schemaMax }: { readonly key: string; readonly value: Buffer; readonly schemaMax: number },
 ): StoredDocument | UnreadableCause {
-  if (value.length < BODY_AT || computeSeal(key, value) !== value.toString('latin1', 0, SEAL)) return 'unreadable';
-  if (value[FORMAT_AT]! > FORMAT || value.readUInt16LE(SCHEMA_AT) > schemaMax) return 'unsupported';
+  if (value.length < BODY_OFFSET || computeSeal(key, value) !== value.toString('latin1', 0, SEAL)) return 'unreadable';
+  if (value[FORMAT_OFFSET]! > FORMAT || value.readUInt16LE(SCHEMA_OFFSET) > schemaMax) return 'unsupported';
   try {
     return {
       id,
-      body: JSON.parse(value.toString('utf8', BODY_AT)),
-      etag: value.toString('hex', ETAG_AT, BODY_AT),
-      updatedAt: formatTimestamp(value.readDoubleLE(TIME_AT)),
+      body: JSON.parse(value.toString('utf8', BODY_OFFSET)),
+      etag: value.toString('hex', ETAG_OFFSET, BODY_OFFSET),
+      updatedAt: formatTimestamp(value.readDoubleLE(TIME_OFFSET)),
     };
   } catch {
     return 'unreadable'; // sealed text that is not JSON was written by another program

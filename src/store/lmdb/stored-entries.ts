@@ -1,5 +1,5 @@
 import { open } from 'lmdb';
-import { namesIn } from '../files/artifact-owners.js';
+import { listNames } from '../files/artifact-owners.js';
 import type { ArtifactRef, DocumentsReader, StoredEntry } from '../port.js';
 import { encodeKey, decodeKey, parseKey } from './document-key.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
@@ -23,19 +23,19 @@ export function openDocumentsReader(folder: string): LmdbDocumentsReader {
   });
   return {
     async *entries() {
-      for (const { key, value } of database.getRange({})) yield entryOf(decodeKey(key), value);
+      for (const { key, value } of database.getRange({})) yield createEntry(decodeKey(key), value);
     },
     async entry(key) {
       database.resetReadTxn(); // otherwise, reads would return the state at the beginning of this turn of the event loop
       const value = database.get(encodeKey(key));
-      return value === undefined ? undefined : entryOf(key, value);
+      return value === undefined ? undefined : createEntry(key, value);
     },
     copyTo: (target) => database.backup(target, true),
     close: () => database.close(),
   };
 }
 
-function entryOf(key: string, value: Buffer): StoredEntry {
+function createEntry(key: string, value: Buffer): StoredEntry {
   const known = parseKey(key);
   const opened = openDocument(known?.id ?? key, { key, value, schemaMax: SCHEMA_VERSION });
   const isReadable = typeof opened !== 'string';
@@ -46,15 +46,15 @@ function entryOf(key: string, value: Buffer): StoredEntry {
     bytes: value.length,
     unreadable: isReadable ? undefined : opened,
     body: isReadable ? opened.body : undefined,
-    artifactNames: namesIn(value),
+    artifactNames: listNames(value),
   };
 }
 
 /** Returns the artifacts that a body refers to, with their expected sizes and hashes. */
-export function artifactsOf(body: unknown): ArtifactRef[] {
-  if (Array.isArray(body)) return body.flatMap(artifactsOf);
+export function listArtifacts(body: unknown): ArtifactRef[] {
+  if (Array.isArray(body)) return body.flatMap(listArtifacts);
   if (typeof body !== 'object' || body === null) return [];
-  const within = Object.values(body).flatMap(artifactsOf);
+  const within = Object.values(body).flatMap(listArtifacts);
   return isArtifactRef(body) ? [body, ...within] : within;
 }
 

@@ -23,7 +23,7 @@ const HOLDER = 'adopt';
  * @returns the id of the store
  * @throws StartRefusal 75 while another database renews its lease, 78 if the artifact store belongs to another store
  */
-export async function takeStoreOver(
+export async function takeOverStore(
   documents: DocumentStore,
   place: ArtifactLocation,
   { identity, observeMs = OBSERVE_MS }: AdoptOptions,

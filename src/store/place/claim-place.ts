@@ -4,7 +4,7 @@ import { describeLocation, formatLocationSubject, type ArtifactLocation } from '
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker, type StoreMarker } from './marker.js';
-import { codeOf, ArtifactStoreFault } from '../access/place-fault.js';
+import { findCode, ArtifactStoreFault } from '../access/place-fault.js';
 import { createMismatchRefusal, readRecordedStore, recordStore, type RecordedStore } from './recorded-store.js';
 import { MARKER } from '../access/store-id.js';
 
@@ -133,7 +133,7 @@ async function convertFailures<T>(place: ArtifactLocation, work: () => Promise<T
     return await work();
   } catch (cause) {
     if (cause instanceof StartRefusal) throw cause;
-    const code = codeOf(cause);
+    const code = findCode(cause);
     const isStore = isUnavailable(cause);
     if (!isStore && !(cause instanceof Error && 'syscall' in cause)) throw cause;
     const status =

@@ -8,7 +8,7 @@ import { createArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
 import { makeFolder } from '../files/make-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
-import type { S3Patience } from '../s3/s3-client.js';
+import type { S3RetryLimits } from '../s3/s3-client.js';
 import { createFolderCalls } from '../access/folder-calls.js';
 import { ArtifactStoreFault, ignoreAbsentFile } from '../access/place-fault.js';
 import { MARKER, formatMarker, parseMark, type StoreMark } from '../access/store-id.js';
@@ -28,7 +28,7 @@ export interface StoreMarker {
 }
 
 /** Opens the marker. @param patience maximum wait for an object store */
-export async function openMarker(place: ArtifactLocation, patience: S3Patience): Promise<StoreMarker> {
+export async function openMarker(place: ArtifactLocation, patience: S3RetryLimits): Promise<StoreMarker> {
   if (place.kind === 'folder') return createFolderMarker(place.folder);
   const { createS3Client } = await import('../s3/s3-client.js'); // loaded on demand
   const client = createS3Client(place.access, patience);
@@ -51,10 +51,10 @@ export async function openMarker(place: ArtifactLocation, patience: S3Patience):
 }
 
 function createFolderMarker(folder: string): StoreMarker {
-  const path = (name: string): string => join(folder, name);
+  const getPath = (name: string): string => join(folder, name);
   const call = createFolderCalls(folder);
   const read = (name: string): Promise<string | undefined> =>
-    call(() => readFile(path(name), 'utf8')).catch(ignoreAbsentFile);
+    call(() => readFile(getPath(name), 'utf8')).catch(ignoreAbsentFile);
   return {
     async read() {
       const text = await read(MARKER);
@@ -62,16 +62,16 @@ function createFolderMarker(folder: string): StoreMarker {
     },
     async write(mark) {
       const isNew = await call(() => makeFolder(folder));
-      const draft = path(`${MARKER}.${randomBytes(8).toString('hex')}`);
+      const draft = getPath(`${MARKER}.${randomBytes(8).toString('hex')}`);
       await writeFlushed(draft, Buffer.from(formatMarker(mark)), call);
-      await call(() => rename(draft, path(MARKER)));
+      await call(() => rename(draft, getPath(MARKER)));
       await flushFolder(folder, call);
       return isNew;
     },
-    has: async (name) => (await call(() => stat(path(name))).catch(ignoreAbsentFile)) !== undefined,
+    has: async (name) => (await call(() => stat(getPath(name))).catch(ignoreAbsentFile)) !== undefined,
     probe: () =>
       probeWith({
-        put: (name, text) => writeFlushed(path(name), Buffer.from(text), call),
+        put: (name, text) => writeFlushed(getPath(name), Buffer.from(text), call),
         read,
         remove: (name) => removeFiles(folder, [name], call),
       }),

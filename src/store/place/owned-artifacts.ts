@@ -20,9 +20,9 @@ export function createOwnedArtifacts(
       if (ownership.isConfirmed()) await artifacts.discard(names);
     },
     async sweep(referenced, options) {
-      const isWanted = (): boolean =>
+      const isReferenced = (): boolean =>
         ownership.isConfirmed() && ownership.isHolder() && (options?.isWanted?.() ?? true);
-      return isWanted() ? artifacts.sweep(referenced, { ...options, isWanted }) : 0;
+      return isReferenced() ? artifacts.sweep(referenced, { ...options, isWanted: isReferenced }) : 0;
     },
   };
 }

@@ -3,7 +3,7 @@ import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
 import type { ArtifactLocation } from './artifact-place.js';
 import type { ArtifactHealth } from '../access/artifact-health.js';
 import { openMarker, type StoreMarker } from './marker.js';
-import { codeOf } from '../access/place-fault.js';
+import { findCode } from '../access/place-fault.js';
 
 /** Periodic check of an artifact store, so that requests need not check it. */
 export interface StoreWatch extends ArtifactHealth {
@@ -49,7 +49,7 @@ export async function watchStore(
   }
 
   function checkStore(): Promise<void> {
-    looking ??= faultOf(storeId, { marker, isProbed: isSuspect }).finally(() => (looking = undefined));
+    looking ??= readFault(storeId, { marker, isProbed: isSuspect }).finally(() => (looking = undefined));
     const late = sleep(ANSWER_MS, `${FAULT_SUBJECT} does not answer.`, { ref: false });
     return Promise.race([looking, late]).then((found) => {
       reportFault(found);
@@ -96,7 +96,7 @@ interface FaultCheck {
 }
 
 /** Returns the current fault of an artifact store; undefined if it is healthy. Never rejects. */
-async function faultOf(storeId: string, { marker, isProbed }: FaultCheck): Promise<string | undefined> {
+async function readFault(storeId: string, { marker, isProbed }: FaultCheck): Promise<string | undefined> {
   try {
     const result = (await marker.read())?.storeId;
     if (result === undefined) return `${FAULT_SUBJECT} is unavailable: there is no marker of the store ${storeId}.`;
@@ -104,7 +104,9 @@ async function faultOf(storeId: string, { marker, isProbed }: FaultCheck): Promi
     if (isProbed) await marker.probe();
     return undefined;
   } catch (thrown) {
-    return thrown instanceof Refusal ? thrown.message : `${FAULT_SUBJECT} cannot be used: ${codeOf(thrown) ?? thrown}.`;
+    return thrown instanceof Refusal
+      ? thrown.message
+      : `${FAULT_SUBJECT} cannot be used: ${findCode(thrown) ?? thrown}.`;
   }
 }
 

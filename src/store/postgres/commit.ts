@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { UnknownOutcomeError, stateOf, type Database } from './database.js';
+import { UnknownOutcomeError, findState, type Database } from './database.js';
 import type { CommitOrder } from './commit-order.js';
 import type { TransactionDraft } from './draft.js';
 import { createJobAdditions } from './job-additions.js';
@@ -50,7 +50,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
       if (await writesJob(order, token)) return { unreferenced: [] };
       return await call(token, new Date(time), [...draft.readColumns(), ...writes]);
     } catch (thrown) {
-      if (CONFLICTS.includes(stateOf(thrown) ?? '')) return undefined;
+      if (CONFLICTS.includes(findState(thrown) ?? '')) return undefined;
       if (!(thrown instanceof UnknownOutcomeError) || (!draft.isWritten && events.length === 0)) throw thrown;
       const isCommitted = await hasCommitted(token, draft.kindWritten ?? '', thrown);
       return isCommitted ? { unreferenced: [] } : undefined;
@@ -69,7 +69,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
       const [row] = await database.query<CommitRow>(sql, values);
       return row!.written !== null; // exactly one row
     } catch (thrown) {
-      if (stateOf(thrown) === UNIQUE_VIOLATION) return false;
+      if (findState(thrown) === UNIQUE_VIOLATION) return false;
       throw thrown;
     }
   }

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { createClientOptions, stateOf } from './database.js';
+import { createClientOptions, findState } from './database.js';
 
 /**
  * Opens a connection.
@@ -15,7 +15,7 @@ export async function connect(url: string, options: pg.ClientConfig = {}): Promi
     return client;
   } catch (cause) {
     await client.end().catch(() => {}); // the client was never connected
-    throw refusalOf(cause, client);
+    throw createRefusal(cause, client);
   }
 }
 
@@ -25,9 +25,9 @@ const REFUSED_CERTIFICATE = /CERT|UNABLE_TO_|ERR_TLS|ERR_SSL|EPROTO/;
 /** Error messages of the driver for a missing password and for a server without TLS. */
 const REFUSED_MESSAGE = /^SASL:|does not support SSL/;
 
-function refusalOf(cause: unknown, { host, port }: pg.Client): StartRefusal {
+function createRefusal(cause: unknown, { host, port }: pg.Client): StartRefusal {
   const { code, message } = cause as NodeJS.ErrnoException;
-  const state = stateOf(cause);
+  const state = findState(cause);
   const place = host.startsWith('/') ? host : `${host}:${port}`;
   if (state === undefined && REFUSED_CERTIFICATE.test(code ?? ''))
     return new StartRefusal(

@@ -77,7 +77,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   asking.unref();
   return {
     async publish(text) {
-      await statements.take(() => client.query('SELECT pg_notify($1, $2)', [channelOf(options), text]));
+      await statements.take(() => client.query('SELECT pg_notify($1, $2)', [getChannel(options), text]));
     },
     subscribe: (listener) => void listeners.add(listener),
     fault() {
@@ -102,9 +102,9 @@ async function connectWithRight(options: DatabaseUseOptions, hear: (text: string
     const { rows } = await client.query<{ readonly is_taken: boolean }>(`SELECT ${take}(hashtext($1)) AS is_taken`, [
       `${schema} service`,
     ]);
-    if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, obstacleOf(options));
+    if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, describeObstacle(options));
     client.on('notification', ({ payload }) => payload !== undefined && hear(payload));
-    if (isShared) await client.query(`LISTEN ${client.escapeIdentifier(channelOf(options))}`);
+    if (isShared) await client.query(`LISTEN ${client.escapeIdentifier(getChannel(options))}`);
     return client;
   } catch (thrown) {
     await client.end().catch(() => {}); // the connection is already gone
@@ -112,9 +112,9 @@ async function connectWithRight(options: DatabaseUseOptions, hear: (text: string
   }
 }
 
-const channelOf = ({ schema }: DatabaseUseOptions): string => `${schema}_cancelled`;
+const getChannel = ({ schema }: DatabaseUseOptions): string => `${schema}_cancelled`;
 
-function obstacleOf({ isShared, isMove }: DatabaseUseOptions): string {
+function describeObstacle({ isShared, isMove }: DatabaseUseOptions): string {
   if (isMove === true) return 'Services or commands use the database: stop the services first.';
   return isShared
     ? 'Another process uses the database exclusively: a service without --artifacts, which must stop first, or a restore or copy, which must end first.'

@@ -114,7 +114,7 @@ export function openDatabase({
   /** Names of prepared statements by text; the program has a few dozen statements. */
   const names = new Map<string, string>();
 
-  function nameOf(text: string): string {
+  function getName(text: string): string {
     const name = names.get(text) ?? `divisor_${names.size + 1}`;
     names.set(text, name);
     return name;
@@ -122,13 +122,13 @@ export function openDatabase({
 
   async function observeDuration<T>(work: () => Promise<T>): Promise<T> {
     const startMs = performance.now();
-    const seconds = (): number => (performance.now() - startMs) / 1000;
+    const computeSeconds = (): number => (performance.now() - startMs) / 1000;
     try {
       const answer = await work();
-      observe(seconds(), true);
+      observe(computeSeconds(), true);
       return answer;
     } catch (thrown) {
-      observe(seconds(), !isUnavailable(thrown)); // a refusal by the server is also an answer
+      observe(computeSeconds(), !isUnavailable(thrown)); // a refusal by the server is also an answer
       throw thrown;
     }
   }
@@ -159,10 +159,10 @@ export function openDatabase({
     silence.addEventListener('abort', giveUp, { once: true });
     let isBroken = false;
     try {
-      return (await client.query<R>({ ...(!isPooled && { name: nameOf(text) }), text, values: [...values] })).rows;
+      return (await client.query<R>({ ...(!isPooled && { name: getName(text) }), text, values: [...values] })).rows;
     } catch (cause) {
       isBroken = isLost(cause);
-      throw refusalOf(cause);
+      throw createRefusal(cause);
     } finally {
       silence.removeEventListener('abort', giveUp);
       release(isBroken);
@@ -203,7 +203,7 @@ async function answersProbe(options: pg.ClientConfig): Promise<boolean> {
     await client.query('SELECT 1');
     return true;
   } catch (thrown) {
-    return stateOf(thrown) !== undefined;
+    return findState(thrown) !== undefined;
   } finally {
     void client.end().catch(() => {}); // a silent server does not answer the termination
   }
@@ -240,14 +240,14 @@ const createUnavailableRefusal = (cause: unknown): Refusal =>
   new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.', null, { cause });
 
 /** Returns the SQLSTATE of an error from the server. */
-export const stateOf = (thrown: unknown): string | undefined =>
+export const findState = (thrown: unknown): string | undefined =>
   thrown instanceof pg.DatabaseError ? thrown.code : undefined;
 
 /** SQLSTATEs of connection failures and of shutdowns of the server. */
 const LOST_CONNECTION = /^(08|57P)/;
 
 function isLost(thrown: unknown): boolean {
-  const state = stateOf(thrown);
+  const state = findState(thrown);
   return state === undefined || LOST_CONNECTION.test(state);
 }
 
@@ -255,10 +255,10 @@ function isLost(thrown: unknown): boolean {
 const UNAVAILABLE = /^(53|57|25006)/;
 const DISK_FULL = '53100';
 
-function refusalOf(cause: unknown): unknown {
+function createRefusal(cause: unknown): unknown {
   if (isLost(cause))
     return new UnknownOutcomeError('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
-  const state = stateOf(cause)!; // `isLost` has checked that the server sent a code
+  const state = findState(cause)!; // `isLost` has checked that the server sent a code
   if (state === DISK_FULL) return new Refusal('STORAGE_FULL', 'The disk of the database is full.', null, { cause });
   return UNAVAILABLE.test(state) ? createUnavailableRefusal(cause) : cause;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CommitEvent } from '#domain/documents/commit-events.js';
 import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
-import { isDocumentId, formatNumberedId, createNumberedRange, numberOf } from '../document-id.js';
+import { isDocumentId, formatNumberedId, createNumberedRange, parseNumber } from '../document-id.js';
 import type {
   BodyReader,
   DocumentEngine,
@@ -66,16 +66,16 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
     lastNumber: (kind, owner) =>
       runWhileOpen(async () => {
         const [row] = await rows.several([{ kind, owner }]);
-        return row === undefined ? 0 : numberOf(row.id);
+        return row === undefined ? 0 : parseNumber(row.id);
       }),
     numbers: (kind, owner, { below, limit }) =>
       runWhileOpen(async () => {
         const { from, until: end } = createNumberedRange(owner);
         const until = below === undefined ? end : formatNumberedId(owner, below);
-        return (await rows.idsBetween(kind, { from, until, limit })).map(numberOf);
+        return (await rows.idsBetween(kind, { from, until, limit })).map(parseNumber);
       }),
     revision: (kind) => runWhileOpen(() => rows.revision(kind)),
-    list: (kind, readBody) => runWhileOpen(async () => listingOf(await rows.rows(kind), readBody)),
+    list: (kind, readBody) => runWhileOpen(async () => createListing(await rows.rows(kind), readBody)),
     transaction: (change) => runWhileOpen(() => transaction(change)),
     jobTransaction: (change) => runWhileOpen(() => transaction(change)),
     subscribe: listeners.add,
@@ -90,7 +90,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   };
 }
 
-export function listingOf<T>(rows: readonly DocumentRow[], readBody: BodyReader<T>): Listing<T> {
+export function createListing<T>(rows: readonly DocumentRow[], readBody: BodyReader<T>): Listing<T> {
   const documents: T[] = [];
   const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
   for (const row of rows) {

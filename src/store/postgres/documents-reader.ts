@@ -32,7 +32,7 @@ export async function openPostgresReader(url: string, schema: string = SCHEMA): 
         for (;;) {
           const { rows } = await client.query<EntryRow>(`FETCH ${PAGE} FROM stored`);
           if (rows.length === 0) break;
-          yield* rows.map(entryOf);
+          yield* rows.map(createEntry);
         }
       } finally {
         await client.query('ROLLBACK');
@@ -43,13 +43,13 @@ export async function openPostgresReader(url: string, schema: string = SCHEMA): 
         `SELECT artifacts, ${COLUMNS} FROM ${table} WHERE kind = $1 AND id = $2`,
         [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)],
       );
-      return rows[0] && entryOf(rows[0]);
+      return rows[0] && createEntry(rows[0]);
     },
     close: () => client.end(),
   };
 }
 
-function entryOf(row: EntryRow): StoredEntry {
+function createEntry(row: EntryRow): StoredEntry {
   const result = openRow(row);
   const isReadable = !('unreadable' in result);
   return {

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { namesIn } from '../files/artifact-owners.js';
+import { listNames } from '../files/artifact-owners.js';
 import { isDocumentId, formatNumberedId } from '../document-id.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind } from '../port.js';
@@ -52,7 +52,7 @@ interface Key {
 }
 
 const SEPARATOR = '\u0000';
-const keyOf = (kind: DocumentKind, id: string): string => `${kind}${SEPARATOR}${id}`;
+const formatKey = (kind: DocumentKind, id: string): string => `${kind}${SEPARATOR}${id}`;
 
 export function createDraft(): TransactionDraft {
   const reads = new Map<string, Key & { readonly version: string }>();
@@ -60,22 +60,22 @@ export function createDraft(): TransactionDraft {
   const writes = new Map<string, Key & { readonly write: DraftWrite | null }>();
 
   return {
-    own: (kind, id) => writes.get(keyOf(kind, id))?.write,
+    own: (kind, id) => writes.get(formatKey(kind, id))?.write,
     put(kind, id, body) {
       if (!isDocumentId(id)) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
       const text = toCanonicalJson(body);
       const write = { body: text, etag: hash('sha256', text, 'hex') };
-      writes.set(keyOf(kind, id), { kind, id, write });
+      writes.set(formatKey(kind, id), { kind, id, write });
       return write;
     },
-    delete: (kind, id) => void writes.set(keyOf(kind, id), { kind, id, write: null }),
+    delete: (kind, id) => void writes.set(formatKey(kind, id), { kind, id, write: null }),
     hasRead(kind, id, version) {
-      const key = keyOf(kind, id);
+      const key = formatKey(kind, id);
       // The first read is kept: a different version in a later read is a conflict.
       if (!reads.has(key)) reads.set(key, { kind, id, version });
     },
     hasListed(kind, ids) {
-      if (!listings.has(kind)) listings.set(kind, digestOf(ids));
+      if (!listings.has(kind)) listings.set(kind, computeDigest(ids));
     },
     idsOver(kind, stored) {
       const ids = new Set(stored);
@@ -87,10 +87,10 @@ export function createDraft(): TransactionDraft {
       return [...ids].sort(compareByCodePoints);
     },
     lastNumberOver(kind, owner, stored) {
-      const own = (number: number) => writes.get(keyOf(kind, formatNumberedId(owner, number)))?.write;
+      const findOwnWrite = (number: number) => writes.get(formatKey(kind, formatNumberedId(owner, number)))?.write;
       let last = stored;
-      while (own(last + 1) != null) last++;
-      while (last > 0 && own(last) === null) last--;
+      while (findOwnWrite(last + 1) != null) last++;
+      while (last > 0 && findOwnWrite(last) === null) last--;
       return last;
     },
     get isWritten() {
@@ -105,7 +105,7 @@ export function createDraft(): TransactionDraft {
     },
     get isNarrow() {
       const [first] = sortWrites(writes);
-      const isOwn = first !== undefined && [...reads.keys()].every((key) => key === keyOf(first.kind, first.id));
+      const isOwn = first !== undefined && [...reads.keys()].every((key) => key === formatKey(first.kind, first.id));
       return isOwn && writes.size <= 2 && listings.size === 0;
     },
     readColumns() {
@@ -127,7 +127,7 @@ export function createDraft(): TransactionDraft {
         puts.map(({ id }) => id),
         puts.map(() => SCHEMA_VERSION),
         puts.map(({ body }) => body),
-        puts.map(({ body }) => namesIn(Buffer.from(body)).join(' ')),
+        puts.map(({ body }) => listNames(Buffer.from(body)).join(' ')),
         gone.map(({ kind }) => kind),
         gone.map(({ id }) => id),
       ];
@@ -140,7 +140,7 @@ const sortWrites = <W extends { readonly write: DraftWrite | null }>(writes: Rea
   [...writes.values()].toSorted((a, b) => Number(a.write === null) - Number(b.write === null));
 
 /** Computes the digest of a list of ids like the commit function: the length of each id in bytes, and the id. */
-function digestOf(ids: readonly string[]): string {
+function computeDigest(ids: readonly string[]): string {
   const digest = createHash('sha256');
   for (const id of ids) digest.update(`${Buffer.byteLength(id)}:${id}`);
   return digest.digest('hex');

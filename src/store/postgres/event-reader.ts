@@ -23,10 +23,10 @@ export interface EventReading {
   /** Id of this process, whose own events are omitted. */
   readonly node: string;
   /** Accepts the events found; of two concurrent reads the later one is ignored. */
-  take(found: FoundEvents): void;
+  take(found: EventsFound): void;
 }
 
-export interface FoundEvents {
+export interface EventsFound {
   /** Horizon of the next read. */
   readonly horizon: string;
   readonly ids: readonly string[];
@@ -85,7 +85,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
 
   async function read(): Promise<void> {
     const own = startReading();
-    const [found] = await database.query<{ [M in keyof FoundEvents]: FoundEvents[M] | null }>(
+    const [found] = await database.query<{ [M in keyof EventsFound]: EventsFound[M] | null }>(
       `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, array_agg(id::text ORDER BY id) AS ids,
           array_agg(event ORDER BY id) AS events FROM ${schema}.events WHERE transaction >= $1::xid8 AND node <> $2`,
       [own.horizon, node],

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
-import { stateOf } from './database.js';
-import { listOwnNames, PROTOCOL, stepsOf } from './schema.js';
+import { findState } from './database.js';
+import { listSchemaObjects, PROTOCOL, listSteps } from './schema.js';
 import { sealDocuments } from './seal-rows.js';
 
 /** Schema of the tables of a cluster; tests use other schemas. */
@@ -41,7 +41,7 @@ async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<nu
     const result = await readSchemaVersion(client, schema);
     return result?.number === PROTOCOL ? PROTOCOL : await upgrade(client, schema);
   } catch (thrown) {
-    if (stateOf(thrown) !== INSUFFICIENT_PRIVILEGE) throw thrown;
+    if (findState(thrown) !== INSUFFICIENT_PRIVILEGE) throw thrown;
     const { role, owner } = await readRoles(client, schema);
     throw new StartRefusal(
       EXIT_CONFIGURATION,
@@ -78,10 +78,10 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
     await client.query(
       `CREATE TABLE IF NOT EXISTS ${name}.protocol (number int PRIMARY KEY, least int NOT NULL, at timestamptz NOT NULL)`,
     );
-    const result = await numbersOf(client, name);
+    const result = await readNumbers(client, name);
     if (result !== undefined && result.number > PROTOCOL) throw createNewerRefusal(result.number);
     const from = result?.number ?? 0;
-    for (const [i, step] of stepsOf(name).entries()) if (i >= from) await client.query(step);
+    for (const [i, step] of listSteps(name).entries()) if (i >= from) await client.query(step);
     if (from < PROTOCOL) await client.query(`INSERT INTO ${name}.protocol VALUES ($1, 1, now())`, [PROTOCOL]);
     await client.query('COMMIT');
     return from;
@@ -97,7 +97,7 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
  */
 export async function assertMigrated(client: ClientBase, schema: string = SCHEMA): Promise<void> {
   const result = await readSchemaVersion(client, schema).catch(async (thrown: unknown) => {
-    throw stateOf(thrown) === INSUFFICIENT_PRIVILEGE
+    throw findState(thrown) === INSUFFICIENT_PRIVILEGE
       ? await createGrantRefusal(client, schema, 'SELECT on protocol')
       : thrown;
   });
@@ -132,7 +132,7 @@ export async function assertGranted(client: ClientBase, schema: string = SCHEMA)
         UNION ALL SELECT 'EXECUTE', proname::text FROM pg_proc
           WHERE pronamespace = $1::regnamespace AND proname = ANY($2) AND NOT has_function_privilege(pg_proc.oid, 'EXECUTE')
       ) AS each GROUP BY privilege ORDER BY privilege`,
-    [client.escapeIdentifier(schema), listOwnNames()],
+    [client.escapeIdentifier(schema), listSchemaObjects()],
   );
   if (rows.length > 0) throw await createGrantRefusal(client, schema, rows.map(({ lacking }) => lacking).join('; '));
 }
@@ -152,10 +152,10 @@ async function readSchemaVersion(client: ClientBase, schema: string): Promise<Sc
     'SELECT to_regclass($1) IS NOT NULL AS is_there',
     [`${name}.protocol`],
   );
-  return rows[0]?.is_there === true ? numbersOf(client, name) : undefined;
+  return rows[0]?.is_there === true ? readNumbers(client, name) : undefined;
 }
 
-async function numbersOf(client: ClientBase, name: string): Promise<SchemaVersion | undefined> {
+async function readNumbers(client: ClientBase, name: string): Promise<SchemaVersion | undefined> {
   const { rows } = await client.query<SchemaVersion>(
     `SELECT number, least FROM ${name}.protocol ORDER BY number DESC LIMIT 1`,
   );

@@ -60,7 +60,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     if (place.migrate === true) await migrate(client, schema);
     else await assertMigrated(client, schema);
     await assertGranted(client, schema);
-    return identityOf(client);
+    return readIdentity(client);
   });
   const use = { url, schema, isShared: place.isShared === true, isMove: place.moves !== undefined };
   const alone = await takeUse(use, options.onFailure);
@@ -71,7 +71,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     prepare: createPreparation(`"${schema}"`),
   });
   try {
-    const clock = await openDatabaseClock({ ask: () => timeOf(database) });
+    const clock = await openDatabaseClock({ ask: () => readTime(database) });
     await clock.measure(); // later statements of a connection are faster
     assertClock(clock);
     const { now } = clock;
@@ -105,7 +105,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
   }
 }
 
-async function timeOf(database: Database): Promise<number> {
+async function readTime(database: Database): Promise<number> {
   const [row] = await database.query<{ readonly ms: number }>(
     'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms',
     [],
@@ -114,7 +114,7 @@ async function timeOf(database: Database): Promise<number> {
 }
 
 /** Returns the name of a database and the identifier of its server, which differs after a copy by pg_dump. */
-async function identityOf(client: Client): Promise<DatabaseIdentity> {
+async function readIdentity(client: Client): Promise<DatabaseIdentity> {
   const named = await client.query<{ database: string; may_read: boolean }>(
     `SELECT current_database() AS database, has_function_privilege('pg_control_system()', 'EXECUTE') AS may_read`,
   );

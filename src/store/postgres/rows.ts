@@ -24,7 +24,7 @@ export interface DocumentRow {
 export interface Rows {
   row(kind: DocumentKind, id: string): Promise<DocumentRow | undefined>;
   /** Runs several reads in one round trip. @param reads only a few, because each combination is a separate statement */
-  several(reads: readonly RowRead[]): Promise<readonly (DocumentRow | undefined)[]>;
+  several(reads: readonly RowQuery[]): Promise<readonly (DocumentRow | undefined)[]>;
   /** Returns the version of a document; undefined if there is none. */
   version(kind: DocumentKind, id: string): Promise<string | undefined>;
   /** Lists rows by id, ascending. */
@@ -53,7 +53,7 @@ export interface DocumentKey {
 }
 
 /** Read of a document, or of the last document of a numbered owner, without its body. */
-export type RowRead = DocumentKey | { readonly kind: DocumentKind; readonly owner: string };
+export type RowQuery = DocumentKey | { readonly kind: DocumentKind; readonly owner: string };
 
 export const COLUMNS = 'kind, id, version, schema, etag, seal, updated_at, body';
 /** Columns without the body. */
@@ -70,9 +70,9 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
     },
     async several(reads) {
       const values: string[] = [];
-      const parameterOf = (value: string): string => `$${values.push(value)}`;
+      const addParameter = (value: string): string => `$${values.push(value)}`;
       const selections = reads.map((read, place) =>
-        selectionOf(read, { place, given: parameterOf, table: `${schema}.documents` }),
+        formatSelection(read, { place, given: addParameter, table: `${schema}.documents` }),
       );
       const result = await database.query<DocumentRow & { readonly place: number }>(
         selections.join(' UNION ALL '),
@@ -128,7 +128,7 @@ interface SelectionTerms {
   readonly table: string;
 }
 
-function selectionOf(read: RowRead, { place, given, table }: SelectionTerms): string {
+function formatSelection(read: RowQuery, { place, given, table }: SelectionTerms): string {
   const kind = given(read.kind);
   if ('id' in read)
     return `(SELECT ${place} AS place, ${COLUMNS} FROM ${table} WHERE kind = ${kind} AND id = ${given(read.id)})`;

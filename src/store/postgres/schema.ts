@@ -2,7 +2,7 @@ import { formatCommitFunction as secondCommitFunction } from './commit-function.
 import { writeDelayedMoves, formatJobCommits } from './job-commit.js';
 import { formatPreparation, prepareJobsFunction } from './preparation.js';
 import { formatPulseFunction } from './pulse-function.js';
-import { writeKeptKinds, formatSealedDocuments } from './sealed-commit.js';
+import { writeSealedKinds, formatSealedDocuments } from './sealed-commit.js';
 
 /** Version of the schema of this program: the number of the last migration step below. */
 export const PROTOCOL = 9;
@@ -16,7 +16,7 @@ export const STRIPES = 1024;
  * functions get a new name.
  * @param schema quoted identifier
  */
-export function stepsOf(schema: string): readonly string[] {
+export function listSteps(schema: string): readonly string[] {
   const parts = [
     formatDocumentTables,
     formatJobTables,
@@ -31,7 +31,7 @@ export function stepsOf(schema: string): readonly string[] {
   );
   const sixth = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
   const seventh = writeDelayedMoves(schema, STRIPES);
-  const eighth = writeKeptKinds(schema, STRIPES);
+  const eighth = writeSealedKinds(schema, STRIPES);
   const second = secondCommitFunction(schema, STRIPES);
   const ninth = formatIndexUpdate(schema);
   return [first, formatNodeTables(schema), formatPartTable(schema), second, fifth, sixth, seventh, eighth, ninth];
@@ -41,8 +41,8 @@ export function stepsOf(schema: string): readonly string[] {
  * Returns the names of the tables, sequences and functions that the steps create; other objects in the schema belong to
  * the operator.
  */
-export function listOwnNames(): readonly string[] {
-  const createdNames = stepsOf('own')
+export function listSchemaObjects(): readonly string[] {
+  const createdNames = listSteps('own')
     .join('')
     .matchAll(/CREATE (?:UNLOGGED )?(?:TABLE|SEQUENCE|FUNCTION) own\.(\w+)/g);
   return [...createdNames].map(([, name]) => name!); // the pattern has one group

@@ -25,7 +25,7 @@ export const formatSealedDocuments = (schema: string, stripes: number): string =
  * another sequence). Programs of earlier steps write the kind that they know with every change, so that otherwise they
  * could claim jobs that they do not support.
  */
-export const writeKeptKinds = (schema: string, stripes: number): string =>
+export const writeSealedKinds = (schema: string, stripes: number): string =>
   formatSealedCommit(schema, stripes, {
     create: 'CREATE OR REPLACE',
     kind: 'CASE WHEN j.sequence = job.sequence OR job.attempt > 1 THEN j.kind ELSE job.kind END',

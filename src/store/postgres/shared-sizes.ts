@@ -32,11 +32,11 @@ export async function measureSharedSizes(query: Query, schema: string): Promise<
       (SELECT count(DISTINCT name) FROM named, unnest(artifacts) AS name) AS results,
       (SELECT coalesce(sum(bytes), 0) FROM found) AS result_bytes`,
   );
-  const numberOf = (name: string): number => Number(row?.[name]); // as text, because the number may exceed 32 bits
+  const getNumber = (name: string): number => Number(row?.[name]); // as text, because the number may exceed 32 bits
   return {
-    databaseBytes: numberOf('database_bytes'),
-    results: numberOf('results'),
-    resultBytes: numberOf('result_bytes'),
+    databaseBytes: getNumber('database_bytes'),
+    results: getNumber('results'),
+    resultBytes: getNumber('result_bytes'),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { QueryResultRow } from 'pg';
 import { connect } from './connect.js';
 import type { Database } from './database.js';
-import { listingOf } from './document-store.js';
+import { createListing } from './document-store.js';
 import { createWorkQueue } from './line.js';
 import { SCHEMA } from './migrate.js';
 import { assertWhole } from './move-mark.js';
@@ -38,7 +38,7 @@ export async function openSnapshot(url: string, schema: string = SCHEMA): Promis
   return {
     ids: rows.ids,
     get,
-    list: async (kind, readBody) => listingOf(await rows.rows(kind), readBody),
+    list: async (kind, readBody) => createListing(await rows.rows(kind), readBody),
     close: () => client.end(),
   };
 }

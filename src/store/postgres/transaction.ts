@@ -1,10 +1,10 @@
 import type { CommitEvent } from '#domain/documents/commit-events.js';
-import { isDocumentId, formatNumberedId, numberOf } from '../document-id.js';
-import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
+import { isDocumentId, formatNumberedId, parseNumber } from '../document-id.js';
+import type { DocumentKind, DocumentTransaction, DocumentLookup } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { JobRow } from './commit-order.js';
 import { ABSENT_ETAG, type TransactionDraft, type DraftWrite } from './draft.js';
-import { openRow, type DocumentKey, type DocumentRow, type RowRead, type Rows } from './rows.js';
+import { openRow, type DocumentKey, type DocumentRow, type RowQuery, type Rows } from './rows.js';
 
 export interface TransactionParts {
   readonly rows: Pick<Rows, 'row' | 'several' | 'version' | 'ids'>;
@@ -46,7 +46,7 @@ function createTransaction(
   { rows, draft, time, events, jobs }: TransactionParts,
   assertOpen: () => void,
 ): JobTransaction {
-  const write = (id: string, { body, etag }: DraftWrite): FoundDocument => ({
+  const write = (id: string, { body, etag }: DraftWrite): DocumentLookup => ({
     id,
     body: JSON.parse(body),
     etag,
@@ -61,7 +61,7 @@ function createTransaction(
   async function readStoredNumber(kind: DocumentKind, owner: string): Promise<number> {
     const row = await read({ kind, owner });
     if (row !== undefined) draft.hasRead(kind, row.id, row.version);
-    const number = row === undefined ? 0 : numberOf(row.id);
+    const number = row === undefined ? 0 : parseNumber(row.id);
     draft.hasRead(kind, formatNumberedId(owner, number + 1), ABSENT_ETAG);
     return number;
   }
@@ -122,16 +122,18 @@ function createTransaction(
   };
 }
 
-type RowReader = (read: RowRead) => Promise<DocumentRow | undefined>;
+type RowReader = (read: RowQuery) => Promise<DocumentRow | undefined>;
 
 /** Maximum number of reads in one statement: there is a prepared statement for each sequence of read types. */
-const JOINED_MAX = 4;
+const JOINED_READS_MAX = 4;
 
 /** Creates a reader of rows. Reads requested in the same turn are combined, because each statement is a round trip. */
 function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
-  let waiting: { readonly reads: RowRead[]; readonly found: Promise<readonly (DocumentRow | undefined)[]> } | undefined;
+  let waiting:
+    | { readonly reads: RowQuery[]; readonly found: Promise<readonly (DocumentRow | undefined)[]> }
+    | undefined;
 
-  async function readNext(reads: readonly RowRead[]): Promise<readonly (DocumentRow | undefined)[]> {
+  async function readNext(reads: readonly RowQuery[]): Promise<readonly (DocumentRow | undefined)[]> {
     await undefined; // concurrent reads are added here
     waiting = undefined;
     const [only] = reads;
@@ -140,8 +142,8 @@ function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
   }
 
   return async (read) => {
-    if (waiting === undefined || waiting.reads.length === JOINED_MAX) {
-      const reads: RowRead[] = [];
+    if (waiting === undefined || waiting.reads.length === JOINED_READS_MAX) {
+      const reads: RowQuery[] = [];
       waiting = { reads, found: readNext(reads) };
     }
     const { reads, found } = waiting;

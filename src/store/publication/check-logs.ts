@@ -1,5 +1,5 @@
 import { PublicationBatch, PublicationHead } from '#domain/documents/publication-document.js';
-import { ownerOf } from '../document-id.js';
+import { getOwner } from '../document-id.js';
 import { createLogCheck, type LogCheck } from './log-check.js';
 
 /** Document as read from disk. */
@@ -28,7 +28,7 @@ export function createLogsCheck(): LogsCheck {
         if (head !== undefined) heads.set(id, head);
       }
       if (kind !== 'publication') return;
-      const indexId = ownerOf(id);
+      const indexId = getOwner(id);
       const log = logs.get(indexId) ?? createLogCheck(null);
       logs.set(indexId, log);
       for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) {

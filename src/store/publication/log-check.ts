@@ -23,7 +23,7 @@ export function createLogCheck(faultOfSignature: ((entry: PublicationEntry) => s
   let hash = NO_HASH;
   let indexId: string | undefined;
 
-  function faultOf(parsed: PublicationEntry): string | undefined {
+  function findFault(parsed: PublicationEntry): string | undefined {
     if (seq === 0 && parsed.seq > 1) return `it is missing: the log is incomplete and begins with entry ${parsed.seq}`;
     if (parsed.seq !== seq + 1) return `it has the number ${parsed.seq}`;
     if (indexId !== undefined && parsed.index_id !== indexId) return `it belongs to the index ${parsed.index_id}`;
@@ -35,7 +35,7 @@ export function createLogCheck(faultOfSignature: ((entry: PublicationEntry) => s
   return {
     next(entry) {
       const parsed = PublicationEntry.safeParse(entry).data;
-      const reason = parsed === undefined ? 'it is not an entry of a log' : faultOf(parsed);
+      const reason = parsed === undefined ? 'it is not an entry of a log' : findFault(parsed);
       if (parsed === undefined || reason !== undefined) return { seq: seq + 1, reason: reason! };
       ({ seq, hash } = parsed);
       indexId = parsed.index_id;

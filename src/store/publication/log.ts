@@ -33,7 +33,7 @@ export async function* readLogBatches(
   { batches }: PublicationHead,
 ): AsyncGenerator<readonly PublicationEntry[]> {
   for (let batch = 1; batch <= batches; batch++) {
-    const read = await batchOf(reader, indexId, batch);
+    const read = await readBatch(reader, indexId, batch);
     if (read === undefined) throw refuseLog(indexId);
     yield read.entries;
   }
@@ -49,7 +49,7 @@ export async function publishedThrough(
   { batches }: PublicationHead,
 ): Promise<string | null> {
   for (let batch = batches; batch > 0; batch--) {
-    const read = await batchOf(reader, indexId, batch);
+    const read = await readBatch(reader, indexId, batch);
     if (read === undefined) throw refuseLog(indexId);
     const last = read.entries.findLast(({ kind }) => kind === 'close');
     if (last !== undefined) return last.date;
@@ -67,12 +67,12 @@ export async function assertReadable(
   { batches }: PublicationHead,
 ): Promise<void> {
   for (let batch = 1; batch <= batches; batch++) {
-    if ((await batchOf(reader, indexId, batch)) === undefined) throw refuseLog(indexId);
+    if ((await readBatch(reader, indexId, batch)) === undefined) throw refuseLog(indexId);
     await setImmediate(); // yields to other work
   }
 }
 
-async function batchOf(
+async function readBatch(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
   batch: number,
@@ -91,7 +91,7 @@ export async function chooseTimeAfterLogs(reader: Pick<DocumentReader, 'get' | '
   for (const indexId of await reader.ids('publication-head')) {
     const stored = await reader.get('publication-head', indexId);
     const head = parseStored(stored, PublicationHead);
-    const last = head === undefined ? undefined : await batchOf(reader, indexId, head.batches);
+    const last = head === undefined ? undefined : await readBatch(reader, indexId, head.batches);
     latest = findLatestTime(latest, last?.entries.at(-1)?.at);
   }
   return latest;

@@ -7,7 +7,7 @@ export function createSigningKey(at: string): SigningKey {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url');
   return {
-    key_id: keyIdOf(raw),
+    key_id: computeKeyId(raw),
     public_key: raw.toString('base64'),
     private_key: privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
     valid_from: at,
@@ -16,7 +16,7 @@ export function createSigningKey(at: string): SigningKey {
 }
 
 /** Returns the id of a public key, the first digits of its SHA-256. */
-export function keyIdOf(raw: Uint8Array): string {
+export function computeKeyId(raw: Uint8Array): string {
   return createHash('sha256').update(raw).digest('hex').slice(0, KEY_ID_DIGITS);
 }
 
@@ -47,7 +47,7 @@ export function signHash({ private_key }: SigningKey, hash: string): string {
 export function isSigned({ hash, signature }: Pick<PublicationEntry, 'hash' | 'signature'>, key: PublicKey): boolean {
   const raw = Buffer.from(key.public_key, 'base64');
   const bytes = Buffer.from(signature, 'base64');
-  if (raw.length !== 32 || keyIdOf(raw) !== key.key_id || bytes.toString('base64') !== signature) return false;
+  if (raw.length !== 32 || computeKeyId(raw) !== key.key_id || bytes.toString('base64') !== signature) return false;
   const publicKey = createPublicKey({
     key: { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') },
     format: 'jwk',

@@ -35,10 +35,10 @@ export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): ValidLog
 }
 
 /** Signed hash, with its key and time. */
-export type Signed = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
+export type SignedHash = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
 
 /** Returns the error of a signature; undefined if it is valid. */
-export function findSignatureFault(entry: Signed, keys: ReadonlyMap<string, PublicKey>): string | undefined {
+export function findSignatureFault(entry: SignedHash, keys: ReadonlyMap<string, PublicKey>): string | undefined {
   const key = keys.get(entry.key_id);
   if (key === undefined) return `its key ${entry.key_id} is unknown`;
   if (!isSigned(entry, key)) return `its signature does not match the key ${entry.key_id}`;

@@ -80,7 +80,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
    * Returns the ordinal of an access. It is part of revisions, because results cached for one access are invalid for
    * another.
    */
-  function ordinalOf({ prefixes, shared }: Reach): number {
+  function findOrdinal({ prefixes, shared }: Reach): number {
     const name = JSON.stringify([prefixes, [...shared]]);
     const known = ordinals.get(name);
     if (known !== undefined) return known;
@@ -95,7 +95,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
     ...guardReader(documents, findCurrentReach),
     async revision(kind) {
       const reach = findCurrentReach();
-      return (await documents.revision(kind)) * ORDINALS + (reach === undefined ? 0 : ordinalOf(reach));
+      return (await documents.revision(kind)) * ORDINALS + (reach === undefined ? 0 : findOrdinal(reach));
     },
     async list<T>(kind: DocumentKind, read: BodyReader<T>) {
       const [reach, guarded] = [findCurrentReach(), ACCESS_RULES[kind]];
@@ -143,7 +143,7 @@ function isVisible(reach: Reach, { of, subject }: AccessRule, id: string, body: 
 }
 
 function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransaction {
-  function assertOwn(kind: DocumentKind, id: string): void {
+  function assertOwnDocument(kind: DocumentKind, id: string): void {
     const guarded = ACCESS_RULES[kind];
     if (guarded === undefined || guarded.isNamedByChance === true) return;
     const owner = guarded.subject(id, undefined);
@@ -156,11 +156,11 @@ function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransa
     ...tx,
     ...guardReader(tx, () => reach),
     async put(kind, id, body) {
-      assertOwn(kind, id);
+      assertOwnDocument(kind, id);
       return tx.put(kind, id, body);
     },
     async delete(kind, id) {
-      assertOwn(kind, id);
+      assertOwnDocument(kind, id);
       return tx.delete(kind, id);
     },
   };

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import type { ObjectSource } from './s3-client.js';
 
 /** Returns the content of an open file as a source, which reads it piece by piece. */
-export const sourceIn = (file: FileHandle, length: number): ObjectSource => ({
+export const createSource = (file: FileHandle, length: number): ObjectSource => ({
   length,
   slice: (start, end) => readSlice(file, start, end),
 });

@@ -5,7 +5,7 @@ import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import { computeFileSha256 } from '../files/file-digest.js';
 import { makeFolder } from '../files/make-folder.js';
 import type { ProducedBytes } from '#base/memory/made-bytes.js';
-import { sourceIn } from './file-source.js';
+import { createSource } from './file-source.js';
 import type { ObjectSource, OpenObject } from './s3-client.js';
 
 /**
@@ -55,7 +55,7 @@ const SUM = '.sha256';
 
 export async function openObjectCache({ folder, bytesMax, now = Date.now }: ObjectCacheOptions): Promise<ObjectCache> {
   await makeFolder(folder);
-  const path = (name: string): string => join(folder, name);
+  const getPath = (name: string): string => join(folder, name);
   /** Metadata of files at their last verification, by name. */
   const known = new Map<string, string>();
   const notedAt = new Map<string, number>();
@@ -64,19 +64,19 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   async function remove(name: string): Promise<void> {
     known.delete(name);
     notedAt.delete(name);
-    for (const file of [path(name), path(`${name}${SUM}`)]) await rm(file, { force: true });
+    for (const file of [getPath(name), getPath(`${name}${SUM}`)]) await rm(file, { force: true });
   }
 
   /** Returns metadata that changes with the content; undefined if there is no file. */
   async function markOf(name: string): Promise<string | undefined> {
-    const result = await stat(path(name)).catch(() => undefined);
+    const result = await stat(getPath(name)).catch(() => undefined);
     return result && `${result.ino} ${result.size} ${result.mtimeMs}`;
   }
 
   async function isIntact(name: string): Promise<boolean> {
     try {
-      const sum = await readFile(path(`${name}${SUM}`), 'utf8');
-      return (await computeFileSha256(path(name))) === sum;
+      const sum = await readFile(getPath(`${name}${SUM}`), 'utf8');
+      return (await computeFileSha256(getPath(name))) === sum;
     } catch {
       return false; // an unreadable file is fetched again, whatever the reason
     }
@@ -86,22 +86,22 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   async function note(name: string): Promise<void> {
     if (now() - (notedAt.get(name) ?? 0) < NOTED_MS) return;
     notedAt.set(name, now());
-    const { mtime } = await stat(path(name));
-    await utimes(path(name), new Date(now()), mtime);
+    const { mtime } = await stat(getPath(name));
+    await utimes(getPath(name), new Date(now()), mtime);
   }
 
   async function keep(name: string, draft: string, sha256: string, bytes: number): Promise<void> {
     await writeFile(`${draft}${SUM}`, sha256);
-    await rename(`${draft}${SUM}`, path(`${name}${SUM}`));
-    await rename(draft, path(name));
+    await rename(`${draft}${SUM}`, getPath(`${name}${SUM}`));
+    await rename(draft, getPath(name));
     const mark = await markOf(name);
     if (mark !== undefined) known.set(name, mark);
     notedAt.set(name, now());
     takenIn += bytes;
-    if (takenIn > LOOK_SHARE * bytesMax) await makeRoom();
+    if (takenIn > LOOK_SHARE * bytesMax) await evict();
   }
 
-  async function makeRoom(): Promise<void> {
+  async function evict(): Promise<void> {
     takenIn = 0;
     for (const name of await listExcessFiles(folder, bytesMax, now() - IN_USE_MS)) await remove(name);
   }
@@ -113,7 +113,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
    */
   async function runWithDraft<T>(work: (draft: string) => Promise<T>): Promise<T> {
     await makeFolder(folder);
-    const draft = path(`${randomBytes(8).toString('hex')}.part`);
+    const draft = getPath(`${randomBytes(8).toString('hex')}.part`);
     try {
       return await work(draft);
     } finally {
@@ -122,7 +122,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   }
 
   return {
-    path,
+    path: getPath,
     async has(name) {
       const mark = await markOf(name);
       if (mark === undefined) return false;
@@ -154,8 +154,8 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       }),
     async link(from, to) {
       try {
-        await link(path(`${from}${SUM}`), path(`${to}${SUM}`));
-        await link(path(from), path(to));
+        await link(getPath(`${from}${SUM}`), getPath(`${to}${SUM}`));
+        await link(getPath(from), getPath(to));
       } catch {
         return remove(to); // the object is fetched when it is read
       }
@@ -211,7 +211,7 @@ async function writeParts(draft: string, content: ProducedBytes, send: SendObjec
       await file.writeFile(part);
     }
     const sha256 = hash.digest('hex');
-    await send(sourceIn(file, content.length), sha256);
+    await send(createSource(file, content.length), sha256);
     return sha256;
   } finally {
     await file.close();

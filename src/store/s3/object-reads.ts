@@ -59,7 +59,7 @@ export function createObjectReads({ reader, cached, freeSpace, claimed }: Object
     await own;
   }
 
-  async function isThere(ref: DatedArtifact['ref']): Promise<boolean> {
+  async function doesObjectExist(ref: DatedArtifact['ref']): Promise<boolean> {
     const { name } = ref;
     if (await cached.has(name)) return true;
     if (Date.now() - (lookedAt.get(name) ?? 0) < CACHE_AGE_MAX_MS) return true;
@@ -82,5 +82,5 @@ export function createObjectReads({ reader, cached, freeSpace, claimed }: Object
     }
   }
 
-  return { ensure, isThere, withRefetch: runWithRefetch };
+  return { ensure, isThere: doesObjectExist, withRefetch: runWithRefetch };
 }

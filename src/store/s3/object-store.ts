@@ -11,7 +11,7 @@ import type { ArtifactLink, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.js';
 import type { S3Access } from '../access/s3-access.js';
 import { createObjectReads, isObjectOf } from './object-reads.js';
-import { sourceIn } from './file-source.js';
+import { createSource } from './file-source.js';
 import { createS3Client, type S3Client } from './s3-client.js';
 
 export interface ObjectArtifactsOptions {
@@ -61,13 +61,13 @@ function createObjectArtifacts(
 ): ArtifactStore {
   const { ensure, isThere, withRefetch } = createObjectReads({ reader, cached, freeSpace, claimed });
 
-  async function removeOne(name: string): Promise<void> {
+  async function removeObject(name: string): Promise<void> {
     await cached.remove(name);
     if (claimed.delete(name)) await rm(cached.path(name), { force: true });
     else await client.remove(name);
   }
 
-  async function copyAll(from: readonly ArtifactLink[]) {
+  async function copyObjects(from: readonly ArtifactLink[]) {
     const copied = await Promise.all(
       from.map(async ({ ref, name }) => isObjectOf(ref, await client.look(ref.name)) && client.copy(ref.name, name)),
     );
@@ -76,7 +76,7 @@ function createObjectArtifacts(
     return from.map(({ ref, name }) => ({ ...ref, name }));
   }
 
-  async function discardOne(name: string): Promise<void> {
+  async function discardObject(name: string): Promise<void> {
     await cached.remove(name);
     // an object that could not be copied is left to a later sweep
     if (await client.copy(name, formatTrashName(name))) await client.remove(name);
@@ -95,7 +95,7 @@ function createObjectArtifacts(
       const name = createArtifactName();
       const file = await open(path);
       try {
-        await client.put(name, sourceIn(file, digest.bytes), digest.sha256);
+        await client.put(name, createSource(file, digest.bytes), digest.sha256);
       } finally {
         await file.close();
       }
@@ -104,7 +104,7 @@ function createObjectArtifacts(
     newName: createArtifactName,
     async link(links) {
       try {
-        const copied = await copyAll(links);
+        const copied = await copyObjects(links);
         await Promise.all(links.map(({ ref, name }) => cached.link(ref.name, name)));
         return copied;
       } catch (thrown) {
@@ -144,10 +144,10 @@ function createObjectArtifacts(
       return name;
     },
     async remove(names) {
-      await removeInGroups(names, removeOne);
+      await removeInGroups(names, removeObject);
     },
     async discard(names) {
-      await removeInGroups(names, discardOne);
+      await removeInGroups(names, discardObject);
     },
     async restore(names) {
       const missing: string[] = [];
@@ -158,7 +158,7 @@ function createObjectArtifacts(
       }
       return missing;
     },
-    sweep: (referenced, terms) => sweepObjects({ client, discard: discardOne }, referenced, terms),
+    sweep: (referenced, terms) => sweepObjects({ client, discard: discardObject }, referenced, terms),
   };
 }
 

@@ -7,7 +7,7 @@ import { ArtifactStoreFault } from '../access/place-fault.js';
 import { createCurrentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
 import { timeRequest } from '#base/tracing/object-requests.js';
-import { findDistrustReason, isClosed, isWithoutTls, reasonOf } from './request-failure.js';
+import { findDistrustReason, isClosed, isWithoutTls, formatReason } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
 import { EXPIRED_TOKEN, explainRefusal, mayPass } from './service-refusals.js';
 
@@ -71,12 +71,12 @@ const SHA256 = 'x-amz-meta-sha256';
 const NO_BUCKET = 'NoSuchBucket';
 
 /** Retry limits of one call: the end of the retries, and the pause before the next attempt. */
-interface Patience {
+interface RetryLimits {
   isOver(): boolean;
   pause(): Promise<void>;
 }
 
-function patienceOf(ms: number): Patience {
+function createPatience(ms: number): RetryLimits {
   const until = performance.now() + ms;
   let next = PAUSE_MS;
   return {
@@ -94,14 +94,14 @@ class InterruptedError extends Error {
 }
 
 /** Timer that aborts a request without data for some time. */
-interface Silence {
+interface ServiceSilence {
   readonly signal: AbortSignal;
   broken(): void;
   /** Stops the timer and aborts the rest of the request. */
   end(): void;
 }
 
-function createSilenceTimer(ms: number): Silence {
+function createSilenceTimer(ms: number): ServiceSilence {
   const request = new AbortController();
   const timer = setTimeout(() => request.abort(new DOMException(`no data for ${ms} ms`, 'TimeoutError')), ms);
   return {
@@ -114,7 +114,7 @@ function createSilenceTimer(ms: number): Silence {
   };
 }
 
-async function* readBody(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Uint8Array> {
+async function* readBody(body: ReadableStream<Uint8Array>, silence: ServiceSilence): AsyncGenerator<Uint8Array> {
   try {
     for await (const bytes of body) {
       silence.broken();
@@ -126,24 +126,24 @@ async function* readBody(body: ReadableStream<Uint8Array>, silence: Silence): As
 }
 
 /** Retry limits: the total time of retries, and the maximum wait for an answer. */
-export interface S3Patience {
+export interface S3RetryLimits {
   readonly patienceMs?: number;
   readonly answerMs?: number;
 }
 
 export function createS3Client(
   access: S3Access,
-  { patienceMs = PATIENCE_MS, answerMs = ANSWER_MS }: S3Patience = {},
+  { patienceMs = PATIENCE_MS, answerMs = ANSWER_MS }: S3RetryLimits = {},
 ): S3Client {
   const { endpoint, bucket, prefix } = access;
   const keys = createCurrentKeys(access.keys);
   let signer: Signer | undefined;
   const root = `${endpoint}/${bucket}`;
-  const urlOf = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
+  const getUrl = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
 
   /** Sends a request, and retries temporary failures. @param known statuses that the caller handles */
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
-    for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
+    for (const patience = createPatience(patienceMs); ; await patience.pause()) {
       const { answer, cause, used } = await attemptOpen(url, init);
       if (cause instanceof ArtifactStoreFault || (cause instanceof Refusal && patience.isOver())) throw cause;
       if (cause instanceof Refusal) continue;
@@ -169,7 +169,7 @@ export function createS3Client(
         throw new ArtifactStoreFault(`The certificate of the object store is refused: ${distrust}.`, cause);
       if (patience.isOver())
         throw createUnavailableRefusal(
-          `The object store cannot be reached at ${endpoint}${reasonOf(message, cause)}.`,
+          `The object store cannot be reached at ${endpoint}${formatReason(message, cause)}.`,
           cause,
         );
     }
@@ -189,7 +189,7 @@ export function createS3Client(
   async function attempt(url: string, init: RequestInit): Promise<Attempt> {
     try {
       const used = await keys.get();
-      if (signer?.used !== used) signer = signerOf(access, used);
+      if (signer?.used !== used) signer = createSigner(access, used);
       const { aws } = signer;
       const whole = { signal: AbortSignal.timeout(answerMs), ...init };
       return { used, answer: await timeRequest(init.method ?? 'GET', () => aws.fetch(url, whole)) };
@@ -201,16 +201,16 @@ export function createS3Client(
   return {
     renewalFault: keys.fault,
     async put(name, content, sha256) {
-      const source = content instanceof Uint8Array ? sourceOf(content) : content;
-      if (source.length > PART_BYTES) return putParts({ ask, attempt }, urlOf(name), source, sha256);
+      const source = content instanceof Uint8Array ? createSource(content) : content;
+      if (source.length > PART_BYTES) return putParts({ ask, attempt }, getUrl(name), source, sha256);
       const headers = { [SHA256]: sha256, 'x-amz-content-sha256': sha256 };
-      await ask(urlOf(name), { method: 'PUT', body: await source.slice(0, source.length), headers });
+      await ask(getUrl(name), { method: 'PUT', body: await source.slice(0, source.length), headers });
     },
     async get(name, take) {
-      for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
+      for (const patience = createPatience(patienceMs); ; await patience.pause()) {
         const silence = createSilenceTimer(answerMs);
         try {
-          const { ok, headers, body } = await ask(urlOf(name), { signal: silence.signal }, [404]);
+          const { ok, headers, body } = await ask(getUrl(name), { signal: silence.signal }, [404]);
           if (!ok || body === null) return undefined;
           const bytes = Number(headers.get('content-length'));
           return await take({ body: readBody(body, silence), bytes, sha256: headers.get(SHA256) ?? undefined });
@@ -224,18 +224,18 @@ export function createS3Client(
       }
     },
     async look(name) {
-      const { ok, headers } = await ask(urlOf(name), { method: 'HEAD' }, [404]);
+      const { ok, headers } = await ask(getUrl(name), { method: 'HEAD' }, [404]);
       return ok
         ? { bytes: Number(headers.get('content-length')), sha256: headers.get(SHA256) ?? undefined }
         : undefined;
     },
     async copy(from, to) {
       const source = `/${bucket}/${encodeURI(prefix)}${from}`;
-      const answer = await ask(urlOf(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
+      const answer = await ask(getUrl(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
       return answer.ok && !(await answer.text()).includes('<Error>');
     },
     async remove(name) {
-      await ask(urlOf(name), { method: 'DELETE' }, [404]);
+      await ask(getUrl(name), { method: 'DELETE' }, [404]);
     },
     list: () => listObjects(ask, root, prefix),
   };
@@ -309,13 +309,13 @@ interface Signer {
   readonly aws: AwsClient;
 }
 
-function signerOf({ region }: S3Access, used: Keys): Signer {
+function createSigner({ region }: S3Access, used: Keys): Signer {
   const { accessKeyId, secretAccessKey, sessionToken } = used;
   const token = sessionToken === undefined ? {} : { sessionToken };
   return { used, aws: new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0, ...token }) };
 }
 
-const sourceOf = (bytes: Uint8Array): ObjectSource => ({
+const createSource = (bytes: Uint8Array): ObjectSource => ({
   length: bytes.length,
   slice: async (start, end) => copyShared(bytes.subarray(start, end)),
 });

@@ -26,7 +26,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** Parses a key of 32 bytes in base64 or hexadecimal digits; undefined for an invalid text. */
-function secretKeyIn(text: string): Buffer | undefined {
+function parseSecretKey(text: string): Buffer | undefined {
   const trimmed = text.trim();
   const key = /^[0-9a-f]{64}$/i.test(trimmed) ? Buffer.from(trimmed, 'hex') : Buffer.from(trimmed, 'base64');
   return key.length === KEY_BYTES && trimmed.length <= 64 ? key : undefined;
@@ -46,12 +46,12 @@ const NO_KEY = 'none';
  * Parses keys separated by spaces, commas or line breaks. The first is the encryption key, or `none`. Returns undefined
  * if a word is not a key or the text contains no key.
  */
-export function secretKeysIn(text: string): SecretKeys | undefined {
+export function parseSecretKeys(text: string): SecretKeys | undefined {
   const words = text.split(/[\s,]+/).filter((word) => word !== '');
   const [first, ...rest] = words;
   if (first === undefined) return undefined;
   const isOpen = first === NO_KEY && rest.length > 0;
-  const keys = (isOpen ? rest : words).map(secretKeyIn).filter((key) => key !== undefined);
+  const keys = (isOpen ? rest : words).map(parseSecretKey).filter((key) => key !== undefined);
   if (keys.length !== words.length - (isOpen ? 1 : 0)) return undefined;
   return isOpen ? { key: undefined, earlier: keys } : { key: keys[0], earlier: keys.slice(1) };
 }

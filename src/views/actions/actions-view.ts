@@ -31,8 +31,8 @@ import { formatCsvTable } from '../csv-table.js';
 import { readDivisors, isDivisorFixed } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
 import { listSilentExits, listSpinOffExits } from './exit-rows.js';
-import { readHeldOn, marketValues } from './held-on.js';
-import { findTakenOutcome } from './taken-outcome.js';
+import { readHoldingsOn, computeMarketValues } from './held-on.js';
+import { findActualOutcome } from './taken-outcome.js';
 
 /** Maximum number of listed actions, the latest ones. */
 const LISTED_MAX = 10_000;
@@ -79,12 +79,12 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   const sharesBy = computePendingShares(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
-  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
-  const level = marketValues(columns, days);
+  const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
+  const level = computeMarketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
   const growth = readRunGrowthTerms(columns.header, variant);
-  const withheldOf = (identifier: string, day: Day): number =>
+  const computeWithheld = (identifier: string, day: Day): number =>
     createWithholding(sm.market, restoreTreatment(findRunSettings(columns.header, day).treatment).withholding_tax)(
       identifier,
       day,
@@ -97,11 +97,11 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthReader =>
     (identifier) => {
       const session = sm.sessionAt(days[t]!);
-      const valueOf = (name: string, of: number) =>
+      const computeValue = (name: string, of: number) =>
         (sm.carriedClose(session, of) * (rates.isNative(of) ? 1 : rates.rateAt(session, of))) / sharesBy(name, exDay);
       const other = sm.columnOf(identifier);
       if (other < 0 || !sm.isPriceable(session, other, readPriceSessions(treatment))) return null;
-      const worth = valueOf(identifier, other) / valueOf(own, sm.columnOf(own));
+      const worth = computeValue(identifier, other) / computeValue(own, sm.columnOf(own));
       return Number.isFinite(worth) ? worth : null;
     };
   return (action: CorporateAction): ActionRow | null => {
@@ -115,7 +115,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
-    const withheld = withheldOf(action.identifier, action.exDay);
+    const withheld = computeWithheld(action.identifier, action.exDay);
     const held = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
     // A security that leaves by a merger keeps its last price.
     const worth: WorthReader = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);
@@ -130,10 +130,10 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
           weight: weightAt(at, place!),
           shares: sharesAt(at, column, weightAt(at, place!)),
           divisor: divisor?.[at] ?? null,
-          ...findTakenOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
+          ...findActualOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
         };
     const offer = offers.get(action);
-    const choices = offer === undefined ? listOwnChoices(action, held) : computeOfferChoices(offer, held, worth);
+    const choices = offer === undefined ? listSecurityChoices(action, held) : computeOfferChoices(offer, held, worth);
     const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
     const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
     const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);
@@ -163,7 +163,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   };
 }
 
-function listOwnChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
+function listSecurityChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
   return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, held) : computeScripChoices(action, held);
 }
 
@@ -211,13 +211,13 @@ function createChoiceRow(
   return { choice, weight_after: weight, shares_after: before * shares, cash: cash * split, received: taken };
 }
 
-interface HeldByIndex extends HoldingBefore {
+interface IndexHolding extends HoldingBefore {
   /** Divisor of the index; null for a strategy. */
   readonly divisor: number | null;
   readonly isFixed: boolean;
 }
 
-function toPendingOutcome(after: ProForma, { shares, split, divisor, isFixed }: HeldByIndex) {
+function toPendingOutcome(after: ProForma, { shares, split, divisor, isFixed }: IndexHolding) {
   const moved = after.divisor === null || divisor === null ? null : divisor * after.divisor;
   return {
     weight: after.weight,

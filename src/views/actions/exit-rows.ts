@@ -5,8 +5,8 @@ import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import { readDivisors, listFreeTrades } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
-import { readHeldOn, marketValues } from './held-on.js';
-import { findTakenOutcome } from './taken-outcome.js';
+import { readHoldingsOn, computeMarketValues } from './held-on.js';
+import { findActualOutcome } from './taken-outcome.js';
 
 /** Types of actions after which a security is no longer traded. */
 const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
@@ -22,7 +22,7 @@ export function listSilentExits(
 ): ActionRow[] {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
-  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
+  const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
   const ended = new Set(
     sm.actions.all
       .filter(({ action }) => ENDINGS.has(action.type))
@@ -67,8 +67,8 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
   const treatment = toDatedRunTreatment(columns.header);
   const terms = { sm, rates, treatment, growth: readRunGrowthTerms(columns.header, variant) };
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
-  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
-  const level = marketValues(columns, days);
+  const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
+  const level = computeMarketValues(columns, days);
   return listFreeTrades(columns).flatMap(({ at, name }): ActionRow[] => {
     const day = days[at]!;
     const column = sm.columnOf(names[name]!);
@@ -84,7 +84,7 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
     const before = findFirstAtLeast(days, spun.action.exDay) - 1;
     const parent = sharesAt(before, spun.column, weightAt(before, place));
     const held = { session: spun.session, column: spun.column, shares: parent, level: level[before + 1]! };
-    const { received } = findTakenOutcome(terms, spun.action, held);
+    const { received } = findActualOutcome(terms, spun.action, held);
     if (received === null) return [];
     const close = sm.carriedClose(sm.sessionAt(day), column);
     return [

@@ -1,19 +1,22 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { levelsOf } from '../dividends/dividend-points-view.js';
+import { readLevels } from '../dividends/dividend-points-view.js';
 import { readDivisors } from '../exports/tables/events.js';
 import type { ActionsInput } from './actions-input.js';
-import type { HeldIndex, HeldName } from './pro-forma-rows.js';
+import type { IndexHoldings, HeldSecurity } from './pro-forma-rows.js';
 
 /**
  * Returns the holdings of the index at the last close of a run.
  * @cost reads [H] weights
  */
-export function readHeldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
+export function readHoldingsAtEnd(
+  columns: RunColumns,
+  { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>,
+): IndexHoldings {
   const { names } = columns.header;
   const days = columns.i32('days');
   const last = days.length - 1;
-  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
-  const held = names.flatMap((identifier, place): HeldName[] => {
+  const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
+  const held = names.flatMap((identifier, place): HeldSecurity[] => {
     const weight = weightAt(last, place);
     const column = sm.columnOf(identifier);
     return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
@@ -22,10 +25,14 @@ export function readHeldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsIn
 }
 
 /** Returns readers of the weights and index shares of a run by session. */
-export function readHeldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
+export function readHoldingsOn(
+  columns: RunColumns,
+  days: Int32Array,
+  { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>,
+) {
   const { names, has_index_weights: hasOwn } = columns.header;
   const block = hasOwn ? 'indexWeights' : 'weights';
-  const level = marketValues(columns, days);
+  const level = computeMarketValues(columns, days);
   return {
     weightAt: (t: number, place: number): number =>
       columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!,
@@ -41,8 +48,8 @@ export function readHeldOn(columns: RunColumns, days: Int32Array, { sm, rates }:
  * Returns the market value that index shares refer to: the level, multiplied by the divisor if all return variants
  * share both index shares and divisor.
  */
-export function marketValues(columns: RunColumns, days: Int32Array): Float64Array {
-  const level = levelsOf(columns);
+export function computeMarketValues(columns: RunColumns, days: Int32Array): Float64Array {
+  const level = readLevels(columns);
   if (!columns.has('dividendPoints')) return level;
   const divisor = readDivisors(columns, days);
   return level.map((points, t) => points * divisor[t]!);

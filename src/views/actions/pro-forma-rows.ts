@@ -2,7 +2,7 @@ import type { ActionsView } from '#contract/analytics/actions.js';
 import { formatCsvTable } from '../csv-table.js';
 
 /** A constituent of the index at the last close. */
-export interface HeldName {
+export interface HeldSecurity {
   readonly identifier: string;
   readonly weight: number;
   /** Index shares. */
@@ -30,8 +30,8 @@ export interface ProFormaRow {
 const ROWS_MAX = 500_000;
 
 /** The holdings of an index at the last close. */
-export interface HeldIndex {
-  readonly held: readonly HeldName[];
+export interface IndexHoldings {
+  readonly held: readonly HeldSecurity[];
   /**
    * True if an exit changes the divisor and leaves the other shares unchanged. False if the proceeds buy more shares of
    * the other constituents.
@@ -40,7 +40,7 @@ export interface HeldIndex {
 }
 
 /** Returns the whole index after each future action on its own, once per choice. */
-export function createProFormaRows(actions: readonly Action[], { held, sharesStay }: HeldIndex): ProFormaRow[] {
+export function createProFormaRows(actions: readonly Action[], { held, sharesStay }: IndexHoldings): ProFormaRow[] {
   const rows: ProFormaRow[] = [];
   for (const action of actions) {
     if (action.state !== 'coming' || isSharesOfOffer(action, actions)) continue;
@@ -59,7 +59,7 @@ function isSharesOfOffer({ type, identifier, ex_date, choices }: Action, actions
   return type === 'MERGER' && choices.length > 0 && actions.some(isCash);
 }
 
-function createRowsAfter(action: Action, choice: Choice | null, { held, sharesStay }: HeldIndex): ProFormaRow[] {
+function createRowsAfter(action: Action, choice: Choice | null, { held, sharesStay }: IndexHoldings): ProFormaRow[] {
   const { ex_date, identifier, type, weight_before: weight, shares_before: shares } = action;
   const after = choice ?? action;
   const { received } = after;

@@ -6,7 +6,7 @@ import type { CorporateAction } from '#domain/market/market-data.js';
 import { findEffect, createEffectTable } from '#domain/index-mathematics/session-effects.js';
 
 /** A holding before a session with an event. */
-export interface HeldBefore {
+export interface HoldingBefore {
   readonly session: number;
   readonly column: number;
   /** Index shares at the previous close. */
@@ -25,19 +25,19 @@ export interface ExitProceeds {
   readonly received: ReceivedShares | null;
 }
 
-const NOTHING: ExitProceeds = { proceeds: null, received: null };
+const NO_PROCEEDS: ExitProceeds = { proceeds: null, received: null };
 
 /**
  * Returns the outcome that a run applied to a security with an action. For an offer, only the chosen side is returned.
  */
-export function findTakenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): ExitProceeds {
+export function findActualOutcome(terms: EventTerms, action: CorporateAction, held: HoldingBefore): ExitProceeds {
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;
   const events = listEvents(terms, session);
   if (action.type === 'SPIN_OFF')
     return { proceeds: null, received: findReceivedChild(terms, action, { ...held, events }) };
   const exit = events?.exits.get(column);
-  if (exit === undefined || exit.action !== action) return NOTHING;
+  if (exit === undefined || exit.action !== action) return NO_PROCEEDS;
   const effect = findEffect(createEffectTable(sm, terms.growth), session, column);
   const split = effect?.ratio ?? 1;
   const each = exit.proceeds ?? sm.carriedClose(session, column);
@@ -55,7 +55,7 @@ export function findTakenOutcome(terms: EventTerms, action: CorporateAction, hel
 function findReceivedChild(
   { sm, rates, treatment, growth }: EventTerms,
   { related }: CorporateAction,
-  { session, column, shares, level, events }: HeldBefore & { readonly events: SessionEvents | undefined },
+  { session, column, shares, level, events }: HoldingBefore & { readonly events: SessionEvents | undefined },
 ): ReceivedShares | null {
   const spun = events?.spinOffs.find(({ parent, child }) => parent === column && sm.identifiers[child] === related);
   if (spun === undefined) return null;

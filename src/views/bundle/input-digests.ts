@@ -35,7 +35,7 @@ export function computeInputDigests(market: MarketData): InputDigests {
     state('series', identifier, null, { currency, name });
     on.forEach((day, i) => state('series', identifier, day, [day, closes[i]!]));
   }
-  return { securities: hexOf(names), dates: hexOf(days) };
+  return { securities: formatHex(names), dates: formatHex(days) };
 }
 
 function hashPanels(
@@ -65,7 +65,7 @@ function getHash(hashes: Map<string, Hash>, key: string): Hash {
   return hash;
 }
 
-const hexOf = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
+const formatHex = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
   Object.fromEntries(
     [...hashes].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, hash]) => [key, hash.digest('hex')]),
   );

@@ -60,10 +60,10 @@ export function encodeSlice(market: MarketData): MarketFiles {
       closes: [...one.closes],
     })),
   };
-  return { 'market.arrow': pricesOf(market), 'tables.json': new TextEncoder().encode(JSON.stringify(tables)) };
+  return { 'market.arrow': encodePrices(market), 'tables.json': new TextEncoder().encode(JSON.stringify(tables)) };
 }
 
-function pricesOf({ identifiers, dates, fields }: MarketData): Uint8Array {
+function encodePrices({ identifiers, dates, fields }: MarketData): Uint8Array {
   const names = [...fields.keys()];
   const panels = [...fields.values()];
   const width = identifiers.length;
@@ -119,7 +119,7 @@ export function decodeSlice(files: MarketFiles): MarketData {
     datasetId: 'bundle',
     identifiers,
     dates,
-    fields: panelsOf(tableFromIPC(files['market.arrow']), identifiers, dates),
+    fields: createPanels(tableFromIPC(files['market.arrow']), identifiers, dates),
     reference: { columns: reference.columns, rows: new Map(reference.rows) },
     ...(series.length === 0 ? {} : { series: new Map(series.map((one) => [one.identifier, openSeries(one)])) }),
   };
@@ -131,7 +131,7 @@ const openSeries = (one: SliceTables['series'][number]): PriceSeries => ({
   closes: Float64Array.from(one.closes),
 });
 
-function panelsOf(table: Table, identifiers: readonly string[], dates: Int32Array): Map<string, Float64Array> {
+function createPanels(table: Table, identifiers: readonly string[], dates: Int32Array): Map<string, Float64Array> {
   const width = identifiers.length;
   const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const rowOf = new Map(Array.from(dates, (day, row) => [day, row]));

@@ -4,14 +4,14 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { closesView, type ClosesView } from '../closes-view.js';
+import { createClosesView, type ClosesView } from '../closes-view.js';
 
 export interface Recomputation {
   readonly market: MarketData;
@@ -20,7 +20,7 @@ export interface Recomputation {
   /** Stored risk models used by the plan. */
   readonly models?: StoredModels;
   /** Earlier versions of the data, for a plan with decisions on the data known at the time. */
-  readonly known?: KnownMarkets | undefined;
+  readonly known?: DatedMarkets | undefined;
   /** Engine with bit-identical results on all platforms. */
   readonly engine: Engine;
   /** Called with every composer of the run. */
@@ -43,7 +43,7 @@ export function recomputeCloses({ engine, onComposer, ...input }: Recomputation)
     };
     const run = runBacktest({ ...input, createDecider, engine, report: () => {} });
     const bytes = createRunColumns(run, { contentHash: input.market.contentHash });
-    return { run, closes: closesView(openColumns((start, end) => bytes.subarray(start, end))) };
+    return { run, closes: createClosesView(openColumns((start, end) => bytes.subarray(start, end))) };
   });
 }
 

@@ -21,7 +21,7 @@ export interface TarMember {
  */
 export function* createTarParts(members: readonly TarMember[]): Generator<Uint8Array> {
   for (const { name, bytes } of members) {
-    yield headerOf(name, bytes.length);
+    yield createHeader(name, bytes.length);
     if (bytes.length > 0) yield bytes;
     const rest = bytes.length % RECORD;
     if (rest > 0) yield new Uint8Array(RECORD - rest);
@@ -34,7 +34,7 @@ export function computeTarLength(members: readonly TarMember[]): number {
   return members.reduce((sum, { bytes }) => sum + RECORD + RECORD * Math.ceil(bytes.length / RECORD), 2 * RECORD);
 }
 
-function headerOf(name: string, size: number): Uint8Array {
+function createHeader(name: string, size: number): Uint8Array {
   const header = new Uint8Array(RECORD);
   const put = (at: number, text: string): void => header.set(new TextEncoder().encode(text), at);
   put(FIELDS.name, name);
@@ -61,15 +61,15 @@ export function readTar(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
     if (at + RECORD > archive.length) throw new Error('the tar archive is incomplete');
     const header = Uint8Array.from(archive.subarray(at, at + RECORD)); // a copy, because `slice` of a Buffer shares its memory
     if (header.every((byte) => byte === 0)) return files;
-    const text = (from: number, length: number): string =>
+    const readText = (from: number, length: number): string =>
       new TextDecoder().decode(header.subarray(from, from + length)).split('\0')[0]!;
-    const checksum = Number.parseInt(text(FIELDS.checksum, 8), 8);
+    const checksum = Number.parseInt(readText(FIELDS.checksum, 8), 8);
     header.fill(32, FIELDS.checksum, FIELDS.checksum + 8);
     if (sumOf(header) !== checksum) throw new Error(`the header at byte ${at} is damaged`);
-    const size = Number.parseInt(text(FIELDS.size, 12), 8);
+    const size = Number.parseInt(readText(FIELDS.size, 12), 8);
     const end = at + RECORD + size;
-    if (!(size >= 0) || end > archive.length) throw new Error(`the file ${text(FIELDS.name, 100)} is cut off`);
-    files.set(text(FIELDS.name, 100), archive.subarray(at + RECORD, end));
+    if (!(size >= 0) || end > archive.length) throw new Error(`the file ${readText(FIELDS.name, 100)} is cut off`);
+    files.set(readText(FIELDS.name, 100), archive.subarray(at + RECORD, end));
     at = RECORD * Math.ceil(end / RECORD);
   }
 }

@@ -8,10 +8,10 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { openPanelRows } from '../panel-rows.js';
-import { findDatesWithin, type AskedWindow } from '../run-window.js';
+import { findDatesWithin, type RequestedWindow } from '../run-window.js';
 
 export interface DividendPointsInput {
-  readonly window: AskedWindow;
+  readonly window: RequestedWindow;
   /** Dividends as fractions of the price, by session. */
   readonly paid: readonly DividendFraction[];
   /** Dividends with an ex-date after the last date of the run, as known on that date. */
@@ -30,29 +30,29 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
   const days = columns.i32('days');
   const last = days.length - 1;
   const { from, to } = findDatesWithin(days, input.window);
-  const level = levelsOf(columns);
+  const level = readLevels(columns);
   const isStored = columns.has('dividendPoints') && isOfIndex(columns);
   const points = isStored ? listStoredPoints(columns) : sumPointsByDate(columns, level, input.paid);
   const shown = [...points.keys()].filter((at) => at >= from && at <= to);
-  const pointsAt = (at: number): Points => points.get(at)!;
-  const years = new Map<number, Points>();
+  const getPointsAt = (at: number): DividendPoints => points.get(at)!;
+  const years = new Map<number, DividendPoints>();
   for (const at of shown) {
     const { year } = toCivilDate(days[at]!);
-    years.set(year, sumOf([years.get(year) ?? NONE, pointsAt(at)]));
+    years.set(year, sumOf([years.get(year) ?? NO_POINTS, getPointsAt(at)]));
   }
   const yearBefore = addMonths(days[last]!, -12);
-  const trailing = sumOf([...points.keys()].filter((at) => days[at]! > yearBefore).map(pointsAt));
+  const trailing = sumOf([...points.keys()].filter((at) => days[at]! > yearBefore).map(getPointsAt));
   const toCome = createComingRows(columns, level[last]!, input.toCome);
   const coming = sumOf(toCome);
   return {
     index_id: columns.header.run_id,
     variant: columns.header.variant,
-    withholding_tax: taxOf(columns),
+    withholding_tax: getTax(columns),
     as_of: formatDay(days[last]!),
     level: level[last]!,
     dates: shown.map((at) => formatDay(days[at]!)),
-    points: shown.map((at) => pointsAt(at).points),
-    net_points: shown.map((at) => pointsAt(at).net_points),
+    points: shown.map((at) => getPointsAt(at).points),
+    net_points: shown.map((at) => getPointsAt(at).net_points),
     years: [...years].map(([year, sum]) => ({ year, ...sum })),
     trailing: { ...trailing, yield: trailing.points / level[last]! },
     announced: {
@@ -65,21 +65,21 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
 }
 
 /** Dividends in index points, before and after the withholding tax of a net return index. */
-type Points = Pick<DividendPointsView['trailing'], 'points' | 'net_points'>;
-const NONE: Points = { points: 0, net_points: 0 };
+type DividendPoints = Pick<DividendPointsView['trailing'], 'points' | 'net_points'>;
+const NO_POINTS: DividendPoints = { points: 0, net_points: 0 };
 
-function sumOf(all: readonly Points[]): Points {
+function sumOf(all: readonly DividendPoints[]): DividendPoints {
   return all.reduce(
     (sum, one) => ({ points: sum.points + one.points, net_points: sum.net_points + one.net_points }),
-    NONE,
+    NO_POINTS,
   );
 }
 
-function pointsOf(points: number, of: { readonly weight: number; readonly withheld: number }): Points {
+function createPoints(points: number, of: { readonly weight: number; readonly withheld: number }): DividendPoints {
   return { points, net_points: points * computeReinvestment('net', of) };
 }
 
-function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholding_tax'] {
+function getTax({ header: { treatment } }: RunColumns): TreatmentSpec['withholding_tax'] {
   return treatment.withholding_tax ?? TreatmentSpec.parse({}).withholding_tax;
 }
 
@@ -87,7 +87,7 @@ function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholdin
  * Returns the level that the weights refer to, on the dates of the run. For an index, the level in points; the price
  * return level if all variants share their index shares. For a strategy, the level rebased to 100.
  */
-export function levelsOf(columns: RunColumns): Float64Array {
+export function readLevels(columns: RunColumns): Float64Array {
   if (!isOfIndex(columns)) return columns.f64('level');
   const { variant } = columns.header;
   return readIndexValues(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
@@ -106,7 +106,7 @@ function readIndexValues(columns: RunColumns, block: Parameters<RunColumns['f64'
 }
 
 /** Returns the dividend points stored with the run, by position of the date. */
-function listStoredPoints(columns: RunColumns): Map<number, Points> {
+function listStoredPoints(columns: RunColumns): Map<number, DividendPoints> {
   const points = readIndexValues(columns, 'dividendPoints');
   const net = readIndexValues(columns, 'netDividendPoints');
   const dated = [...points.keys()].filter((at) => at > 0 && (points[at] !== 0 || net[at] !== 0));
@@ -118,19 +118,22 @@ function sumPointsByDate(
   columns: RunColumns,
   level: Float64Array,
   paid: readonly DividendFraction[],
-): Map<number, Points> {
+): Map<number, DividendPoints> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const days = columns.i32('days');
   const places = new Map(names.map((name, place) => [name, place]));
   const weights = openPanelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
-  const points = new Map<number, Points>();
+  const points = new Map<number, DividendPoints>();
   for (const { identifier, day, fraction, withheld } of paid) {
     const at = findFirstAtLeast(days, day);
     const place = places.get(identifier);
     if (at === 0 || at === days.length || days[at] !== day || place === undefined) continue;
     const weight = weights.at(at - 1)[place]!;
     if (weight === 0) continue;
-    points.set(at, sumOf([points.get(at) ?? NONE, pointsOf(weight * level[at - 1]! * fraction, { weight, withheld })]));
+    points.set(
+      at,
+      sumOf([points.get(at) ?? NO_POINTS, createPoints(weight * level[at - 1]! * fraction, { weight, withheld })]),
+    );
   }
   return points;
 }
@@ -151,7 +154,7 @@ function createComingRows(columns: RunColumns, level: number, toCome: readonly D
           ex_date: formatDay(exDay),
           identifier,
           dividend,
-          ...pointsOf(weight * level * fraction, { weight, withheld }),
+          ...createPoints(weight * level * fraction, { weight, withheld }),
           status,
           announced: announcedDay === null ? null : formatDay(announcedDay),
         },

@@ -8,7 +8,7 @@ export const COLUMNS = 64;
  * Formats a request as a curl command. `$DIVISOR` stands for the address of the service.
  * @param file file name for a response that is not text
  */
-export function curlOf({ method, path, body }: ExampleRequest, file?: string): string {
+export function formatCurl({ method, path, body }: ExampleRequest, file?: string): string {
   const natural = body === undefined ? 'GET' : 'POST';
   return [
     'curl',

@@ -1,5 +1,5 @@
-import { pageOf, type Group, type Page } from './page.js';
-import { markup, toMarkup } from './markup.js';
+import { createPage, type Group, type Page } from './page.js';
+import { createMarkup, toMarkup } from './markup.js';
 
 /** A page of the guide, already converted to HTML. */
 export interface GuidePage {
@@ -10,24 +10,27 @@ export interface GuidePage {
   readonly html: string;
 }
 
-const addressOf = ({ name }: GuidePage) => (name === '' ? '/docs/guide' : `/docs/guide/${name}`);
+const formatAddress = ({ name }: GuidePage) => (name === '' ? '/docs/guide' : `/docs/guide/${name}`);
 
 /** Returns a page of the guide with a navigation over all pages. */
 export function renderGuidePage(page: GuidePage, guide: readonly GuidePage[]): Page {
-  return pageOf({
+  return createPage({
     title: `Divisor: ${page.title}`,
     kind: 'guide',
     groups: [createGuideGroup(guide), REFERENCE],
     content: toMarkup(page.html),
-    current: addressOf(page),
+    current: formatAddress(page),
   });
 }
 
 export function createGuideGroup(guide: readonly GuidePage[]): Group {
-  return { title: markup`guide`, links: guide.map((page) => ({ href: addressOf(page), text: markup`${page.title}` })) };
+  return {
+    title: createMarkup`guide`,
+    links: guide.map((page) => ({ href: formatAddress(page), text: createMarkup`${page.title}` })),
+  };
 }
 
 const REFERENCE: Group = {
-  title: markup`reference`,
-  links: [{ href: '/docs', text: markup`Every route, schema and error` }],
+  title: createMarkup`reference`,
+  links: [{ href: '/docs', text: createMarkup`Every route, schema and error` }],
 };

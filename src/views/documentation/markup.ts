@@ -6,20 +6,20 @@ export interface Markup {
 type Part = string | number | Markup | readonly Markup[];
 
 /** Builds markup from a template. Values that are not markup are escaped. */
-export function markup(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
-  return { html: texts.map((text, i) => (i < parts.length ? text + htmlOf(parts[i]!) : text)).join('') };
+export function createMarkup(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+  return { html: texts.map((text, i) => (i < parts.length ? text + formatHtml(parts[i]!) : text)).join('') };
 }
 
 /** Marks a text as markup without escaping it. */
 export const toMarkup = (html: string): Markup => ({ html });
 
-export const NOTHING: Markup = toMarkup('');
+export const NO_MARKUP: Markup = toMarkup('');
 
 /** Concatenates markup. */
 export const joinParts = (parts: readonly Markup[], between = ''): Markup =>
   toMarkup(parts.map(({ html }) => html).join(between));
 
-function htmlOf(part: Part): string {
+function formatHtml(part: Part): string {
   if (typeof part === 'string') return escapeHtml(part);
   if (typeof part === 'number') return String(part);
   return 'html' in part ? part.html : joinParts(part).html;
@@ -43,7 +43,7 @@ export function renderProse(text: string): Markup {
     text
       .trim()
       .split(/\n\s*\n/)
-      .map((paragraph) => markup`<p>${renderPhrase(paragraph)}</p>`),
+      .map((paragraph) => createMarkup`<p>${renderPhrase(paragraph)}</p>`),
   );
 }
 
@@ -52,6 +52,6 @@ export function renderPhrase(text: string): Markup {
   return joinParts(
     text
       .split(/(`[^`]+`)/)
-      .map((part) => (/^`.+`$/s.test(part) ? markup`<code>${part.slice(1, -1)}</code>` : markup`${part}`)),
+      .map((part) => (/^`.+`$/s.test(part) ? createMarkup`<code>${part.slice(1, -1)}</code>` : createMarkup`${part}`)),
   );
 }

@@ -1,8 +1,8 @@
-import { COLUMNS, curlOf } from './curl.js';
+import { COLUMNS, formatCurl } from './curl.js';
 import { formatJson } from './json-text.js';
-import { joinParts, markup, NOTHING, renderPhrase, renderProse, toMarkup, type Markup } from './markup.js';
-import { createExampleRequest, successesOf, type JsonSchema, type Media, type Operation } from './operation.js';
-import { renderComponentLink, renderFieldRow, renderSchemaFields, typeOf } from './schema-fields.js';
+import { joinParts, createMarkup, NO_MARKUP, renderPhrase, renderProse, toMarkup, type Markup } from './markup.js';
+import { createExampleRequest, listSuccesses, type JsonSchema, type Media, type Operation } from './operation.js';
+import { renderComponentLink, renderFieldRow, renderSchemaFields, renderType } from './schema-fields.js';
 
 /**
  * Returns the section of an operation, with its purpose on the left and its request and response on the right.
@@ -10,24 +10,24 @@ import { renderComponentLink, renderFieldRow, renderSchemaFields, typeOf } from 
  */
 export function renderOperation(operation: Operation, shared: ReadonlySet<string>): Markup {
   const { operationId, method, path, summary, description } = operation;
-  return markup`<section class="operation" id="${operationId}">
+  return createMarkup`<section class="operation" id="${operationId}">
 <h3><a href="#${operationId}"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></a></h3>
 <div class="columns"><div class="words">
-<p class="summary">${renderPhrase(summary)}</p>${description === undefined ? NOTHING : renderProse(description)}
-<p class="facts"><code>${operationId}</code>, ${scopeOf(operation)}</p>
-${parametersOf(operation)}${bodyOf(operation)}${answersOf(operation, shared)}
-</div><div class="samples">${samplesOf(operation)}</div></div>
+<p class="summary">${renderPhrase(summary)}</p>${description === undefined ? NO_MARKUP : renderProse(description)}
+<p class="facts"><code>${operationId}</code>, ${renderScope(operation)}</p>
+${renderParameters(operation)}${renderBody(operation)}${renderResponses(operation, shared)}
+</div><div class="samples">${renderSamples(operation)}</div></div>
 </section>
 `;
 }
 
-function scopeOf({ security }: Operation): Markup {
+function renderScope({ security }: Operation): Markup {
   const scope = security[0]?.['bearer']?.[0];
-  return scope === undefined ? toMarkup('needs no key') : markup`scope <code>${scope}</code>`;
+  return scope === undefined ? toMarkup('needs no key') : createMarkup`scope <code>${scope}</code>`;
 }
 
-function parametersOf({ parameters }: Operation): Markup {
-  if (parameters.length === 0) return NOTHING;
+function renderParameters({ parameters }: Operation): Markup {
+  if (parameters.length === 0) return NO_MARKUP;
   const rows = parameters.map(({ name, in: place, required, schema, description }) =>
     renderFieldRow(
       place === 'header' ? `${name}:` : name,
@@ -36,24 +36,24 @@ function parametersOf({ parameters }: Operation): Markup {
       description ?? (place === 'path' ? 'In the path.' : undefined),
     ),
   );
-  return markup`<h4>Parameters</h4><table class="fields"><tbody>${rows}</tbody></table>`;
+  return createMarkup`<h4>Parameters</h4><table class="fields"><tbody>${rows}</tbody></table>`;
 }
 
-function bodyOf({ requestBody }: Operation): Markup {
-  if (requestBody === undefined) return NOTHING;
+function renderBody({ requestBody }: Operation): Markup {
+  if (requestBody === undefined) return NO_MARKUP;
   const media = requestBody.content['application/json']!;
-  return markup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NOTHING : renderProse(requestBody.description)}${shapeOf(media.schema)}`;
+  return createMarkup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NO_MARKUP : renderProse(requestBody.description)}${renderShape(media.schema)}`;
 }
 
 /** Renders a link to a component, or the fields of a schema that is not a component. */
-function shapeOf(schema: JsonSchema): Markup {
+function renderShape(schema: JsonSchema): Markup {
   const ref = typeof schema['$ref'] === 'string' ? schema['$ref'] : undefined;
-  if (ref !== undefined) return markup`<p>${renderComponentLink(ref)}</p>`;
+  if (ref !== undefined) return createMarkup`<p>${renderComponentLink(ref)}</p>`;
   const fields = renderSchemaFields(schema);
-  return fields === NOTHING ? markup`<p>${typeOf(schema)}</p>` : fields;
+  return fields === NO_MARKUP ? createMarkup`<p>${renderType(schema)}</p>` : fields;
 }
 
-function answersOf({ responses }: Operation, shared: ReadonlySet<string>): Markup {
+function renderResponses({ responses }: Operation, shared: ReadonlySet<string>): Markup {
   const rows = Object.entries(responses).flatMap(([status, { description, content = {} }]) => {
     if (status === '304') return [];
     const codes = listCodes(description).filter((code) => !shared.has(code));
@@ -62,33 +62,33 @@ function answersOf({ responses }: Operation, shared: ReadonlySet<string>): Marku
     return [
       renderResponseRow(
         status,
-        markup`${renderPhrase(description)} ${joinParts(
-          Object.entries(content).map(([type, media]) => mediaOf(type, media)),
+        createMarkup`${renderPhrase(description)} ${joinParts(
+          Object.entries(content).map(([type, media]) => renderMedia(type, media)),
           ', ',
         )}`,
       ),
     ];
   });
-  return markup`<h4>Responses</h4><table class="answers"><tbody>${rows}</tbody></table>`;
+  return createMarkup`<h4>Responses</h4><table class="answers"><tbody>${rows}</tbody></table>`;
 }
 
 const renderResponseRow = (status: string, meaning: Markup) =>
-  markup`<tr><th scope="row"><code>${status}</code></th><td>${meaning}</td></tr>`;
-const renderErrorLink = (code: string) => markup`<a href="#error-${code}"><code>${code}</code></a>`;
+  createMarkup`<tr><th scope="row"><code>${status}</code></th><td>${meaning}</td></tr>`;
+const renderErrorLink = (code: string) => createMarkup`<a href="#error-${code}"><code>${code}</code></a>`;
 
 /** Returns the error codes that the description of a response explains. */
 export const listCodes = (description: string) => [...description.matchAll(/^`([A-Z_]+)`/gm)].map((match) => match[1]!);
-const mediaOf = (type: string, { schema }: Media) =>
-  type === 'application/json' ? typeOf(schema) : markup`<code>${type}</code>`;
+const renderMedia = (type: string, { schema }: Media) =>
+  type === 'application/json' ? renderType(schema) : createMarkup`<code>${type}</code>`;
 
-function samplesOf(operation: Operation): Markup {
-  const answer = successesOf(operation).at(-1);
+function renderSamples(operation: Operation): Markup {
+  const answer = listSuccesses(operation).at(-1);
   const example = answer?.[1].content?.['application/json']?.example;
-  return markup`${sample('Request', curlOf(createExampleRequest(operation), findBinaryName(operation)))}${example === undefined ? NOTHING : sample(`Response ${answer![0]}, lists shortened`, formatJson(example, COLUMNS))}`;
+  return createMarkup`${sample('Request', formatCurl(createExampleRequest(operation), findBinaryName(operation)))}${example === undefined ? NO_MARKUP : sample(`Response ${answer![0]}, lists shortened`, formatJson(example, COLUMNS))}`;
 }
 
 const sample = (title: string, text: string) =>
-  markup`<figure><figcaption>${title}</figcaption><pre><code>${text}</code></pre></figure>`;
+  createMarkup`<figure><figcaption>${title}</figcaption><pre><code>${text}</code></pre></figure>`;
 
 /** File names for responses, by media type. */
 const FILE_NAMES: Readonly<Record<string, string>> = {
@@ -97,7 +97,7 @@ const FILE_NAMES: Readonly<Record<string, string>> = {
 };
 
 function findBinaryName({ responses }: Operation): string | undefined {
-  const types = successesOf({ responses }).flatMap(([, { content = {} }]) => Object.keys(content));
+  const types = listSuccesses({ responses }).flatMap(([, { content = {} }]) => Object.keys(content));
   return types.includes('application/json')
     ? undefined
     : types.map((type) => FILE_NAMES[type]).find((name) => name !== undefined);

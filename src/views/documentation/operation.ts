@@ -16,7 +16,7 @@ export interface Media {
   readonly example?: unknown;
 }
 
-export interface DocumentedAnswer {
+export interface DocumentedResponse {
   readonly description: string;
   readonly content?: Readonly<Record<string, Media>>;
 }
@@ -36,11 +36,11 @@ export interface Operation {
     readonly description?: string;
     readonly content: Readonly<Record<string, Media>>;
   };
-  readonly responses: Readonly<Record<string, DocumentedAnswer>>;
+  readonly responses: Readonly<Record<string, DocumentedResponse>>;
 }
 
 /** Returns the operations of a document in order, with the references of their responses resolved. */
-export function operationsOf({ paths, components }: OpenApiDocument): Operation[] {
+export function listOperations({ paths, components }: OpenApiDocument): Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, declared]) => {
       const answers = declared['responses'] as Record<string, { readonly $ref?: string }>;
@@ -60,9 +60,9 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
  * Returns the success statuses with their responses, in order. The last status is the usual one; an earlier one means
  * that no work was needed. A response without a body is omitted if another response has one.
  */
-export function successesOf({
+export function listSuccesses({
   responses,
-}: Pick<Operation, 'responses'>): (readonly [status: string, answer: DocumentedAnswer])[] {
+}: Pick<Operation, 'responses'>): (readonly [status: string, answer: DocumentedResponse])[] {
   return Object.entries(responses)
     .filter(([status]) => status.startsWith('2'))
     .filter(([, { content }], _, all) => content !== undefined || all.length === 1);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { joinParts, markup, NOTHING, toMarkup, type Markup } from './markup.js';
+import { joinParts, createMarkup, NO_MARKUP, toMarkup, type Markup } from './markup.js';
 import { SCRIPT } from './script.js';
 import { STYLE } from './style.js';
 
@@ -45,8 +45,8 @@ export const PAGE_POLICY = [
 ].join('; ');
 
 /** Builds a page with head, navigation and content. */
-export function pageOf({ title, kind, groups, content, current }: PageInput): Page {
-  const html = markup`<!doctype html>
+export function createPage({ title, kind, groups, content, current }: PageInput): Page {
+  const html = createMarkup`<!doctype html>
 <html lang="en-GB">
 <head>
 <meta charset="utf-8">
@@ -57,7 +57,7 @@ export function pageOf({ title, kind, groups, content, current }: PageInput): Pa
 <body>
 <nav aria-label="Contents">
 <strong class="brand"><a href="/docs">Divisor</a></strong>
-${kind === 'reference' ? toMarkup('<input type="search" placeholder="Search ( / )" aria-label="Search the reference">') : NOTHING}
+${kind === 'reference' ? toMarkup('<input type="search" placeholder="Search ( / )" aria-label="Search the reference">') : NO_MARKUP}
 ${groups.map((group) => renderNavigation(group, current))}
 </nav>
 <main class="${kind}">
@@ -74,7 +74,7 @@ ${content}
 function renderNavigation({ title, links }: Group, current: string): Markup {
   const items = links.map(
     ({ href, text }) =>
-      markup`<li><a href="${href}"${href === current ? toMarkup(' aria-current="page"') : NOTHING}>${text}</a></li>`,
+      createMarkup`<li><a href="${href}"${href === current ? toMarkup(' aria-current="page"') : NO_MARKUP}>${text}</a></li>`,
   );
-  return markup`<strong>${title}</strong><ul>${joinParts(items)}</ul>`;
+  return createMarkup`<strong>${title}</strong><ul>${joinParts(items)}</ul>`;
 }

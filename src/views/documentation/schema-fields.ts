@@ -1,4 +1,4 @@
-import { joinParts, markup, NOTHING, renderPhrase, toMarkup, type Markup } from './markup.js';
+import { joinParts, createMarkup, NO_MARKUP, renderPhrase, toMarkup, type Markup } from './markup.js';
 import type { JsonSchema } from './operation.js';
 
 /** Maximum depth to which inline objects are expanded. Deeper objects are shown as `object`. */
@@ -9,18 +9,18 @@ const DEPTH_MAX = 3;
  * parent field.
  */
 export function renderSchemaFields(schema: JsonSchema): Markup {
-  const rows = rowsOf(schema, '', 0);
-  return rows.length === 0 ? NOTHING : markup`<table class="fields"><tbody>${rows}</tbody></table>`;
+  const rows = renderRows(schema, '', 0);
+  return rows.length === 0 ? NO_MARKUP : createMarkup`<table class="fields"><tbody>${rows}</tbody></table>`;
 }
 
-function rowsOf(schema: JsonSchema, prefix: string, depth: number): Markup[] {
+function renderRows(schema: JsonSchema, prefix: string, depth: number): Markup[] {
   const properties = (schema['properties'] ?? {}) as Record<string, JsonSchema>;
   const required = (schema['required'] ?? []) as readonly string[];
   return Object.entries(properties).flatMap(([name, field]) => {
     const inner = depth < DEPTH_MAX ? findInnerObject(field) : undefined;
     return [
       renderFieldRow(prefix + name, field, required.includes(name)),
-      ...(inner === undefined ? [] : rowsOf(inner.schema, `${prefix}${name}${inner.mark}.`, depth + 1)),
+      ...(inner === undefined ? [] : renderRows(inner.schema, `${prefix}${name}${inner.mark}.`, depth + 1)),
     ];
   });
 }
@@ -44,7 +44,7 @@ export function renderFieldRow(
   description = schema['description'],
 ): Markup {
   const notes = [...(typeof description === 'string' ? [renderPhrase(description)] : []), ...describeBounds(schema)];
-  return markup`<tr><th scope="row"><code>${name}</code>${isRequired ? markup` <span class="required" title="required">*</span>` : NOTHING}</th><td class="type">${typeOf(schema)}</td><td>${joinParts(notes, ' ')}</td></tr>`;
+  return createMarkup`<tr><th scope="row"><code>${name}</code>${isRequired ? createMarkup` <span class="required" title="required">*</span>` : NO_MARKUP}</th><td class="type">${renderType(schema)}</td><td>${joinParts(notes, ' ')}</td></tr>`;
 }
 
 function listAlternatives(schema: JsonSchema): readonly JsonSchema[] {
@@ -52,29 +52,30 @@ function listAlternatives(schema: JsonSchema): readonly JsonSchema[] {
 }
 
 /** Returns a type in the notation of the guide, such as `T | null`, `[T]` or `map<string, T>`. Components are links. */
-export function typeOf(schema: JsonSchema): Markup {
+export function renderType(schema: JsonSchema): Markup {
   const branches = listAlternatives(schema);
-  if (branches.length > 1 || branches[0] !== schema) return joinParts(branches.map(typeOf), ' | ');
+  if (branches.length > 1 || branches[0] !== schema) return joinParts(branches.map(renderType), ' | ');
   const { $ref, type, items, additionalProperties, format } = schema;
   if (typeof $ref === 'string') return renderComponentLink($ref);
-  if (schema['const'] !== undefined) return markup`<code>${JSON.stringify(schema['const'])}</code>`;
+  if (schema['const'] !== undefined) return createMarkup`<code>${JSON.stringify(schema['const'])}</code>`;
   if (Array.isArray(schema['enum']))
     return joinParts(
-      schema['enum'].map((value) => markup`<code>${JSON.stringify(value)}</code>`),
+      schema['enum'].map((value) => createMarkup`<code>${JSON.stringify(value)}</code>`),
       ' | ',
     );
-  if (type === 'array') return markup`[${items === undefined ? toMarkup('any') : typeOf(items as JsonSchema)}]`;
+  if (type === 'array')
+    return createMarkup`[${items === undefined ? toMarkup('any') : renderType(items as JsonSchema)}]`;
   if (type === 'object' && schema['properties'] === undefined && typeof additionalProperties === 'object')
-    return markup`map&lt;string, ${typeOf(additionalProperties as JsonSchema)}&gt;`;
+    return createMarkup`map&lt;string, ${renderType(additionalProperties as JsonSchema)}&gt;`;
   if (format === 'date') return toMarkup('date');
   if (Array.isArray(type)) return toMarkup(type.join(' | '));
-  return markup`${typeof type === 'string' ? type : 'any'}`;
+  return createMarkup`${typeof type === 'string' ? type : 'any'}`;
 }
 
 /** Renders a link to a component of the document. */
 export function renderComponentLink(ref: string): Markup {
   const name = ref.split('/').at(-1)!;
-  return markup`<a href="#schema-${name}">${name}</a>`;
+  return createMarkup`<a href="#schema-${name}">${name}</a>`;
 }
 
 /** Describes the values that a field accepts. */
@@ -91,7 +92,7 @@ function describeBounds(schema: JsonSchema): Markup[] {
     ...describeCount('entries', minItems, maxItems),
     ...(fallback === undefined ? [] : [`default ${JSON.stringify(fallback)}`]),
   ];
-  return notes.length === 0 ? [] : [markup`<span class="bounds">${notes.join('; ')}</span>`];
+  return notes.length === 0 ? [] : [createMarkup`<span class="bounds">${notes.join('; ')}</span>`];
 }
 
 const describeLowerBound = (least: unknown, above: unknown) =>

@@ -35,21 +35,21 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
   const { shares: decimals } = findRounding(createDatedRounding(document, sm.calendar), day + 1);
   const rates = createExchangeRates(sm, document.currency);
   const { columns } = composition;
-  const order = [...columns.keys()].toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  const of = (value: (position: number) => number): Float64Array => Float64Array.from(order, value);
-  function nameOf(position: number): string {
+  const order = [...columns.keys()].toSorted((a, b) => (getName(a) < getName(b) ? -1 : 1));
+  const computeColumn = (value: (position: number) => number): Float64Array => Float64Array.from(order, value);
+  function getName(position: number): string {
     return sm.identifiers[columns[position]!]!;
   }
   const file = {
     day,
     effective,
     divisor: book.divisor[session - book.from]!,
-    names: order.map(nameOf),
-    shares: of((k) => roundToWholeShares(shares![k]!, decimals)), // only an overlay has no index shares
-    price: of((k) => sm.carriedClose(session, columns[k]!)),
-    fx: of((k) => (rates.isNative(columns[k]!) ? 1 : rates.rateAt(session, columns[k]!))),
+    names: order.map(getName),
+    shares: computeColumn((k) => roundToWholeShares(shares![k]!, decimals)), // only an overlay has no index shares
+    price: computeColumn((k) => sm.carriedClose(session, columns[k]!)),
+    fx: computeColumn((k) => (rates.isNative(columns[k]!) ? 1 : rates.rateAt(session, columns[k]!))),
   };
-  const weights = of((k) => composition.weights[k]!);
+  const weights = computeColumn((k) => composition.weights[k]!);
   const held = weights.findIndex((weight) => weight !== 0);
   const money = held < 0 ? 0 : (file.shares[held]! * file.price[held]! * file.fx[held]!) / weights[held]!;
   return addCash(file, computeUninvestedCash(weights, money), document.currency);

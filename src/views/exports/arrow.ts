@@ -13,7 +13,7 @@ import {
   type Data,
 } from 'apache-arrow';
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
-import { NONE, type NamedColumn, type TextValues } from './batch.js';
+import { MISSING_INTEGER, type NamedColumn, type TextValues } from './batch.js';
 import type { PartInput, PartWriter } from './part.js';
 
 /** Size of the end of an Arrow IPC stream in bytes: a continuation marker and a length of zero. */
@@ -30,7 +30,7 @@ const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as co
  * stream.
  */
 export function createArrowWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
-  const schema = schemaOf({ runId, table }, columns);
+  const schema = createSchema({ runId, table }, columns);
   const head = streamOf(schema, []).length - END_BYTES;
   let length = 0;
   const add = (piece: Uint8Array): void => {
@@ -54,7 +54,7 @@ function streamOf(schema: Schema, batches: readonly RecordBatch[]): Uint8Array {
   return tableToIPC(new Table(schema, [...batches]), 'stream');
 }
 
-function schemaOf(
+function createSchema(
   { runId, table }: Pick<PartInput, 'runId' | 'table'>,
   columns: Readonly<Record<string, ExportColumn>>,
 ): Schema {
@@ -77,11 +77,11 @@ interface BatchInput {
 }
 
 function recordBatch(schema: Schema, { columns, count }: BatchInput): RecordBatch {
-  const children = columns.map((column) => dataOf(column, count));
+  const children = columns.map((column) => buildData(column, count));
   return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length: count, nullCount: 0, children }));
 }
 
-function dataOf({ type, values }: NamedColumn, length: number): Data {
+function buildData({ type, values }: NamedColumn, length: number): Data {
   // The type of a column determines the type of its values.
   switch (type) {
     case 'text':
@@ -98,7 +98,7 @@ function dataOf({ type, values }: NamedColumn, length: number): Data {
 }
 
 function createData(type: DateDay | Int32, data: Int32Array, length: number): Data {
-  const result = createValidity(data, length, NONE);
+  const result = createValidity(data, length, MISSING_INTEGER);
   return type instanceof Int32
     ? makeData({ type, length, data, ...result })
     : makeData({ type, length, data, ...result });
@@ -144,13 +144,13 @@ interface EncodedTexts {
 }
 
 /** Encoded lists, shared by the parts of an export. */
-const known = new WeakMap<readonly string[], EncodedTexts>();
+const encodedTextsCache = new WeakMap<readonly string[], EncodedTexts>();
 
 const ENCODER = new TextEncoder();
-const WORD = 4;
+const WORD_BYTES = 4;
 
 function encodeTexts(list: readonly string[]): EncodedTexts {
-  const before = known.get(list);
+  const before = encodedTextsCache.get(list);
   if (before !== undefined) return before;
   const texts = list.map((text) => ENCODER.encode(text));
   const lengths = Int32Array.from(texts, ({ length }) => length);
@@ -158,14 +158,14 @@ function encodeTexts(list: readonly string[]): EncodedTexts {
   let end = 0;
   for (const [i, { length }] of texts.entries()) {
     starts[i] = end;
-    end += Math.ceil(length / WORD);
+    end += Math.ceil(length / WORD_BYTES);
   }
-  const bytes = new Uint8Array(end * WORD);
-  for (const [i, text] of texts.entries()) bytes.set(text, starts[i]! * WORD);
+  const bytes = new Uint8Array(end * WORD_BYTES);
+  for (const [i, text] of texts.entries()) bytes.set(text, starts[i]! * WORD_BYTES);
   const view = new DataView(bytes.buffer);
-  const words = Uint32Array.from({ length: end }, (_, word) => view.getUint32(word * WORD, true));
+  const words = Uint32Array.from({ length: end }, (_, word) => view.getUint32(word * WORD_BYTES, true));
   const encoded: EncodedTexts = { lengths, starts, words, last: undefined };
-  known.set(list, encoded);
+  encodedTextsCache.set(list, encoded);
   return encoded;
 }
 
@@ -173,7 +173,7 @@ function createTexts({ codes, texts: list }: TextValues, length: number): Data<U
   const encoded = encodeTexts(list);
   const { last } = encoded;
   if (last !== undefined && areSame(last.codes, codes, length)) return last.data;
-  const data = textsOf(encoded, codes, length);
+  const data = createTextData(encoded, codes, length);
   encoded.last = { codes: codes.slice(0, length), data };
   return data;
 }
@@ -184,7 +184,7 @@ function areSame(one: Int32Array, other: Int32Array, length: number): boolean {
   return true;
 }
 
-function textsOf({ lengths, starts, words }: EncodedTexts, codes: Int32Array, length: number): Data<Utf8> {
+function createTextData({ lengths, starts, words }: EncodedTexts, codes: Int32Array, length: number): Data<Utf8> {
   const valueOffsets = new Int32Array(length + 1);
   let end = 0;
   for (let row = 0; row < length; row++) {
@@ -194,12 +194,12 @@ function textsOf({ lengths, starts, words }: EncodedTexts, codes: Int32Array, le
   }
   // Whole words are written, so each text may overwrite up to three bytes after its end, which the next text then
   // overwrites.
-  const room = new DataView(new ArrayBuffer(end + WORD));
+  const room = new DataView(new ArrayBuffer(end + WORD_BYTES));
   for (let row = 0; row < length; row++) {
     const code = codes[row]!;
     if (code < 0) continue;
     const stop = valueOffsets[row + 1]!;
-    for (let at = valueOffsets[row]!, word = starts[code]!; at < stop; at += WORD)
+    for (let at = valueOffsets[row]!, word = starts[code]!; at < stop; at += WORD_BYTES)
       room.setUint32(at, words[word++]!, true);
   }
   const data = new Uint8Array(room.buffer, 0, end);

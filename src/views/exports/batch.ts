@@ -2,9 +2,9 @@ import type { ExportColumn, ColumnType } from '#domain/exports/export-table.js';
 import type { EXPORTS, ExportTableName } from '#domain/exports/catalogue.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { KeepFigures } from '../exposures/dated-figures.js';
+import type { FigureCache } from '../exposures/dated-figures.js';
 import type { AnnouncedFile } from './announced-file.js';
-import type { AskedWindow } from '../run-window.js';
+import type { RequestedWindow } from '../run-window.js';
 
 /** Texts as positions in a list that all batches of a table share; -1 for a missing text. */
 export interface TextValues {
@@ -13,7 +13,7 @@ export interface TextValues {
 }
 
 /** Value that marks a missing day or count. A missing number is NaN. */
-export const NONE = -0x8000_0000;
+export const MISSING_INTEGER = -0x8000_0000;
 
 interface ValuesOf {
   readonly date: Int32Array;
@@ -45,7 +45,7 @@ export interface NamedColumn {
 
 export interface ExportSource {
   readonly columns: RunColumns;
-  readonly window: AskedWindow;
+  readonly window: RequestedWindow;
   /** Served market, if the run was computed on it and the table needs it; null otherwise. */
   readonly market: MarketData | null;
   /** Announced composition of the index on the session, for a table of pro forma holdings. */
@@ -56,7 +56,7 @@ export interface ExportSource {
    * Returns a cache for figures of the run, if there is memory. Figures that depend on the market have a separate
    * cache.
    */
-  readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
+  readonly keep?: ((market: MarketData | null) => FigureCache) | undefined;
 }
 
 /** Yields the rows of a table from a position, which starts at 0. Each table defines its positions. */
@@ -74,13 +74,13 @@ export function* yieldBatches<T extends ExportTableName>(
     const end = Math.min(count, at + BATCH_ROWS);
     const parts = Object.entries(columns as Readonly<Record<string, ColumnValues>>).map(([name, values]) => [
       name,
-      partOf(values, at, end),
+      slicePart(values, at, end),
     ]);
     yield { count: end - at, columns: Object.fromEntries(parts) as Batch<T>['columns'], end }; // the object has all members of the type
   }
 }
 
-function partOf(values: ColumnValues, from: number, to: number): ColumnValues {
+function slicePart(values: ColumnValues, from: number, to: number): ColumnValues {
   return 'codes' in values
     ? { codes: values.codes.subarray(from, to), texts: values.texts }
     : values.subarray(from, to);

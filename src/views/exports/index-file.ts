@@ -39,15 +39,15 @@ export interface SessionFile extends IndexFile {
  */
 export function createClosingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
-  const at = positionOf(run, asOf);
+  const at = computePosition(run, asOf);
   const close = { ...readDay(run, at), price: readPricesAt(run, at), fx: readRatesAt(run, at) };
   if (at === 0 || !run.sharesAreKept) {
     const after = { ...close, divisor: run.divisor[at]!, shares: computeSharesAfter(run, at) };
-    return withCash(after, computeCashAfter(run, at), columns);
+    return appendCash(after, computeCashAfter(run, at), columns);
   }
   const { shares, divisor, cash } = openIndexAt(run, at, market); // Cash of an index without an overlay earns no interest.
   const file = { ...close, shares, divisor, cash };
-  return withCash({ ...file, price: computeValuationPrices(run, at, file) }, cash, columns);
+  return appendCash({ ...file, price: computeValuationPrices(run, at, file) }, cash, columns);
 }
 
 /**
@@ -56,7 +56,7 @@ export function createClosingFile(columns: RunColumns, asOf: string | null, mark
  */
 export function findFileDay(columns: RunColumns, asOf: string | null): Day {
   const run = readRun(columns);
-  return run.days[positionOf(run, asOf)]!;
+  return run.days[computePosition(run, asOf)]!;
 }
 
 /**
@@ -64,12 +64,12 @@ export function findFileDay(columns: RunColumns, asOf: string | null): Day {
  * changes of share counts and the corporate actions of the session applied.
  * @throws Refusal NO_DATA_AT_DATE for the first session, which has no previous close
  */
-export function openingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
+export function createOpeningFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
-  const at = positionOf(run, asOf);
+  const at = computePosition(run, asOf);
   if (at > 0) {
     const { cash, ...file } = openIndexAt(run, at, market);
-    return withCash(file, cash, columns);
+    return appendCash(file, cash, columns);
   }
   const first = formatDay(run.days[0]!);
   throw new Refusal(
@@ -78,7 +78,7 @@ export function openingFile(columns: RunColumns, asOf: string | null, market: Ma
   );
 }
 
-interface ReadRun {
+interface RunReader {
   readonly columns: RunColumns;
   readonly days: Int32Array;
   /**
@@ -95,10 +95,10 @@ interface ReadRun {
   readonly variant: ReturnVariant;
 }
 
-function readRun(columns: RunColumns): ReadRun {
+function readRun(columns: RunColumns): RunReader {
   const days = columns.i32('days');
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+  const readIndexBlock = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
   const sharesAreKept = columns.has('dividendPoints');
   const variant = sharesAreKept && columns.has('levelPrice') ? 'price' : columns.header.variant;
@@ -106,9 +106,9 @@ function readRun(columns: RunColumns): ReadRun {
   return {
     columns,
     days,
-    level: ofIndex(blocks.level),
-    divisor: ofIndex(blocks.divisor),
-    exact: columns.has('exactDivisor') ? ofIndex('exactDivisor') : null,
+    level: readIndexBlock(blocks.level),
+    divisor: readIndexBlock(blocks.divisor),
+    exact: columns.has('exactDivisor') ? readIndexBlock('exactDivisor') : null,
     effects: runEffects(columns),
     counts: listCountChanges(columns),
     sharesAreKept,
@@ -116,13 +116,13 @@ function readRun(columns: RunColumns): ReadRun {
   };
 }
 
-const readDay = ({ days, columns, variant }: ReadRun, at: number) => ({
+const readDay = ({ days, columns, variant }: RunReader, at: number) => ({
   day: days[at]!,
   names: columns.header.names,
   variant,
 });
 
-function positionOf({ days }: ReadRun, asOf: string | null): number {
+function computePosition({ days }: RunReader, asOf: string | null): number {
   const at = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));
   if (at >= 0) return at;
   const message = `${asOf} is before the first session of the run, ${formatDay(days[0]!)}.`;
@@ -130,21 +130,21 @@ function positionOf({ days }: ReadRun, asOf: string | null): number {
 }
 
 /** Returns the weights after a close and its trades, [H]. */
-function readWeightsAfter({ columns }: ReadRun, at: number): Float64Array {
+function readWeightsAfter({ columns }: RunReader, at: number): Float64Array {
   const { names, has_index_weights: isSeparate } = columns.header;
   const H = names.length;
   return columns.f64(isSeparate ? 'indexWeights' : 'weights', at * H, (at + 1) * H);
 }
 
 /** Returns the market value of an index after a close, including cash. */
-const computeMarketValueAt = ({ level, divisor, exact }: ReadRun, at: number): number =>
+const computeMarketValueAt = ({ level, divisor, exact }: RunReader, at: number): number =>
   level[at]! * divisor[at]! * (exact?.[at] ?? 1);
 
 /** Maximum rounding error of a sum of weights. */
 const WEIGHT_NOISE = 1e-9;
 
 /** Returns the cash after a close and its trades; negative if money is borrowed. */
-function computeCashAfter(run: ReadRun, at: number): number {
+function computeCashAfter(run: RunReader, at: number): number {
   return computeUninvestedCash(readWeightsAfter(run, at), computeMarketValueAt(run, at));
 }
 
@@ -168,11 +168,11 @@ export function addCash<F extends IndexFile>(file: F, cash: number, currency: st
   };
 }
 
-const withCash = <F extends IndexFile>(file: F, cash: number, { header }: RunColumns): F =>
+const appendCash = <F extends IndexFile>(file: F, cash: number, { header }: RunColumns): F =>
   addCash(file, cash, header.currency);
 
 /** Returns the index shares after a close and its trades. */
-function computeSharesAfter(run: ReadRun, at: number): Float64Array {
+function computeSharesAfter(run: RunReader, at: number): Float64Array {
   const { header } = run.columns;
   const money = computeMarketValueAt(run, at);
   const [price, fx] = [readPricesAt(run, at), readRatesAt(run, at)];
@@ -202,7 +202,7 @@ export function roundToWholeShares(shares: number, decimals: number | undefined)
  * Returns the index after the previous close, with the changes of share counts and the corporate actions of the session
  * applied.
  */
-function openIndexAt(run: ReadRun, at: number, market: MarketData | null): CashFile {
+function openIndexAt(run: RunReader, at: number, market: MarketData | null): CashFile {
   const { header } = run.columns;
   const { treatment, rounding } = findRunSettings(header, run.days[at]!);
   const terms = readRunShareTerms(treatment);
@@ -217,7 +217,7 @@ function openIndexAt(run: ReadRun, at: number, market: MarketData | null): CashF
     after += (changed - shares[name]!) * price[name]! * fx[name]!;
     shares[name] = changed;
   }
-  const children = childrenOf(run, { at, shares }, market);
+  const children = getChildren(run, { at, shares }, market);
   for (const { name, at: t, effect } of run.effects) {
     if (t !== at || shares[name] === 0 || Number.isNaN(price[name]!)) continue;
     const close = price[name]!;
@@ -255,8 +255,8 @@ interface Opening {
 }
 
 /** Returns the index shares of securities that are spun off on a session and then held, by position of the security. */
-function childrenOf(
-  { columns, days }: ReadRun,
+function getChildren(
+  { columns, days }: RunReader,
   { at, shares }: Opening,
   market: MarketData | null,
 ): ReadonlyMap<number, number> {
@@ -277,7 +277,7 @@ function childrenOf(
 /**
  * Returns the prices at which the holdings are valued on a session. Securities that leave are valued at their proceeds.
  */
-function computeValuationPrices(run: ReadRun, at: number, file: CashFile): Float64Array {
+function computeValuationPrices(run: RunReader, at: number, file: CashFile): Float64Array {
   const { columns } = run;
   const { header } = columns;
   if (header.has_index_weights) return computeSettlementPrices(run, at, file);
@@ -299,7 +299,7 @@ function computeValuationPrices(run: ReadRun, at: number, file: CashFile): Float
  * closes do not explain is attributed to the securities that leave, in proportion to their last closes.
  */
 function computeSettlementPrices(
-  run: ReadRun,
+  run: RunReader,
   at: number,
   { shares, divisor, price, fx, cash }: CashFile,
 ): Float64Array {
@@ -323,7 +323,7 @@ function computeSettlementPrices(
 const OTHER_PRICE = 1e-9;
 
 /** Returns the last closes on or before a session, on the share basis of the session; NaN if the run contains none. */
-function readPricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
+function readPricesAt({ columns, effects }: RunReader, at: number): Float64Array {
   const H = columns.header.names.length;
   const price = new Float64Array(H).fill(Number.NaN);
   const seenAt = new Int32Array(H).fill(-1);
@@ -341,7 +341,7 @@ function readPricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
   return price;
 }
 
-function readRatesAt({ columns }: ReadRun, at: number): Float64Array {
+function readRatesAt({ columns }: RunReader, at: number): Float64Array {
   const { names, foreign, dates } = columns.header;
   const fx = new Float64Array(names.length).fill(1);
   for (const [name, row] of Object.entries(foreign))

@@ -6,7 +6,7 @@ import type { ExportSource } from './batch.js';
  * Returns the numeric columns of a table, cached by an export of the same window in another format.
  * @param width number of columns
  */
-export function findKeptColumns(
+export function findCachedColumns(
   { window, keep }: Pick<ExportSource, 'window' | 'keep'>,
   { table, width }: { readonly table: ExportTableName; readonly width: number },
   make: () => readonly Float64Array[],
@@ -16,12 +16,12 @@ export function findKeptColumns(
   const rows = figures([...what, 'rows'], { width: 1, dates: 1 });
   if (rows.known[0] === 1) {
     const count = rows.values[0]!;
-    const result = figures(what, sizeOf(count, width));
-    if (result.known[0] === 1) return columnsOf(result, count, width);
+    const result = figures(what, computeSize(count, width));
+    if (result.known[0] === 1) return listColumns(result, count, width);
   }
   const outcome = make();
   const count = outcome[0]!.length;
-  const { values, known } = figures(what, sizeOf(count, width));
+  const { values, known } = figures(what, computeSize(count, width));
   outcome.forEach((column, c) => values.set(column, c * count));
   known[0] = 1;
   rows.values[0] = count;
@@ -33,7 +33,7 @@ export function findKeptColumns(
  * Returns the size of the cache entry. Each row takes the place of a date; an empty table takes one, so that it is
  * recorded as cached.
  */
-const sizeOf = (count: number, width: number) => ({ width, dates: Math.max(1, count) });
+const computeSize = (count: number, width: number) => ({ width, dates: Math.max(1, count) });
 
-const columnsOf = ({ values }: DatedFigures, count: number, width: number) =>
+const listColumns = ({ values }: DatedFigures, count: number, width: number) =>
   Array.from({ length: width }, (_, c) => values.subarray(c * count, (c + 1) * count));

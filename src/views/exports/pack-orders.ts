@@ -12,21 +12,27 @@ export function packOrders(
   accounts: readonly PackAccount[],
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
-  return createTableFile({ runId: indexId, name: NAME, columns: ORDERS.columns, rows: orderRows(accounts) }, format);
+  return createTableFile(
+    { runId: indexId, name: NAME, columns: ORDERS.columns, rows: createOrderRows(accounts) },
+    format,
+  );
 }
 
 type Order = PackTrade & { readonly account: string };
 
-function orderRows(accounts: readonly PackAccount[]): { readonly columns: NamedColumn[]; readonly count: number } {
+function createOrderRows(accounts: readonly PackAccount[]): {
+  readonly columns: NamedColumn[];
+  readonly count: number;
+} {
   const orders = accounts.flatMap(({ name, trades }) => trades.map((trade): Order => ({ ...trade, account: name })));
   const columns = Object.entries(ORDERS.columns).map(([name, { type }]): NamedColumn => {
     const cells = orders.map((order) => order[name as keyof Order]); // the table contains only members of an order
-    return { name, type, values: valuesOf(cells) };
+    return { name, type, values: getValues(cells) };
   });
   return { columns, count: orders.length };
 }
 
-function valuesOf(cells: readonly (string | number | null)[]): ColumnValues {
+function getValues(cells: readonly (string | number | null)[]): ColumnValues {
   return cells.some((cell) => typeof cell === 'string')
     ? toTextValues(cells.map(String))
     : Float64Array.from(cells, (cell) => (typeof cell === 'number' ? cell : Number.NaN));

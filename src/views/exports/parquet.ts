@@ -2,11 +2,11 @@ import type { ParquetColumn } from '#base/parquet/columns.js';
 import { encodeChunk, encodeFooter, createGroupEntry, MAGIC, type ColumnShape } from '#base/parquet/file.js';
 import { encodeStruct } from '#base/parquet/thrift-compact.js';
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
-import type { WrittenGroups } from '#domain/exports/formats.js';
-import { NONE, type NamedColumn, type TextValues, type ColumnValues } from './batch.js';
+import type { WrittenRowGroups } from '#domain/exports/formats.js';
+import { MISSING_INTEGER, type NamedColumn, type TextValues, type ColumnValues } from './batch.js';
 import type { PartInput, PartWriter } from './part.js';
 
-const NOTHING: WrittenGroups = { fileBytes: 0, count: 0, bytes: new Uint8Array(0) };
+const NO_GROUPS: WrittenRowGroups = { fileBytes: 0, count: 0, bytes: new Uint8Array(0) };
 
 /** Approximate size of a written value in bytes. Dates and texts are written as positions in a list. */
 const WIDTHS: Readonly<Record<ColumnType, number>> = { date: 1, text: 2, count: 4, number: 8 };
@@ -16,7 +16,7 @@ const KINDS = { date: 'coded-day', text: 'coded-text', count: 'integer', number:
   ParquetColumn['kind']
 >;
 
-interface KeptBatch {
+interface BufferedBatch {
   readonly columns: readonly NamedColumn[];
   readonly count: number;
 }
@@ -27,8 +27,8 @@ interface KeptBatch {
  * locations of the row groups for the footer.
  */
 export function createParquetWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
-  const before = from.groups ?? NOTHING;
-  const kept: KeptBatch[] = [];
+  const before = from.groups ?? NO_GROUPS;
+  const kept: BufferedBatch[] = [];
   const rowBytes = Object.values(columns).reduce((sum, { type }) => sum + WIDTHS[type], 0);
   let rows = 0;
   let { fileBytes } = before;
@@ -36,7 +36,7 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
     sink.append(piece);
     fileBytes += piece.length;
   };
-  function addGroup(): WrittenGroups {
+  function addGroup(): WrittenRowGroups {
     if (rows === 0) return { ...before, fileBytes };
     const chunks = joinBatches(kept, rows).map((column) => {
       const chunk = encodeChunk(column, rows, fileBytes);
@@ -61,10 +61,10 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
       if (isLast)
         add(
           encodeFooter({
-            columns: Object.entries(columns).map(shapeOf),
+            columns: Object.entries(columns).map(createShape),
             rows: from.rows + rows,
             groups,
-            metadata: metadataOf({ runId, table }, columns),
+            metadata: listMetadata({ runId, table }, columns),
           }),
         );
       return { ...groups, fileBytes };
@@ -72,13 +72,13 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
   };
 }
 
-const shapeOf = ([name, { type }]: readonly [string, ExportColumn]): ColumnShape => ({
+const createShape = ([name, { type }]: readonly [string, ExportColumn]): ColumnShape => ({
   name,
   kind: KINDS[type],
   isOptional: true,
 });
 
-function metadataOf(
+function listMetadata(
   { runId, table }: Pick<PartInput, 'runId' | 'table'>,
   columns: Readonly<Record<string, ExportColumn>>,
 ): (readonly [string, string])[] {
@@ -95,31 +95,35 @@ function copyOf(values: ColumnValues): ColumnValues {
 }
 
 /** Concatenates the columns of all batches. */
-function joinBatches(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
+function joinBatches(batches: readonly BufferedBatch[], rows: number): ParquetColumn[] {
   return batches[0]!.columns.map(({ name, type }, c): ParquetColumn => {
     const values = batches.map(({ columns, count }) => [columns[c]!.values, count] as const);
     // The type of a column determines the type of its values.
     switch (type) {
       case 'number':
-        return { name, kind: 'double', values: concatenate(new Float64Array(rows), values as Counted<Float64Array>[]) };
+        return {
+          name,
+          kind: 'double',
+          values: concatenate(new Float64Array(rows), values as CountedRows<Float64Array>[]),
+        };
       case 'count':
         return {
           name,
           kind: 'integer',
-          values: concatenate(new Int32Array(rows), values as Counted<Int32Array>[]),
-          none: NONE,
+          values: concatenate(new Int32Array(rows), values as CountedRows<Int32Array>[]),
+          none: MISSING_INTEGER,
         };
       case 'date':
-        return encodeDays(name, concatenate(new Int32Array(rows), values as Counted<Int32Array>[]));
+        return encodeDays(name, concatenate(new Int32Array(rows), values as CountedRows<Int32Array>[]));
       case 'text':
-        return encodeTexts(name, rows, values as Counted<TextValues>[]);
+        return encodeTexts(name, rows, values as CountedRows<TextValues>[]);
     }
   });
 }
 
-type Counted<V> = readonly [values: V, count: number];
+type CountedRows<V> = readonly [values: V, count: number];
 
-function concatenate<A extends Float64Array | Int32Array>(into: A, parts: readonly Counted<A>[]): A {
+function concatenate<A extends Float64Array | Int32Array>(into: A, parts: readonly CountedRows<A>[]): A {
   let at = 0;
   for (const [values, count] of parts) {
     into.set(values.subarray(0, count), at);
@@ -132,13 +136,13 @@ function concatenate<A extends Float64Array | Int32Array>(into: A, parts: readon
 function encodeDays(name: string, values: Int32Array): ParquetColumn {
   const positions = new Map<number, number>();
   const codes = new Int32Array(values.length);
-  let last = NONE;
+  let last = MISSING_INTEGER;
   let code = -1;
   for (let row = 0; row < values.length; row++) {
     const day = values[row]!;
     if (day !== last) {
       last = day;
-      code = day === NONE ? -1 : (positions.get(day) ?? positions.size);
+      code = day === MISSING_INTEGER ? -1 : (positions.get(day) ?? positions.size);
       if (code === positions.size) positions.set(day, code);
     }
     codes[row] = code;
@@ -147,7 +151,7 @@ function encodeDays(name: string, values: Int32Array): ParquetColumn {
 }
 
 /** Encodes texts as positions in a list of the texts that occur in the rows. */
-function encodeTexts(name: string, rows: number, parts: readonly Counted<TextValues>[]): ParquetColumn {
+function encodeTexts(name: string, rows: number, parts: readonly CountedRows<TextValues>[]): ParquetColumn {
   const texts: string[] = [];
   const codes = new Int32Array(rows);
   let known: readonly string[] | undefined;

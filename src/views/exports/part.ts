@@ -1,5 +1,5 @@
 import type { ExportColumn } from '#domain/exports/export-table.js';
-import type { ExportPosition, WrittenGroups } from '#domain/exports/formats.js';
+import type { ExportPosition, WrittenRowGroups } from '#domain/exports/formats.js';
 import type { NamedColumn } from './batch.js';
 
 /** Input of the writer of a part of an export. */
@@ -25,5 +25,5 @@ export interface PartWriter {
    * Writes the remaining bytes, and after the last part the end of the export.
    * @returns the row groups, for formats with row groups
    */
-  end(isLast: boolean): WrittenGroups | void;
+  end(isLast: boolean): WrittenRowGroups | void;
 }

@@ -1,31 +1,31 @@
-import { closing, opening, proforma } from './tables/index-files.js';
+import { produceClosing, produceOpening, produceProforma } from './tables/index-files.js';
 import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { Producer } from './batch.js';
-import { attribution } from './tables/attribution.js';
-import { constituents } from './tables/constituents.js';
-import { events } from './tables/events.js';
-import { exposures } from './tables/exposures.js';
-import { levels } from './tables/levels.js';
-import { breaches, limits } from './tables/limits.js';
-import { rebalances } from './tables/rebalances.js';
-import { risk } from './tables/risk.js';
-import { trades } from './tables/trades.js';
-import { weights } from './tables/weights.js';
+import { produceAttribution } from './tables/attribution.js';
+import { produceConstituents } from './tables/constituents.js';
+import { produceEvents } from './tables/events.js';
+import { produceExposures } from './tables/exposures.js';
+import { produceLevels } from './tables/levels.js';
+import { produceBreaches, produceLimits } from './tables/limits.js';
+import { produceRebalances } from './tables/rebalances.js';
+import { produceRisk } from './tables/risk.js';
+import { produceTrades } from './tables/trades.js';
+import { produceWeights } from './tables/weights.js';
 
 /** Row producers by table. A table without a producer, or a producer without a column, does not compile. */
 export const PRODUCERS: { readonly [T in ExportTableName]: Producer<T> } = {
-  attribution,
-  breaches,
-  closing,
-  constituents,
-  events,
-  exposures,
-  levels,
-  limits,
-  opening,
-  proforma,
-  rebalances,
-  risk,
-  trades,
-  weights,
+  attribution: produceAttribution,
+  breaches: produceBreaches,
+  closing: produceClosing,
+  constituents: produceConstituents,
+  events: produceEvents,
+  exposures: produceExposures,
+  levels: produceLevels,
+  limits: produceLimits,
+  opening: produceOpening,
+  proforma: produceProforma,
+  rebalances: produceRebalances,
+  risk: produceRisk,
+  trades: produceTrades,
+  weights: produceWeights,
 };

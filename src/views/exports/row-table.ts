@@ -1,7 +1,7 @@
 import { parseValidDay } from '#domain/time/days.js';
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
-import { NONE, toTextValues, type NamedColumn, type ColumnValues } from './batch.js';
+import { MISSING_INTEGER, toTextValues, type NamedColumn, type ColumnValues } from './batch.js';
 import { createTableFile } from './table-file.js';
 
 /** Cells of a row by column. A missing cell is null. */
@@ -31,8 +31,8 @@ export function createRowTableFile(
 type Cells = readonly (string | number | null)[];
 
 const VALUES: Readonly<Record<ColumnType, (cells: Cells) => ColumnValues>> = {
-  date: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : parseValidDay(String(cell)))),
-  count: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : Number(cell))),
+  date: (cells) => Int32Array.from(cells, (cell) => (cell === null ? MISSING_INTEGER : parseValidDay(String(cell)))),
+  count: (cells) => Int32Array.from(cells, (cell) => (cell === null ? MISSING_INTEGER : Number(cell))),
   number: (cells) => Float64Array.from(cells, (cell) => (cell === null ? Number.NaN : Number(cell))),
   text: (cells) => toTextValues(cells.map((cell) => (cell === null ? null : String(cell)))),
 };

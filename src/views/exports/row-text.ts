@@ -2,7 +2,7 @@ import { createNumberText, type NumberText } from '#kernels/engines/number-text.
 import { CHUNK_ROWS, TABLE_COLUMNS_MAX, type ColumnKind, type RowMarks } from '#kernels/engines/table-text.js';
 import { formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { NONE, type NamedColumn, type TextValues } from './batch.js';
+import { MISSING_INTEGER, type NamedColumn, type TextValues } from './batch.js';
 import type { ByteSink } from './part.js';
 
 /** Syntax of a text format. */
@@ -38,7 +38,7 @@ export interface RowWriter {
 }
 
 /** Memory of the last writer, which the next writer of the thread reuses. */
-let spare: NumberText | undefined;
+let spareText: NumberText | undefined;
 
 /**
  * Creates a writer of rows as text.
@@ -46,8 +46,8 @@ let spare: NumberText | undefined;
  */
 export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
   let drained = 0;
-  const text = spare ?? createNumberText();
-  spare = undefined;
+  const text = spareText ?? createNumberText();
+  spareText = undefined;
   text.begin((part) => {
     sink.append(part);
     drained += part.length;
@@ -69,7 +69,7 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
     },
     end() {
       text.flush();
-      spare = text;
+      spareText = text;
     },
   };
 }
@@ -92,7 +92,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   function begin(): void {
     table.dropTokens();
     drops = table.drops;
-    table.token(NOTHING); // token 0 is reserved: no text of a table has it
+    table.token(RESERVED_TEXT); // token 0 is reserved: no text of a table has it
     const { start, separator, end, none } = tokens.marks;
     marks = {
       start: table.token(start),
@@ -121,11 +121,11 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   }
 
   function fillDates(slot: Int32Array, days: Int32Array, { from, to }: Span): boolean {
-    let [day, place] = [NONE, marks!.none];
+    let [day, place] = [MISSING_INTEGER, marks!.none];
     for (let row = from; row < to; row++) {
       if (days[row] !== day) {
         day = days[row]!;
-        place = day === NONE ? marks!.none : table.token(tokens.date(day));
+        place = day === MISSING_INTEGER ? marks!.none : table.token(tokens.date(day));
         if (place < 0) return false;
       }
       slot[row - from] = place;
@@ -149,15 +149,15 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
       const isFilled = () => columns.every((column, slot) => fill(column, slot, { from, to }));
       // Tokens of earlier rows may have used up the space, so the table is cleared once.
       const fits = (drops === table.drops && isFilled()) || (begin(), isFilled());
-      return fits && table.write(columns.map(kindOf), marks!, to - from); // `begin` has set the marks
+      return fits && table.write(columns.map(getKind), marks!, to - from); // `begin` has set the marks
     },
   };
 }
 
 /** Text for the reserved token, which occurs in no cell. */
-const NOTHING = ' ';
+const RESERVED_TEXT = ' ';
 
-const kindOf = ({ type, values }: NamedColumn): ColumnKind =>
+const getKind = ({ type, values }: NamedColumn): ColumnKind =>
   type === 'text' || type === 'date' ? 'text' : values instanceof Int32Array ? 'count' : 'number';
 
 interface Span {
@@ -178,7 +178,7 @@ interface Cells extends Span {
  */
 function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, written }: Cells): void {
   const { first, start, separator, end } = tokens.marks;
-  const cells = columns.map((column) => cellOf(column, text, tokens));
+  const cells = columns.map((column) => createCellWriter(column, text, tokens));
   for (let row = from; row < to; row++) {
     writeText(text, written === 0 && row === from ? first : start);
     for (const [c, cell] of cells.entries()) {
@@ -193,7 +193,7 @@ function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, writt
  * Returns a function that writes the cell of a row.
  * @throws Refusal NUMERIC_FAILURE
  */
-function cellOf({ type, values }: NamedColumn, text: NumberText, tokens: Tokens): (row: number) => void {
+function createCellWriter({ type, values }: NamedColumn, text: NumberText, tokens: Tokens): (row: number) => void {
   const { none } = tokens.marks;
   // The type of a column determines the type of its values.
   if (type === 'text') {
@@ -202,13 +202,13 @@ function cellOf({ type, values }: NamedColumn, text: NumberText, tokens: Tokens)
   }
   if (type === 'date') {
     const days = values as Int32Array;
-    return (row) => writeText(text, days[row] === NONE ? none : tokens.date(days[row]!));
+    return (row) => writeText(text, days[row] === MISSING_INTEGER ? none : tokens.date(days[row]!));
   }
   const numbers = values as Float64Array | Int32Array;
-  const isNone = (value: number) => value !== value || (numbers instanceof Int32Array && value === NONE);
+  const isMissing = (value: number) => value !== value || (numbers instanceof Int32Array && value === MISSING_INTEGER);
   return (row) => {
     const value = numbers[row]!;
-    if (isNone(value)) writeText(text, none);
+    if (isMissing(value)) writeText(text, none);
     else if (!text.number(value)) throw new Refusal('NUMERIC_FAILURE', `A result is ${value}, not a finite number.`);
   };
 }

@@ -2,7 +2,7 @@ import type { ExportColumn } from '#domain/exports/export-table.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { NamedColumn } from './batch.js';
 import { PART_WRITERS } from './part-writer.js';
-import { workbookOf } from './workbook.js';
+import { createWorkbook } from './workbook.js';
 
 /** A table that is written as a whole. */
 export interface WholeTable {
@@ -19,7 +19,7 @@ export async function createTableFile(
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
   if (format === 'xlsx') {
-    const stream = workbookOf({ name, columns, batches: [rows] });
+    const stream = createWorkbook({ name, columns, batches: [rows] });
     return new Uint8Array(await new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer());
   }
   const pieces: Uint8Array[] = [];

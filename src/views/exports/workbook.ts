@@ -1,7 +1,7 @@
 import { writeXlsxStream } from 'hucre/xlsx';
 import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportColumn } from '#domain/exports/export-table.js';
-import { NONE, type ExportSource, type NamedColumn, type TextValues } from './batch.js';
+import { MISSING_INTEGER, type ExportSource, type NamedColumn, type TextValues } from './batch.js';
 import { listTableColumns, readTableRows } from './table-rows.js';
 
 /** Maximum number of rows of an Excel sheet, including its header. */
@@ -22,10 +22,15 @@ export interface WorkbookInput extends ExportSource {
  */
 export function createWorkbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
   const { table, sheetRows } = input;
-  return workbookOf({ name: table, columns: listTableColumns(table, input), batches: batchesOf(input), sheetRows });
+  return createWorkbook({
+    name: table,
+    columns: listTableColumns(table, input),
+    batches: listBatches(input),
+    sheetRows,
+  });
 }
 
-function* batchesOf({ table, tick, ...source }: WorkbookInput): Iterable<NamedBatch> {
+function* listBatches({ table, tick, ...source }: WorkbookInput): Iterable<NamedBatch> {
   for (const batch of readTableRows(table, source, 0)) {
     tick();
     yield batch;
@@ -47,7 +52,7 @@ export interface SheetInput {
 }
 
 /** Writes the rows of a table as a workbook. */
-export function workbookOf({
+export function createWorkbook({
   name,
   columns,
   batches,
@@ -56,7 +61,7 @@ export function workbookOf({
   const headers = Object.entries(columns).map(([header, { type }]) =>
     type === 'date' ? { header, numFmt: 'yyyy-mm-dd', width: 12 } : { header },
   );
-  return writeXlsxStream(rowsOf(batches), {
+  return writeXlsxStream(listRows(batches), {
     name,
     columns: headers,
     freezePane: { rows: 1 },
@@ -66,16 +71,16 @@ export function workbookOf({
 
 type Cell = Date | string | number | null;
 
-function* rowsOf(batches: Iterable<NamedBatch>): Iterable<Cell[]> {
+function* listRows(batches: Iterable<NamedBatch>): Iterable<Cell[]> {
   for (const { columns, count } of batches) {
-    const cells = columns.map(cellsOf);
+    const cells = columns.map(createCellReader);
     for (let row = 0; row < count; row++) yield cells.map((cell) => cell(row));
   }
 }
 
 const DAY_MS = 86_400_000;
 
-function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
+function createCellReader({ type, values }: NamedColumn): (row: number) => Cell {
   // The type of a column determines the type of its values.
   switch (type) {
     case 'text': {
@@ -84,11 +89,11 @@ function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
     }
     case 'date': {
       const days = values as Int32Array;
-      return (row) => (days[row] === NONE ? null : new Date(days[row]! * DAY_MS));
+      return (row) => (days[row] === MISSING_INTEGER ? null : new Date(days[row]! * DAY_MS));
     }
     default: {
       const numbers = values as Float64Array | Int32Array;
-      const none = numbers instanceof Int32Array ? NONE : NaN;
+      const none = numbers instanceof Int32Array ? MISSING_INTEGER : NaN;
       return (row) => (numbers[row] === none || Number.isNaN(numbers[row]) ? null : numbers[row]!);
     }
   }

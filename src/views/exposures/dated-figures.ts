@@ -26,17 +26,17 @@ export interface FiguresSize {
 /**
  * Returns the cached figures for a key of their inputs. Entries may be evicted between views, but not during a view.
  */
-export type KeepFigures = (what: readonly unknown[], size: FiguresSize) => DatedFigures;
+export type FigureCache = (what: readonly unknown[], size: FiguresSize) => DatedFigures;
 
 export function createFigures({ width, dates, areWritten = false }: FiguresSize): DatedFigures {
   return { values: new Float64Array(width * dates), known: new Uint8Array(dates), texts: areWritten ? [] : null };
 }
 
 /** Returns new figures without caching them. */
-export const createUncached: KeepFigures = (_what, size) => createFigures(size);
+export const createUncached: FigureCache = (_what, size) => createFigures(size);
 
 /** Holdings on a date of a run. */
-export interface HeldOn {
+export interface HoldingsOnDate {
   /** Position of the date in the run. */
   readonly at: number;
   readonly day: Day;
@@ -50,10 +50,10 @@ export interface HeldOn {
 export interface FiguresMaker {
   readonly figures: DatedFigures;
   /** Computes the figures of a date and writes them to its position. */
-  make(date: HeldOn): void;
+  make(date: HoldingsOnDate): void;
 }
 
-export interface Shown {
+export interface ShownFigures {
   /** Positions of the shown dates in the run, in ascending order. */
   readonly positions: Int32Array;
   /** Days of the shown dates. */
@@ -68,16 +68,16 @@ export interface Shown {
 export function completeFigures(
   makers: readonly FiguresMaker[],
   { own, benchmark }: { readonly own: ExposureSide; readonly benchmark: ExposureSide | null },
-  { positions, days }: Shown,
+  { positions, days }: ShownFigures,
   onDate: () => void = () => {},
 ): void {
   const ownAt = own.pass();
-  const benchmarkAt = benchmark?.pass() ?? returnNothing;
+  const benchmarkAt = benchmark?.pass() ?? returnNoValues;
   positions.forEach((at, k) => {
     const lacking = makers.filter(({ figures }) => figures.known[at] === 0);
     if (lacking.length === 0) return;
     onDate();
-    const date: HeldOn = { at, day: days[k]!, own: ownAt(k), benchmark: benchmarkAt(k) };
+    const date: HoldingsOnDate = { at, day: days[k]!, own: ownAt(k), benchmark: benchmarkAt(k) };
     for (const { figures, make } of lacking) {
       make(date);
       figures.known[at] = 1;
@@ -85,11 +85,11 @@ export function completeFigures(
   });
 }
 
-const NOTHING = new Float64Array(0);
-const returnNothing = (): Float64Array => NOTHING;
+const NO_VALUES = new Float64Array(0);
+const returnNoValues = (): Float64Array => NO_VALUES;
 
 /** Returns a figure on the shown dates, without a copy if the dates are contiguous. */
-export function selectShownFigure(figures: DatedFigures, figure: number, { positions }: Shown): Float64Array {
+export function selectShownFigure(figures: DatedFigures, figure: number, { positions }: ShownFigures): Float64Array {
   const { values, known } = figures;
   const offset = figure * known.length;
   const [first, last] = [positions[0]!, positions.at(-1)!];

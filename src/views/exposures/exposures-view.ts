@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { toCivilDate, type Day } from '#domain/time/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { findDatesWithin, type AskedWindow, type WindowSpan } from '../run-window.js';
+import { findDatesWithin, type RequestedWindow, type WindowSpan } from '../run-window.js';
 import {
   createActiveShareMaker,
   CONCENTRATION,
@@ -15,8 +15,8 @@ import {
   selectShownFigure,
   type DatedFigures,
   type FiguresMaker,
-  type KeepFigures,
-  type Shown,
+  type FigureCache,
+  type ShownFigures,
 } from './dated-figures.js';
 import {
   FIELD_WIDTH,
@@ -30,7 +30,7 @@ import {
 import { runSide, type Holdings, type ExposureSide } from './sides.js';
 import {
   createGroupsMaker,
-  findKeptGroups,
+  findListedGroups,
   createSideGroups,
   sumGroups,
   computeWeightsByGroup,
@@ -39,7 +39,7 @@ import {
 } from './weights-by-group.js';
 
 export interface ExposuresInput {
-  readonly window: AskedWindow;
+  readonly window: RequestedWindow;
   readonly by: string;
   /** Maximum number of groups in the response. */
   readonly groups: number;
@@ -52,12 +52,12 @@ export interface ExposuresInput {
     readonly key: string;
     readonly holdings: Holdings;
     /** Cache of the benchmark's run, if the run has the same dates and terms; null otherwise. */
-    readonly keep: KeepFigures | null;
+    readonly keep: FigureCache | null;
   } | null;
   /** Reader of the averaged datapoints for the securities of the run and the benchmark. */
   readonly fields: FieldReader;
   /** Cache of figures. */
-  readonly keep: KeepFigures;
+  readonly keep: FigureCache;
   /** Engine that provides the memory for computing figures. */
   readonly engine: Engine;
   /** Called before the figures of a date are computed; throws to stop the view. */
@@ -99,7 +99,7 @@ export interface Exposures {
  * each security is its own group, two more passes: one for the averages that sort the groups, one for the reported
  * groups.
  */
-export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposures {
+export function createExposures(columns: RunColumns, input: ExposuresInput): Exposures {
   const { header } = columns;
   const all = columns.i32('days');
   const span = findDatesWithin(all, input.window);
@@ -107,13 +107,13 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   const shown = { positions, days: positions.map((at) => all[at]!) };
   const own = runSide(columns, positions);
   const benchmark = input.benchmark && input.benchmark.holdings.on(shown.days);
-  const of: Asked = { input, all, shown, sides: { own, benchmark } };
+  const of: ExposuresQuery = { input, all, shown, sides: { own, benchmark } };
   const concentration = input.keep(['concentration'], createFigureSize(of, CONCENTRATION_WIDTH));
   const active = benchmark && input.keep(['active share', input.benchmark!.key], createFigureSize(of, 1));
   const makers = [createConcentrationMaker(concentration)];
   if (active) makers.push(createActiveShareMaker(active, own, benchmark));
-  const groups = { own: groupsOf(of, 'own', makers)!, benchmark: groupsOf(of, 'benchmark', makers) };
-  const fields = fieldsOf(of, makers);
+  const groups = { own: findGroups(of, 'own', makers)!, benchmark: findGroups(of, 'benchmark', makers) };
+  const fields = createFieldReader(of, makers);
   completeFigures(makers, { own, benchmark }, shown, input.onDate);
   return {
     indexId: header.run_id,
@@ -128,40 +128,44 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     grossEffective: selectShownFigure(concentration, CONCENTRATION.grossEffective, shown),
     grossLargest: selectShownFigure(concentration, CONCENTRATION.grossLargest, shown),
     activeShare: active && selectShownFigure(active, 0, shown),
-    turnover: turnoverOf(computeTurnover(columns, input.keep(['turnover'], createFigureSize(of, 1))), shown, span.from),
+    turnover: computeShownTurnover(
+      computeTurnover(columns, input.keep(['turnover'], createFigureSize(of, 1))),
+      shown,
+      span.from,
+    ),
   };
 }
 
-interface Asked {
+interface ExposuresQuery {
   readonly input: ExposuresInput;
   /** Days of the run, [T]. */
   readonly all: Int32Array;
-  readonly shown: Shown;
+  readonly shown: ShownFigures;
   readonly sides: { readonly own: ExposureSide; readonly benchmark: ExposureSide | null };
 }
 
-const createFigureSize = ({ all }: Asked, width: number) => ({ width, dates: all.length, areWritten: true });
+const createFigureSize = ({ all }: ExposuresQuery, width: number) => ({ width, dates: all.length, areWritten: true });
 
 /**
  * Maximum number of groups with cached sums: enough for sectors, countries and industries, but not for single
  * securities.
  */
-const KEPT_GROUPS_MAX = 64;
+const CACHED_GROUPS_MAX = 64;
 
 /**
  * Returns the weights of a side by group; null if the side does not exist.
  * @param makers receives the computation of the sums if they are cached
  */
-function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums | null {
+function findGroups(of: ExposuresQuery, name: SideName, makers: FiguresMaker[]): GroupSums | null {
   const { input, all, shown, sides } = of;
   const side = sides[name];
   if (side === null) return null;
   const grouped = createSideGroups(side.names, all, input.groupOf);
   const { groups } = grouped;
-  if (groups.length > KEPT_GROUPS_MAX) return sumGroups(grouped, side, shown.days);
-  const figures = keptOf(of, name, { what: ['groups', input.by], width: groups.length, standsAlone: true });
+  if (groups.length > CACHED_GROUPS_MAX) return sumGroups(grouped, side, shown.days);
+  const figures = getKeptFigures(of, name, { what: ['groups', input.by], width: groups.length, standsAlone: true });
   makers.push(createGroupsMaker(figures, grouped, name));
-  return findKeptGroups(groups, figures, shown.positions);
+  return findListedGroups(groups, figures, shown.positions);
 }
 
 interface SideFigures {
@@ -172,7 +176,7 @@ interface SideFigures {
 }
 
 /** Returns the cached figures of a side. A benchmark shares the cache of its run if possible. */
-function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFigures): DatedFigures {
+function getKeptFigures(of: ExposuresQuery, name: SideName, { what, width, standsAlone }: SideFigures): DatedFigures {
   const { keep, benchmark } = of.input;
   if (name === 'own') return keep([...what, null], createFigureSize(of, width));
   if (standsAlone && benchmark!.keep) return benchmark!.keep([...what, null], createFigureSize(of, width));
@@ -184,20 +188,20 @@ function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFig
  * @param makers receives the computations
  * @returns a function that returns the series after the computations
  */
-function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] {
+function createFieldReader(of: ExposuresQuery, makers: FiguresMaker[]): () => Exposures['fields'] {
   const { input, sides, shown } = of;
   const { fields: reader } = input;
   const readOn = readOnceADay(reader);
   const names = Math.max(sides.own.names.length, sides.benchmark?.names.length ?? 0);
   const results = reader.fields.map((field, f) => {
     const weighted = computeWeightedField(input.engine, readOn, { field: f, names });
-    const figuresOf = (name: SideName): DatedFigures => {
+    const getFigures = (name: SideName): DatedFigures => {
       const standsAlone = reader.standsAlone(f);
-      const figures = keptOf(of, name, { what: ['field', field], width: FIELD_WIDTH, standsAlone });
+      const figures = getKeptFigures(of, name, { what: ['field', field], width: FIELD_WIDTH, standsAlone });
       makers.push(weighted.maker(figures, name));
       return figures;
     };
-    return { field, own: figuresOf('own'), benchmark: sides.benchmark && figuresOf('benchmark') };
+    return { field, own: getFigures('own'), benchmark: sides.benchmark && getFigures('benchmark') };
   });
   return () =>
     results.map(({ field, own, benchmark }) => ({
@@ -226,11 +230,11 @@ function selectReportedDates(
 ): Int32Array {
   const all = Int32Array.from({ length: to - from + 1 }, (_, k) => from + k);
   if (interval === 'native') return all;
-  return all.filter((at) => at === to || spanOf(days[at]!, interval) !== spanOf(days[at + 1]!, interval));
+  return all.filter((at) => at === to || getSpan(days[at]!, interval) !== getSpan(days[at + 1]!, interval));
 }
 
 /** Returns a number that is equal for all days of a week or month. */
-function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
+function getSpan(day: Day, interval: 'weekly' | 'monthly'): number {
   // 1970-01-01, day 0, was a Thursday.
   if (interval === 'weekly') return Math.floor((day + 3) / 7);
   const { year, month } = toCivilDate(day);
@@ -260,7 +264,7 @@ function computeTurnover(columns: RunColumns, figures: DatedFigures): DatedFigur
  * Sums the turnover since the previous reported date.
  * @param from first date of the window
  */
-function turnoverOf(traded: DatedFigures, shown: Shown, from: number): Float64Array {
+function computeShownTurnover(traded: DatedFigures, shown: ShownFigures, from: number): Float64Array {
   const { positions } = shown;
   if (positions.length === positions.at(-1)! - from + 1) return selectShownFigure(traded, 0, shown);
   const sums = new Float64Array(positions.length);

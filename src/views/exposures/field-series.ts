@@ -1,7 +1,7 @@
 import type { Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { AVERAGES } from '#kernels/sums/weighted-percentiles.js';
-import { selectShownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
+import { selectShownFigure, type DatedFigures, type FiguresMaker, type ShownFigures } from './dated-figures.js';
 
 /** Side of a comparison: the holdings of the run or those of the benchmark. */
 export type SideName = 'own' | 'benchmark';
@@ -24,16 +24,16 @@ export interface FieldReader {
 /** Data of a day, valid until the next day is read. */
 export interface FieldsOfDay {
   /** Returns the securities of a side with a weight. */
-  held(side: SideName, weights: Float64Array): HeldNames;
+  held(side: SideName, weights: Float64Array): HeldSecurities;
   /**
    * Reads the values of held securities.
    * @param field position of the datapoint in `fields`
    * @param out array of at least [n] values, of which the first n are overwritten; NaN if missing
    */
-  values(field: number, held: HeldNames, out: Float64Array): void;
+  values(field: number, held: HeldSecurities, out: Float64Array): void;
 }
 
-export interface HeldNames {
+export interface HeldSecurities {
   /**
    * Columns of the securities. The array is identical as long as the securities are the same, also for the other side.
    */
@@ -58,7 +58,7 @@ export interface FieldSeries {
 }
 
 /** Returns the data of a day, which is read once for all datapoints. */
-type ReadOn = (day: Day, held: Float64Array) => FieldsOfDay;
+type FieldReaderOnDate = (day: Day, held: Float64Array) => FieldsOfDay;
 
 /** Weighted figures of a datapoint for both sides. A date is read once if both sides hold the same securities. */
 export interface WeightedField {
@@ -66,7 +66,7 @@ export interface WeightedField {
 }
 
 /** Position of a datapoint in the reader, and the maximum number of securities on a side. */
-interface FieldOfNames {
+interface FieldOfSecurities {
   readonly field: number;
   readonly names: number;
 }
@@ -75,7 +75,11 @@ interface FieldOfNames {
  * Creates the computation of a datapoint's weighted figures.
  * @param engine provides the memory
  */
-export function computeWeightedField(engine: Engine, readOn: ReadOn, { field, names }: FieldOfNames): WeightedField {
+export function computeWeightedField(
+  engine: Engine,
+  readOn: FieldReaderOnDate,
+  { field, names }: FieldOfSecurities,
+): WeightedField {
   const shares = engine.room(PERCENTILES.length);
   shares.set(PERCENTILES);
   const values = engine.room(names);
@@ -101,11 +105,11 @@ export function computeWeightedField(engine: Engine, readOn: ReadOn, { field, na
   };
 }
 
-export function createFieldSeries(figures: DatedFigures, shown: Shown): FieldSeries {
-  const of = (figure: number): Float64Array => selectShownFigure(figures, figure, shown);
+export function createFieldSeries(figures: DatedFigures, shown: ShownFigures): FieldSeries {
+  const getFigure = (figure: number): Float64Array => selectShownFigure(figures, figure, shown);
   return {
-    mean: of(0),
-    coverage: of(1),
-    percentiles: { p10: of(2), p25: of(3), p50: of(4), p75: of(5), p90: of(6) },
+    mean: getFigure(0),
+    coverage: getFigure(1),
+    percentiles: { p10: getFigure(2), p25: getFigure(3), p50: getFigure(4), p75: getFigure(5), p90: getFigure(6) },
   };
 }

@@ -18,20 +18,20 @@ export type FigureTexts = (FigureText | undefined)[];
 const MARKED = 128;
 
 /** Figure and first date that the values of an array belong to. */
-interface Place {
+interface TextLocation {
   readonly texts: FigureTexts;
   readonly figure: number;
   readonly first: number;
 }
 
-const places = new WeakMap<Float64Array, Place>();
+const locationsByValues = new WeakMap<Float64Array, TextLocation>();
 
 /**
  * Marks values so that their text is cached when they are written.
  * @returns the values
  */
-export function cacheText(values: Float64Array, place: Place): Float64Array {
-  places.set(values, place);
+export function cacheText(values: Float64Array, place: TextLocation): Float64Array {
+  locationsByValues.set(values, place);
   return values;
 }
 
@@ -40,7 +40,7 @@ export function cacheText(values: Float64Array, place: Place): Float64Array {
  * @throws Refusal NUMERIC_FAILURE
  */
 export function writeFigure(json: JsonWriter, values: Float64Array): void {
-  const place = places.get(values);
+  const place = locationsByValues.get(values);
   if (place === undefined) {
     writeKnown(json, values);
     return;

@@ -116,14 +116,14 @@ export function createGroupsMaker(
  * Returns the sums from cached figures, with the same results as `sumGroups`.
  * @param positions positions of the dates in the run
  */
-export function findKeptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
-  const columnOf = (group: number): Float64Array =>
+export function findListedGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
+  const getColumn = (group: number): Float64Array =>
     figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);
   return {
     groups,
-    totals: () => Float64Array.from(groups, (_, g) => sumAt(columnOf(g), positions)),
+    totals: () => Float64Array.from(groups, (_, g) => sumAt(getColumn(g), positions)),
     addTo(sums, placeOf) {
-      groups.forEach((_, g) => addAt(columnOf(g), positions, sums[placeOf[g]!]));
+      groups.forEach((_, g) => addAt(getColumn(g), positions, sums[placeOf[g]!]));
     },
     written: (sums, group) => addFigureText(sums, figures, group, positions),
   };
@@ -156,7 +156,7 @@ export interface GroupWeights {
 }
 
 /** Name of the group that combines all groups that are not listed. */
-const OTHERS = 'OTHERS';
+const OTHERS_NAME = 'OTHERS';
 
 /**
  * Returns the weights of the groups with the largest average weights, and the combined weight of the other groups.
@@ -167,19 +167,19 @@ export function computeWeightsByGroup(
   benchmark: GroupSums | null,
   { dates, groups: most }: { readonly dates: number; readonly groups: number },
 ): GroupWeights[] {
-  const totals = totalsOf(own);
-  const others = benchmark && totalsOf(benchmark);
+  const totals = getTotals(own);
+  const others = benchmark && getTotals(benchmark);
   const held = [...new Set([...totals.keys(), ...(others?.keys() ?? [])])];
   const ordered = held.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
   const list = ordered.slice(0, most);
-  const labels = ordered.length > list.length ? [...list, OTHERS] : list;
-  const sums = sumsOf(own, { dates, listed: list, places: labels.length });
-  const other = benchmark && sumsOf(benchmark, { dates, listed: list, places: labels.length });
+  const labels = ordered.length > list.length ? [...list, OTHERS_NAME] : list;
+  const sums = computeSums(own, { dates, listed: list, places: labels.length });
+  const other = benchmark && computeSums(benchmark, { dates, listed: list, places: labels.length });
   return labels.map((group, place) => ({ group, weights: sums[place]!, benchmark: other && other[place]! }));
 }
 
 /** Returns the sums over all dates, for groups with a weight on any date. */
-function totalsOf(of: GroupSums): Map<string, number> {
+function getTotals(of: GroupSums): Map<string, number> {
   const totals = of.totals();
   return new Map(of.groups.map((group, g) => [group, totals[g]!] as const).filter(([, sum]) => !Number.isNaN(sum)));
 }
@@ -192,7 +192,7 @@ interface ReportedGroups {
 }
 
 /** Returns the sums by reported group, [places][dates]. */
-function sumsOf(of: GroupSums, { dates, listed, places }: ReportedGroups): Float64Array[] {
+function computeSums(of: GroupSums, { dates, listed, places }: ReportedGroups): Float64Array[] {
   const placeOfGroup = new Map(listed.map((group, place) => [group, place]));
   const groupAt = new Map(of.groups.map((group, g) => [placeOfGroup.get(group), g]));
   const sums = Array.from({ length: places }, () => new Float64Array(dates));

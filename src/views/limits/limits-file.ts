@@ -4,7 +4,7 @@ import { LIMIT_TABLES, type LimitTable } from '#domain/exports/limit-tables.js';
 import { createRowTableFile, type TableCells } from '../exports/row-table.js';
 
 /** Returns a table of limits as a complete file, with the rows of the response. */
-export function limitsFile(
+export function createLimitsFile(
   view: Pick<LimitsView, 'index_id' | 'state'> & {
     readonly rows: readonly LimitsView['rows'][number][];
     readonly breaches: readonly LimitsView['breaches'][number][];
@@ -16,7 +16,7 @@ export function limitsFile(
   return createRowTableFile({ runId: view.index_id, name: table, columns, rows: ROWS[table](view) }, format);
 }
 
-const ROWS: Readonly<Record<LimitTable, (view: Parameters<typeof limitsFile>[0]) => readonly TableCells[]>> = {
+const ROWS: Readonly<Record<LimitTable, (view: Parameters<typeof createLimitsFile>[0]) => readonly TableCells[]>> = {
   state: ({ state: { dates, headroom, nearest, move } }) =>
     dates.map((date, t) => ({ date, headroom: headroom[t]!, nearest: nearest[t]!, move: move[t]! })),
   rows: ({ rows }) =>

@@ -4,17 +4,17 @@ import { watchLimits, watchMeasuredDates, type Breach, type LimitWatch } from '#
 import { DEFAULT_LIMIT_RULE, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { findDatesWithin, type AskedWindow } from '../run-window.js';
-import type { KeepFigures } from '../exposures/dated-figures.js';
+import { findDatesWithin, type RequestedWindow } from '../run-window.js';
+import type { FigureCache } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
 import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
 export interface LimitsInput extends Pick<WatchedDates, 'issuersOn'> {
-  readonly window: AskedWindow;
+  readonly window: RequestedWindow;
   /** Published rule (null for the rule of the index), or rows of the client. */
   readonly limits: { readonly rule: LimitRuleName | null } | Pick<WatchedDates, 'rowsOn'>;
   /** Cache for the figures of a published rule, if there is memory. */
-  readonly keep?: KeepFigures | undefined;
+  readonly keep?: FigureCache | undefined;
   /** Column that identifies issuers. IDENTIFIER: each security is its own issuer. */
   readonly by: string;
   readonly findings: readonly Finding[];
@@ -33,10 +33,10 @@ const BREACHES_MAX = 10_000;
  * @throws Refusal NO_DATA_IN_RANGE
  * @cost reads [n x H] weights, and the weights before events; most of the time is spent on the distances to breaches
  */
-export function limitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
+export function createLimitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
   const days = columns.i32('days');
   const window = findDatesWithin(days, input.window);
-  const dateOf = (at: number) => formatDay(days[at]!);
+  const formatDate = (at: number) => formatDay(days[at]!);
   const { limits } = input;
   const rule = 'rule' in limits ? (limits.rule ?? columns.header.treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
   const watch = createWatch(columns, { ...input, rule }, window);
@@ -49,7 +49,7 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
     sessions: watch.dates.length,
     breached_sessions: watch.breachedDates,
     state: {
-      dates: watch.dates.map(dateOf),
+      dates: watch.dates.map(formatDate),
       headroom: watch.headroom.map((value) => (Number.isFinite(value) ? value : null)),
       nearest: watch.distances.map((distance) => distance && names[distance.name]!),
       move: watch.distances.map((distance) => distance && distance.move),
@@ -59,10 +59,10 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
       side,
       unit,
       breached_sessions: breachedDates,
-      least: { date: dateOf(least.at), value: least.value, limit: least.limit },
+      least: { date: formatDate(least.at), value: least.value, limit: least.limit },
     })),
     rows_total: watch.rows.length,
-    breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => createBreachBody(breach, dateOf)),
+    breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => createBreachBody(breach, formatDate)),
     breaches_total: watch.breaches.length,
     distance: nearest && { identifier: names[nearest.name]!, move: nearest.move },
     findings: input.findings,

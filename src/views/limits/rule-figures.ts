@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { isWithin, measureDate, type BreachCause, type MeasuredDate } from '#domain/compliance/monitor.js';
 import { LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
-import { createUncached, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
+import { createUncached, type DatedFigures, type FigureCache } from '../exposures/dated-figures.js';
 import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
 /** Figures of a rule on the dates of a run. */
@@ -30,7 +30,7 @@ export interface RuleSpan {
   readonly to: number;
   readonly withDistances: boolean;
   /** Cache for figures, if there is memory. */
-  readonly keep?: KeepFigures | undefined;
+  readonly keep?: FigureCache | undefined;
   /** Called before a date is measured. */
   readonly onDate?: (() => void) | undefined;
 }
@@ -47,12 +47,12 @@ export function measureRules(
   rules: readonly LimitRuleName[],
   span: RuleSpan,
 ): Iterable<MeasuredDate>[] {
-  const all = rules.map((rule) => figuresOf(columns.i32('days').length, rule, span));
+  const all = rules.map((rule) => createFigures(columns.i32('days').length, rule, span));
   if (all.some((figures) => isLacking(figures, span))) complete(columns, all, span);
-  return all.map((figures) => datesOf(figures, span.to));
+  return all.map((figures) => listDates(figures, span.to));
 }
 
-function figuresOf(dates: number, rule: LimitRuleName, { by, keep = createUncached }: RuleSpan): RuleFigures {
+function createFigures(dates: number, rule: LimitRuleName, { by, keep = createUncached }: RuleSpan): RuleFigures {
   const { rows } = LIMIT_RULES[rule];
   return {
     rule,
@@ -113,7 +113,7 @@ function fillDistance(
   known[at] = 1;
 }
 
-function* datesOf({ rule, values, distances }: RuleFigures, to: number): Iterable<MeasuredDate> {
+function* listDates({ rule, values, distances }: RuleFigures, to: number): Iterable<MeasuredDate> {
   const { rows } = LIMIT_RULES[rule];
   const { length } = values.known;
   for (let at = 0; at <= to; at++)

@@ -6,7 +6,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createGroupsByDay } from '#domain/market/groups-by-day.js';
 import { listIssuerSpells } from '#domain/market/market-groups.js';
-import type { KeepFigures } from '../exposures/dated-figures.js';
+import type { FigureCache } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
 import { yieldWatchedDates } from './watched-dates.js';
 
@@ -34,7 +34,7 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
   const { breach_rule: rule } = columns.header.treatment;
   if (rule === undefined) return null;
   const days = columns.i32('days');
-  const dateOf = (at: number) => formatDay(days[at]!);
+  const formatDate = (at: number) => formatDay(days[at]!);
   const issuers = market?.reference.columns.includes(ISSUER) === true ? listIssuerSpells(market, ISSUER) : null;
   const issuersOn = issuers && createGroupsByDay(columns.header.names, issuers);
   const { rows } = LIMIT_RULES[rule];
@@ -45,8 +45,8 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
     rule,
     breaches: breaches.map(({ row, begin, end, cause, worst }) => ({
       row,
-      begin: dateOf(begin),
-      end: end === null ? null : dateOf(end),
+      begin: formatDate(begin),
+      end: end === null ? null : formatDate(end),
       cause,
       worst,
     })),
@@ -70,7 +70,7 @@ export interface WatchedSpan {
    * Returns a cache for figures, if there is memory. The argument is the market if it provides the issuers, otherwise
    * null.
    */
-  readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
+  readonly keep?: ((market: MarketData | null) => FigureCache) | undefined;
 }
 
 /** Column name that treats each security as its own issuer. */

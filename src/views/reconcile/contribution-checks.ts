@@ -25,7 +25,7 @@ export function createContributionPass(columns: RunColumns, weights: PanelRows):
   const names = columns.header.names.length + (columns.header.parts?.length ?? 0);
   const spans = [
     { from: 0, to: last, name: 'contributions' },
-    ...listDrawnWindows(last).map((span) => ({
+    ...listRandomWindows(last).map((span) => ({
       ...span,
       name: `contributions ${formatDay(days[span.from]!)} to ${formatDay(days[span.to]!)}`,
     })),
@@ -63,7 +63,7 @@ export function createContributionPass(columns: RunColumns, weights: PanelRows):
   };
 }
 
-function listDrawnWindows(last: number): WindowSpan[] {
+function listRandomWindows(last: number): WindowSpan[] {
   const random = createCounterRandom({ seed: last, stream: 0 });
   return Array.from({ length: WINDOWS }, () => {
     const from = Math.min(last - 1, Math.floor(random.uniform() * last));

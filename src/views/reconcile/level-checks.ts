@@ -23,7 +23,7 @@ export function checkLevels(columns: RunColumns, { metrics }: RunRecord): Check[
   const netOfCosts =
     value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
   const drawdown = computeDrawdown(level);
-  const tracked = indexOn(columns);
+  const tracked = readIndexLevels(columns);
   const measured = computeBacktestMetrics(level, tracked, estimatePeriodsPerYear(columns.i32('days')));
   return [
     createCheck({
@@ -95,7 +95,7 @@ function checkMetrics(measured: BacktestMetrics, reported: BacktestMetrics): Che
 }
 
 /** Returns the levels of the tracked index on the dates of the run. */
-function indexOn(columns: RunColumns): Float64Array {
+function readIndexLevels(columns: RunColumns): Float64Array {
   const days = columns.i32('days');
   const begin = findFirstAtLeast(columns.i32('indexDays'), days[0]!);
   return columns.f64('indexLevel', begin, begin + days.length);

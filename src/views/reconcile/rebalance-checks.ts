@@ -30,7 +30,7 @@ interface AppliedRebalance {
 export function checkRebalances(columns: RunColumns): Check[] {
   return columns.header.rebalances.flatMap((rebalance, r) => {
     const applied = readApplied(columns, rebalance, r);
-    return [...checkSums(applied), ...checkHeld(applied), ...checkCaps(applied)];
+    return [...checkSums(applied), ...checkHoldings(applied), ...checkCaps(applied)];
   });
 }
 
@@ -77,7 +77,7 @@ function checkSums(rebalance: AppliedRebalance): Check[] {
   const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
   const invested = sumOf(applied);
   const before = sumOf(uncapped);
-  const exposure = exposureOf({ applied, uncapped, isOfIndex });
+  const exposure = computeExposure({ applied, uncapped, isOfIndex });
   const moved = uncapped.reduce((total, u, i) => total + Math.max(0, exposure * u - applied[i]!), 0);
   return [
     createCheck({
@@ -106,7 +106,7 @@ function checkSums(rebalance: AppliedRebalance): Check[] {
 }
 
 /** Returns the invested fraction of the weights before capping, which is the exposure of a strategy. */
-function exposureOf({
+function computeExposure({
   applied,
   uncapped,
   isOfIndex,
@@ -115,10 +115,10 @@ function exposureOf({
   return isOfIndex || before === 0 ? 1 : applied.reduce((sum, weight) => sum + Math.abs(weight), 0) / before;
 }
 
-function checkHeld({ date, applied, held, prices }: AppliedRebalance): Check[] {
+function checkHoldings({ date, applied, held, prices }: AppliedRebalance): Check[] {
   if (held === null) return [];
   const furthestHeld = createFurthest();
-  recordHeld(furthestHeld, { held, applied, prices });
+  recordHoldings(furthestHeld, { held, applied, prices });
   return [
     createCheck({
       name: `rebalance ${date}: held`,
@@ -129,7 +129,7 @@ function checkHeld({ date, applied, held, prices }: AppliedRebalance): Check[] {
   ];
 }
 
-interface HeldRow {
+interface HoldingsRow {
   readonly held: Float64Array;
   readonly applied: Float64Array;
   readonly prices: Float64Array | null;
@@ -140,7 +140,7 @@ interface HeldRow {
  * weight is distributed over the other securities in proportion to their applied weights. Without a bar and with short
  * positions, nothing is recorded.
  */
-function recordHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
+function recordHoldings(sides: Furthest, { held, applied, prices }: HoldingsRow): void {
   const isWithoutPrice = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
   const isShort = (weights: Float64Array): boolean => weights.some((weight) => weight < 0);
   if (prices?.some((_, i) => isWithoutPrice(i)) && (isShort(held) || isShort(applied))) return;
@@ -153,7 +153,7 @@ function recordHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
 function checkCaps({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfIndex }: AppliedRebalance): Check[] {
   if (cap === null || hasDrifted) return [];
   const largest = applied.reduce((most, weight) => Math.max(most, weight), 0);
-  const exposure = exposureOf({ applied, uncapped, isOfIndex });
+  const exposure = computeExposure({ applied, uncapped, isOfIndex });
   const atCap = createFurthest();
   applied.forEach((weight, i) => isCapped[i] === 1 && atCap.note(weight, exposure * cap));
   return [

@@ -5,7 +5,7 @@ import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/se
 import { computeGrowthStep, computeOpeningFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { openPanelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
-import { readHeldWeights } from '../weights-view.js';
+import { readPositiveWeights } from '../weights-view.js';
 import { createCheck, createFurthest, type Check, type Furthest, type RowPass } from './check.js';
 
 /**
@@ -30,7 +30,7 @@ export function createWeightPass(columns: RunColumns): RowPass {
   return {
     see(t, row) {
       const { factors, opened } = growth(t, { prices: prices.at(t), held: previous });
-      const withheld = hasShortPayments ? NONE : listPayingSecurities(effects.get(t));
+      const withheld = hasShortPayments ? NO_SECURITIES : listPayingSecurities(effects.get(t));
       // The first session has no previous weights, and weights do not drift on a session with an event.
       const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
       sums.note(
@@ -121,7 +121,7 @@ function createGrowthRows(
     name: Number(name),
     series: columns.f64('rates', row * dates, (row + 1) * dates),
   }));
-  const counts = countsBySession(columns);
+  const counts = getCountsBySession(columns);
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, { prices, held }) => {
@@ -173,7 +173,7 @@ function computePriceGrowth(factors: Float64Array, carried: Float64Array, prices
 const NO_CHANGES: ReadonlyMap<number, number> = new Map();
 
 /** Returns the changes of share counts of a portfolio that follows them, by date and security. */
-function countsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<number, number>> {
+function getCountsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<number, number>> {
   const bySession = new Map<number, Map<number, number>>();
   for (const { at, name, factor } of columns.has('keptShares') ? listCountChanges(columns) : []) {
     const changes = bySession.get(at) ?? new Map<number, number>();
@@ -182,10 +182,12 @@ function countsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<n
   return bySession;
 }
 
-const NONE: ReadonlySet<number> = new Set();
+const NO_SECURITIES: ReadonlySet<number> = new Set();
 
 function listPayingSecurities(effects: readonly RunEffect[] | undefined): ReadonlySet<number> {
-  return effects === undefined ? NONE : new Set(effects.flatMap(({ name, effect }) => (effect.cash > 0 ? [name] : [])));
+  return effects === undefined
+    ? NO_SECURITIES
+    : new Set(effects.flatMap(({ name, effect }) => (effect.cash > 0 ? [name] : [])));
 }
 
 function groupEffectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
@@ -203,7 +205,7 @@ function groupEffectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
  * zero.
  */
 function checkDrift(columns: RunColumns): Check[] {
-  const { held, target } = readHeldWeights(columns, null);
+  const { held, target } = readPositiveWeights(columns, null);
   const moved = held.reduce((sum, weight, i) => sum + weight - target[i]!, 0);
   const figures = measureDrift(held, target);
   const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);

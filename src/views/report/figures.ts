@@ -23,7 +23,7 @@ import {
   runDividends,
   runScenarios,
   type RebalanceOrders,
-  type ScenarioFound,
+  type ScenarioResult,
 } from './market-figures.js';
 import type { Missing } from './missing.js';
 import { computeRebalanceFigures, createWeightsReader, type RebalanceFigures } from '../rebalance-figures.js';
@@ -31,7 +31,7 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import { watchBreaches, watchRules, type WatchedBreaches, type WatchedRule } from '../limits/watched-rules.js';
 import { readStoredLabels } from '../stored-labels.js';
 import { computeSectorWeights, computeYearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
-import { readHeldWeights, createWeightsView, type HeldRisk } from '../weights-view.js';
+import { readPositiveWeights, createWeightsView, type HeldRisk } from '../weights-view.js';
 
 /** A series with its own days. */
 export interface DatedLine {
@@ -49,7 +49,7 @@ export interface Constituent {
 }
 
 /** Risk of a run's holdings, or the reason why it is unavailable. */
-export type RiskFound = { readonly measured: HeldRisk } | Missing;
+export type RiskResult = { readonly measured: HeldRisk } | Missing;
 
 /** Risk of the held securities, largest contribution first. */
 export interface RiskFigures {
@@ -114,7 +114,7 @@ export interface RunFigures {
   /** Returns the latest rebalance as orders for a portfolio that held the index; null for an overlay. */
   pack(aum: number): RebalanceOrders | Missing | null;
   /** Returns the results of scenarios for the holdings on the last date. */
-  scenarios(asked: readonly Scenario[]): readonly ScenarioFound[] | Missing;
+  scenarios(asked: readonly Scenario[]): readonly ScenarioResult[] | Missing;
   /** Returns the latest rebalances, newest first. */
   rebalances(limit: number): readonly RebalanceFigures[];
   /**
@@ -138,7 +138,7 @@ export interface StoredRun {
   readonly columns: RunColumns;
   /** OverviewView as JSON, stored with the run. */
   readonly overview: Uint8Array;
-  readonly risk: RiskFound;
+  readonly risk: RiskResult;
   /** Market of the run, aligned to its calendar, or the reason why it is unavailable. */
   readonly market?: SessionMarket | Missing;
   readonly terms: RunTerms;
@@ -163,7 +163,7 @@ export function createRunFigures({
     createWeightsView({
       runId: header.run_id,
       requestedAsOf: null,
-      weights: { ...readHeldWeights(columns, null), round: (weight) => weight }, // tables and charts round the weights
+      weights: { ...readPositiveWeights(columns, null), round: (weight) => weight }, // tables and charts round the weights
       benchmark: null,
       sharesOf: () => null,
       risk: null,
@@ -184,15 +184,15 @@ export function createRunFigures({
     levelDecimals: readDecimals(columns, 'level', days.at(-1)!) ?? 2,
     weightDecimals: readDecimals(columns, 'weights', days.at(-1)!) ?? null,
     level,
-    indexLevel: callOnce(() => ({ days, values: indexOver(columns, days) })),
-    benchmark: callOnce(() => benchmarkOf(columns)),
+    indexLevel: callOnce(() => ({ days, values: readIndexLevels(columns, days) })),
+    benchmark: callOnce(() => findBenchmark(columns)),
     drawdown: callOnce(() => ({ days, values: computeDrawdown(level.values) })),
-    volatility: callOnce(() => volatilityOf(level)),
+    volatility: callOnce(() => findVolatility(level)),
     concentration: () => weights().concentration,
     annualReturns: callOnce(() => computeAnnualReturns(days, level.values)),
     monthlyReturns: callOnce(() => computeMonthlyReturns(days, level.values)),
     constituents,
-    sectors: callOnce(() => sectorsOf(constituents())),
+    sectors: callOnce(() => listSectors(constituents())),
     sectorHistory: callOnce(() =>
       computeSectorWeights(
         columns,
@@ -217,19 +217,19 @@ export function createRunFigures({
 }
 
 /** Returns the level of the tracked index on the dates of the run, rebased to 100. */
-function indexOver(columns: RunColumns, days: Int32Array): Float64Array {
+function readIndexLevels(columns: RunColumns, days: Int32Array): Float64Array {
   const all = columns.i32('indexDays');
   const from = findLastAtMost(all, days[0]!);
   return rebase(columns.f64('indexLevel', from, from + days.length), 100);
 }
 
-function benchmarkOf(columns: RunColumns): (DatedLine & { readonly id: string }) | null {
+function findBenchmark(columns: RunColumns): (DatedLine & { readonly id: string }) | null {
   const { benchmark } = columns.header;
   if (!benchmark || !columns.has('benchmarkDays')) return null;
   return { id: benchmark.id, days: columns.i32('benchmarkDays'), values: columns.f64('benchmarkLevel') };
 }
 
-function volatilityOf({ days, values }: DatedLine): (DatedLine & { readonly window: number }) | null {
+function findVolatility({ days, values }: DatedLine): (DatedLine & { readonly window: number }) | null {
   const returns = computeReturns(values);
   const window = WINDOWS.find((length) => returns.length >= 2 * length);
   return window === undefined
@@ -268,7 +268,7 @@ function createRiskFigures({ payload, contributionOf }: HeldRisk, constituents: 
   };
 }
 
-function sectorsOf(
+function listSectors(
   constituents: readonly Constituent[],
 ): { readonly sector: string | null; readonly weight: number }[] {
   const weights = new Map<string | null, number>();

@@ -7,15 +7,15 @@ import { listPaidDividends, listAnnouncedDividends } from '#domain/dividends/div
 import type { Finding } from '#domain/refusals/findings.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
+import { readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { createPack, type KnownSecurity, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { createDividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { FoundScenario } from '#domain/scenarios/holdings.js';
+import type { ScenarioOutcome } from '#domain/scenarios/holdings.js';
 import { createScenarioMarket, computeScenario } from '#domain/scenarios/scenario-market.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';
-import { readHeldWeights } from '../weights-view.js';
+import { readPositiveWeights } from '../weights-view.js';
 import type { Missing } from './missing.js';
 
 /** Returns the ordinary dividends of a run in points of its level. */
@@ -68,7 +68,7 @@ export function computeRebalanceOrders(
   const names = header.names.flatMap((identifier, i): (KnownSecurity & { readonly held: number })[] => {
     const column = sm.columnOf(identifier);
     if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];
-    const name = readKnownSecurity({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
+    const name = readSecurityAsKnown({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
     return Number.isFinite(name.price) ? [{ ...name, held: Math.floor((before[i]! * aum) / name.price) }] : [];
   });
   const cash = names.reduce((rest, { held, price }) => rest - held * price, aum);
@@ -88,31 +88,31 @@ export function computeRebalanceOrders(
 }
 
 /** Result of a scenario in a report, or the reason why there is none. */
-export interface ScenarioFound {
+export interface ScenarioResult {
   readonly name: string;
-  readonly found: FoundScenario | Missing;
+  readonly found: ScenarioOutcome | Missing;
 }
 
 /** Reference column with the groups whose mean return replaces a missing return of a security. */
 const PROXIES = 'SECTOR';
 
 /** Applies scenarios to the holdings on the last date of a run. */
-export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: readonly Scenario[]): ScenarioFound[] {
+export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: readonly Scenario[]): ScenarioResult[] {
   const { header } = columns;
-  const market = createScenarioMarket(sm, { header, weights: readHeldWeights(columns, null), by: PROXIES });
-  return asked.map((scenario): ScenarioFound => {
+  const market = createScenarioMarket(sm, { header, weights: readPositiveWeights(columns, null), by: PROXIES });
+  return asked.map((scenario): ScenarioResult => {
     const { name } = scenario;
     try {
       return { name, found: computeScenario(market, scenario, { by: PROXIES, path: name }) };
     } catch (failure) {
-      if (failure instanceof Refusal) return { name, found: { missing: reasonOf(failure) } };
+      if (failure instanceof Refusal) return { name, found: { missing: formatReason(failure) } };
       throw failure;
     }
   });
 }
 
 /** Returns the messages of the findings of a refusal, or the message of the refusal if it has no findings. */
-function reasonOf({ message, detail }: Refusal): string {
+function formatReason({ message, detail }: Refusal): string {
   const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // refusals have findings under this member
   return findings.length === 0 ? message : findings.map((finding) => finding.message).join(' ');
 }

@@ -52,10 +52,10 @@ export function formatTick(
   { step, unit }: { readonly step: number; readonly unit: 'percent' | 'points' },
 ): string {
   const scale = unit === 'percent' ? 100 : 1;
-  return `${formatFixed(value * scale, decimalsOf(step * scale))}${unit === 'percent' ? '%' : ''}`;
+  return `${formatFixed(value * scale, countDecimals(step * scale))}${unit === 'percent' ? '%' : ''}`;
 }
 
-function decimalsOf(step: number): number {
+function countDecimals(step: number): number {
   for (let decimals = 0; decimals < 6; decimals++) {
     const scaled = step * raiseToPower(10, decimals);
     if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * Math.max(1, Math.abs(scaled))) return decimals;

@@ -8,7 +8,7 @@ import { createCanvas, type StructureElement } from './page/canvas.js';
 import { drawFoot, printArea, type PrintArea } from './page/print-area.js';
 import type { AlignedBlock, LaidBlock, Placement } from './page/layout.js';
 import { paginate, type Band } from './page/paginate.js';
-import { createPdf, endPdf, fontSetOf } from './page/pdf-document.js';
+import { createPdf, endPdf, createFontSet } from './page/pdf-document.js';
 import { SPACE } from './style-sheet.js';
 import { cleanLine } from './text/clean-text.js';
 import type { FontShelf } from './text/fonts.js';
@@ -46,10 +46,10 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
         limit: LIMITS.MAX_RENDER_SECONDS,
       });
   };
-  const title = titleOf(template, figures);
+  const title = formatTitle(template, figures);
   const area = printArea(template.page);
   const pdf = createPdf({ title, creator, renderedAt: new Date(renderedAt) });
-  const typesetter = createTypesetter(fontSetOf(pdf), fonts);
+  const typesetter = createTypesetter(createFontSet(pdf), fonts);
   const canvas = createCanvas(pdf, typesetter);
 
   const bands = layBands(template, { area, figures, typesetter, tick });
@@ -70,7 +70,7 @@ export function renderReport({ template, figures, renderedAt, creator, fonts, re
 }
 
 /** Returns the title of a report, with the name of the index if a header shows an index. */
-function titleOf({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
+function formatTitle({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
   const heads = new Set(blocks.flatMap(({ kind, index_id }) => (kind === 'header' ? [index_id] : [])));
   const [first = null] = heads;
   const run = first === null || heads.size > 1 ? undefined : figures.get(first);

@@ -5,7 +5,7 @@ import type { ScenarioResult } from '#domain/scenarios/holdings.js';
 import { createRowTableFile, type TableCells } from '../exports/row-table.js';
 
 /** Scenarios of a run as in the response. */
-export interface ScenariosShown {
+export interface ListedScenarios {
   readonly index_id: string;
   readonly as_of: string;
   readonly by: string;
@@ -15,7 +15,7 @@ export interface ScenariosShown {
 
 /** Returns a table of scenarios as a complete file, with the rows of the response. */
 export function createScenariosFile(
-  { index_id: runId, scenarios, findings }: ScenariosShown,
+  { index_id: runId, scenarios, findings }: ListedScenarios,
   table: ScenarioTable,
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {

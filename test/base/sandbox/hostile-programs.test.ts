@@ -91,17 +91,17 @@ const PLACES = [
 /** Number of calls of each program with different parameters; one call outside the soak. */
 const TIMES = IS_SOAK ? 4 : 1;
 const X = Float64Array.of(1, 2, 3, 4);
-const HONEST = programOf('function compute({ x }) { return x.map((value) => value * value); }');
+const HONEST_PROGRAM = programOf('function compute({ x }) { return x.map((value) => value * value); }');
 
-let opened: TestSandbox;
+let openedSandbox: TestSandbox;
 beforeAll(async () => {
-  opened = await openSandbox(100_000, 4);
+  openedSandbox = await openSandbox(100_000, 4);
 });
 
 test('hostile programs end within their step limit and read and change nothing outside', () => {
-  const { sandbox, interpreter } = opened;
+  const { sandbox, interpreter } = openedSandbox;
   const host = Object.getOwnPropertyNames(globalThis).length;
-  sandbox.compute(HONEST, [X], 4);
+  sandbox.compute(HONEST_PROGRAM, [X], 4);
   const steps = interpreter.steps.value;
   let programs = 0;
   for (const place of PLACES)
@@ -118,7 +118,7 @@ test('hostile programs end within their step limit and read and change nothing o
         if (values !== undefined) expect(values, attack).toHaveLength(4);
       }
   expect(programs).toBeGreaterThanOrEqual(IS_SOAK ? 1000 : 250);
-  expect([...sandbox.compute(HONEST, [X], 4)]).toEqual([1, 4, 9, 16]);
+  expect([...sandbox.compute(HONEST_PROGRAM, [X], 4)]).toEqual([1, 4, 9, 16]);
   expect(interpreter.steps.value).toBe(steps);
   expect(Object.getOwnPropertyNames(globalThis)).toHaveLength(host);
 });
@@ -128,8 +128,8 @@ test('a program has no access to clock, randomness, files or network', () => {
   const more = ['Promise', 'Proxy', 'RegExp', 'JSON', 'eval', 'WeakRef', 'FinalizationRegistry', 'Atomics', 'import'];
   const results = [...names, ...more.slice(0, -1)].map((name) => `typeof ${name} === 'undefined'`);
   const source = `function compute() { return [${results.join(', ')}, typeof Math.random === 'undefined']; }`;
-  const values = opened.sandbox.compute(
-    { ...HONEST, source },
+  const values = openedSandbox.sandbox.compute(
+    { ...HONEST_PROGRAM, source },
     [new Float64Array(results.length + 1)],
     results.length + 1,
   );

@@ -27,7 +27,7 @@ function openMetered() {
   return { countUp: exports['f'] as (to: number) => number, steps: exports['steps'] as WasmGlobal, exports, variables };
 }
 
-test('a metered function gives the same values, and pays for its call and for each round', () => {
+test('a metered function returns the same values, and counts steps for its call and for each iteration', () => {
   const { countUp, steps } = openMetered();
   for (const rounds of [1, 7, 1000]) {
     steps.value = 5000;
@@ -36,7 +36,7 @@ test('a metered function gives the same values, and pays for its call and for ea
   }
 });
 
-test('a loop traps at the step limit, and one with exactly enough steps ends', () => {
+test('a loop stops at the step limit, and a loop with exactly as many steps ends', () => {
   const { countUp, steps } = openMetered();
   steps.value = 101;
   expect(countUp(100)).toBe(100);

@@ -1,18 +1,18 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openSandbox, programOf, type TestSandbox } from './test-sandbox.js';
 
-let opened: TestSandbox;
+let openedSandbox: TestSandbox;
 beforeAll(async () => {
-  opened = await openSandbox();
+  openedSandbox = await openSandbox();
 });
 
 const X = Float64Array.of(3, NaN, -2, 0.1);
 const computeValues = (source: string, parameters = {}) => [
-  ...opened.sandbox.compute(programOf(source, parameters), [X], X.length),
+  ...openedSandbox.sandbox.compute(programOf(source, parameters), [X], X.length),
 ];
 
 describe('values', () => {
-  test('are those that the program returns, missing where it returns none', () => {
+  test('are those that the program returns, and are missing where it returns none', () => {
     expect(computeValues('function compute({ x }) { return x.map((value) => 2 * value); }')).toEqual([6, NaN, -4, 0.2]);
     expect(
       computeValues('const compute = ({ x }, { least }) => Array.from(x, (v) => v >= least);', { least: 0 }),
@@ -28,17 +28,17 @@ describe('values', () => {
       inputs: [{ name: 'h', sessions: 3 }],
     };
     const given = [Float64Array.of(1, 2, 3, 10, 20, 50)];
-    expect([...opened.sandbox.compute(program, given, 2)]).toEqual([-2, -40]);
+    expect([...openedSandbox.sandbox.compute(program, given, 2)]).toEqual([-2, -40]);
   });
 
-  test('have the bits of their operations: exact ones those of the host', () => {
+  test('are bit-identical to the operations of the host', () => {
     const source = 'function compute({ x }) { return x.map((v) => Math.sqrt(v * v + 1) / 3); }';
     expect(computeValues(source)).toEqual([...X].map((v) => Math.sqrt(v * v + 1) / 3));
   });
 });
 
 describe('calls', () => {
-  test('see nothing of each other', () => {
+  test('share no state with each other', () => {
     const source =
       'let calls = 0; const seen = []; function compute({ x }) { calls += 1; seen.push(...x); return Array(x.length).fill(100 * calls + seen.length); }';
     const first = computeValues(source);
@@ -47,12 +47,12 @@ describe('calls', () => {
     expect(first).toEqual([104, 104, 104, 104]);
   });
 
-  test('take the same steps whatever ran before', () => {
+  test('take the same number of steps, whatever ran before', () => {
     const source =
       'function compute({ x }) { const m = new Map(); for (const v of x) m.set(v, {}); return [...m.keys()]; }';
     const stepsOf = (): number => {
       computeValues(source);
-      return opened.interpreter.steps.value;
+      return openedSandbox.interpreter.steps.value;
     };
     const before = stepsOf();
     expect(() => computeValues('function compute() { const a = []; for (;;) a.push(new Float64Array(1e5)); }')).toThrow(
@@ -64,7 +64,7 @@ describe('calls', () => {
 });
 
 describe('errors', () => {
-  test('name the fault and its line', () => {
+  test('state the fault and its line', () => {
     const faultOf = (source: string) => {
       try {
         computeValues(source);

@@ -17,12 +17,12 @@ test.each([
   expect(suggestName(written, COLUMNS)).toBe(` Did you mean ${meant}?`);
 });
 
-test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is near nothing', (written) => {
+test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is similar to no name', (written) => {
   expect(findNearestName(written, COLUMNS)).toBeUndefined();
   expect(suggestName(written, COLUMNS)).toBe('');
 });
 
-test('a name whose words are shortened or spelt out is found, one of other words is not', () => {
+test('a name with shortened or spelt-out words is found, a name with other words is not', () => {
   const classes = ['EqualWeight', 'InverseVolatilityWeight', 'MarketCapWeight'];
   expect(suggestName('InverseVolWeight', classes)).toBe(' Did you mean InverseVolatilityWeight?');
   expect(suggestName('MarketCapitalisationWeight', classes)).toBe(' Did you mean MarketCapWeight?');

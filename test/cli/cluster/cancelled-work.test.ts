@@ -92,12 +92,12 @@ function tasksOf(id: number): readonly string[] {
 
 const LOOK_MS = 20;
 /** Number of consecutive equal samples that count as a state: a thread may be idle for a moment during its work. */
-const LOOKS = 10;
+const LOOK_COUNT = 10;
 
 /** Resolves after enough consecutive samples in the wanted state. @returns the time of the first of these samples */
 async function waitForSamples(wanted: boolean, processes?: readonly number[]): Promise<number> {
   let since = performance.now();
-  for (let looks = 0; looks < LOOKS;) {
+  for (let looks = 0; looks < LOOK_COUNT;) {
     if (isBusy(processes ?? listOwnProcesses()) === wanted) looks++;
     else {
       looks = 0;

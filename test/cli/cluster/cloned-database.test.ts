@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runToEnd, runHere, servingHere } from '../process.js';
+import { runToEnd, runHere, startServiceHere } from '../process.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { prepare } from './running-cluster.js';
 import { runService, type RunningService } from '../../services/running-service.js';
@@ -26,7 +26,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     await prepare(live, ['EVEN']);
     const { body } = await live.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
     await live.finished(body.job_id);
-    clone = { ...environment, DATABASE_URL: await copied(url) };
+    clone = { ...environment, DATABASE_URL: await copyDatabase(url) };
   });
   afterAll(async () => {
     if (!isLiveClosed) await live?.close();
@@ -35,7 +35,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
   });
 
   /** Copies the tables of a database into a new database, as restoring a dump does. */
-  async function copied(url: string): Promise<string> {
+  async function copyDatabase(url: string): Promise<string> {
     const target = await openTestDatabase();
     drops.push(target.drop);
     expect((await runHere(['migrate'], { DATABASE_URL: target.url })).status).toBe(0);
@@ -58,9 +58,9 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     (await readdir(join(base, name))).filter((file) => file.endsWith('.art')).toSorted();
   const readLevels = async (url: string): Promise<unknown> => (await fetch(`${url}/analytics/EVEN/levels`)).json();
 
-  test('is refused with 78 and the ways out, and no file of the live service is touched', async () => {
+  test('is refused with status 78 and the possible solutions, and no file of the live service changes', async () => {
     const before = await filesOf('results');
-    const started = servingHere(join(base, 'home'), [], clone);
+    const started = startServiceHere(join(base, 'home'), [], clone);
     await expect(started).rejects.toMatchObject({
       exitStatus: 78,
       message: /belongs to the database .*divisor adopt --new-place URL.*--read-only on/,
@@ -70,7 +70,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
 
   test('serves its results without changing anything by --read-only', async () => {
     const before = await filesOf('results');
-    const { url, stop } = await servingHere(join(base, 'reading'), ['--read-only', 'on'], clone);
+    const { url, stop } = await startServiceHere(join(base, 'reading'), ['--read-only', 'on'], clone);
     try {
       expect(await readLevels(url)).toEqual(await readLevels(live.url()));
       const headers = { 'content-type': 'application/json' };
@@ -87,23 +87,23 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     expect(await filesOf('results')).toEqual(before);
   });
 
-  test('gets a separate place by adopt --new-place, and both are served afterwards', async () => {
+  test('gets a separate artifact store by adopt --new-place, and both are served afterwards', async () => {
     const before = await filesOf('results');
     const own = `file://${join(base, 'own')}`;
     const adopted = await runHere(['adopt', '--new-place', own, '--json'], clone);
     expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
     expect((JSON.parse(adopted.out) as { named: number }).named).toBeGreaterThan(0);
-    const { url, stop } = await servingHere(join(base, 'home'), [], { ...clone, DIVISOR_ARTIFACTS: own });
+    const { url, stop } = await startServiceHere(join(base, 'home'), [], { ...clone, DIVISOR_ARTIFACTS: own });
     try {
       expect(await readLevels(url)).toEqual(await readLevels(live.url()));
     } finally {
       await stop();
     }
     expect(await filesOf('results')).toEqual(before);
-    await expect(servingHere(join(base, 'home'), [], clone)).rejects.toMatchObject({ exitStatus: 78 });
+    await expect(startServiceHere(join(base, 'home'), [], clone)).rejects.toMatchObject({ exitStatus: 78 });
   });
 
-  test('adopt is refused if no option names the way, and for a place that is in use', async () => {
+  test('adopt is refused if no option states how to adopt, and for a place that is in use', async () => {
     const without = await runHere(['adopt'], clone);
     expect(without).toMatchObject({ status: 64, err: expect.stringContaining('either --take-over or --new-place') });
     const own = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };
@@ -111,8 +111,8 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     expect(busy).toMatchObject({ status: 78, err: expect.stringContaining('choose an empty folder or prefix') });
   });
 
-  test('that is of an earlier time serves the results of that time after adopt --take-over', async () => {
-    const earlier = { ...environment, DATABASE_URL: await copied(environment['DATABASE_URL']!) };
+  test('of an earlier time serves the results of that time after adopt --take-over', async () => {
+    const earlier = { ...environment, DATABASE_URL: await copyDatabase(environment['DATABASE_URL']!) };
     const [before, known] = [await filesOf('results'), await readLevels(live.url())];
     expect((await live.ask('DELETE', '/indices/EVEN')).status).toBeLessThan(300);
     isLiveClosed = true;
@@ -124,7 +124,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     );
     const adopted = await runToEnd(['adopt', '--take-over', '--json'], earlier);
     expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
-    const { url, stop } = await servingHere(join(base, 'earlier'), [], earlier);
+    const { url, stop } = await startServiceHere(join(base, 'earlier'), [], earlier);
     try {
       expect(await readLevels(url)).toEqual(known);
     } finally {

@@ -12,10 +12,10 @@ import { createS3Client } from '#store/s3/s3-client.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { runToEnd, runHere, servingHere } from '../process.js';
+import { runToEnd, runHere, startServiceHere } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
-describe.skipIf(!hasPostgresql)('the commands of a home on a database and a place for results', () => {
+describe.skipIf(!hasPostgresql)('the commands of a home on a database and an artifact store', () => {
   let cluster: RunningCluster;
   let base: string;
   const drops: (() => Promise<void>)[] = [];
@@ -27,7 +27,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     await prepare(cluster.front, ['EVEN']);
     const { body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
     await cluster.front.finished(body.job_id);
-    expected = await shownBy(cluster.front.url());
+    expected = await readShownBy(cluster.front.url());
   });
   afterAll(async () => {
     await cluster?.close();
@@ -36,7 +36,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
   });
 
   /** Returns responses of a service that must not depend on where its data is stored. */
-  async function shownBy(url: string): Promise<unknown> {
+  async function readShownBy(url: string): Promise<unknown> {
     const paths = ['/analytics/EVEN/levels', '/indices/EVEN', '/indices/EVEN/versions', '/jobs'];
     return Promise.all(paths.map(async (path) => (await fetch(`${url}${path}`)).json()));
   }
@@ -50,9 +50,9 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
 
   /** Checks that a service on the given storage returns the same responses and can refresh its managed store. */
   async function assertServes(environment: Record<string, string>, home: string): Promise<void> {
-    const { url, stop } = await servingHere(home, [], environment);
+    const { url, stop } = await startServiceHere(home, [], environment);
     try {
-      expect(await shownBy(url)).toEqual(expected);
+      expect(await readShownBy(url)).toEqual(expected);
       const refreshed = await fetch(`${url}/data/stores/market/refresh`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect((await runHere(['verify', '--json'], cluster.environment)).status).toBe(0);
   });
 
-  test('doctor, config, keys and nodes take both places, and show no password', async () => {
+  test('doctor, config, keys and nodes accept a database and an artifact store, and show no password', async () => {
     const { DATABASE_URL, DIVISOR_ARTIFACTS, ...access } = cluster.environment;
     const places = ['--database', DATABASE_URL!, '--artifacts', DIVISOR_ARTIFACTS!];
     const home = ['--home', join(base, 'keys')];
@@ -112,7 +112,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });
 
-  test('keys accepts no place and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
+  test('keys accepts no artifact store and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
     const { url, name: role, drop } = await openTestDatabase();
     drops.push(drop);
     const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];
@@ -128,12 +128,12 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
 
     const client = new Client(url);
     await client.connect();
-    const silent = (node: string) =>
+    const insertSilentNode = (node: string) =>
       client.query(`INSERT INTO divisor.nodes VALUES ($1, now(), now() - interval '1 hour', $2)`, [
         node,
         JSON.stringify({ role: node, version: '1', places: { heavy: 0, light: 4 }, market: null, stale: 0 }),
       ]);
-    for (const node of ['command', 'worker']) await silent(node);
+    for (const node of ['command', 'worker']) await insertSilentNode(node);
     expect(listParts((await runHere(['nodes', '--json'], own)).out)).toMatchObject([{ node: 'worker', is_lost: true }]);
     const least = await makeLeastRole(client, { url, role, schema: 'divisor' });
     await client.query(`REVOKE SELECT ON divisor.parts FROM "${new URL(least).username}"`);
@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect((await runHere(doctor, { ...own, DATABASE_URL: least })).out).toMatch(lacking);
   });
 
-  test('no command accepts a home while the environment names a database and a place for results', async () => {
+  test('no command accepts a home while the environment names a database and an artifact store', async () => {
     const home = join(base, 'meant');
     for (const words of [
       ['verify'],
@@ -223,7 +223,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
 
   test('a front without its database reports health and metrics, and is not ready', async () => {
     const proxy = await openCuttingProxy(cluster.url);
-    const { url, stop } = await servingHere(join(base, 'cut-off'), [], {
+    const { url, stop } = await startServiceHere(join(base, 'cut-off'), [], {
       ...cluster.environment,
       DATABASE_URL: proxy.url,
     });

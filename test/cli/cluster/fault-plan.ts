@@ -13,7 +13,7 @@ export interface FaultPlan {
   readonly objectStoreOutages: number;
 }
 
-const FULL: FaultPlan = {
+const FULL_PLAN: FaultPlan = {
   acknowledged: 10_000,
   workerKills: 50,
   databaseKills: 10,
@@ -31,9 +31,9 @@ const SHARE = 0.05;
  * Returns the plan of a run. `CLUSTER_SHARE=1` selects the full plan; a variable such as `CLUSTER_WORKER_KILLS=50`
  * overrides one number.
  */
-export function faultPlan(environment: NodeJS.ProcessEnv): FaultPlan {
+export function createFaultPlan(environment: NodeJS.ProcessEnv): FaultPlan {
   const share = Number(environment['CLUSTER_SHARE'] ?? SHARE);
-  const counts = Object.entries(FULL as unknown as Record<string, number>).map(([name, count]) => {
+  const counts = Object.entries(FULL_PLAN as unknown as Record<string, number>).map(([name, count]) => {
     const variable = `CLUSTER_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
     return [name, Number(environment[variable] ?? Math.max(1, Math.round(count * share)))];
   });

@@ -12,26 +12,26 @@ import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
 import { startS3, type S3Service } from '../../store/s3/s3-service.js';
 import { INDEX, MARKET } from '../even-index.js';
-import { faultPlan } from './fault-plan.js';
-import { serving, working, type Listening } from '../process.js';
+import { createFaultPlan } from './fault-plan.js';
+import { startService, startWorkerProcess, type ListeningProcess } from '../process.js';
 
-const PLAN = faultPlan(process.env);
+const PLAN = createFaultPlan(process.env);
 const LEASE_S = 10;
 const AWAY_MS = 14_000;
 const OUTAGE_MS = 20_000;
 /** Maximum time from the end of a lease until another node has taken the job over and the test has noticed. */
 const TAKE_OVER_MS = 2000;
-const SEEN_MS = 1000;
+const PROMPT_MS = 1000;
 const CLIENTS = 4;
 
 type Json = Record<string, unknown>;
 
-interface Place {
-  run: Listening;
-  readonly start: () => Promise<Listening>;
+interface Front {
+  run: ListeningProcess;
+  readonly start: () => Promise<ListeningProcess>;
 }
 
-interface Written {
+interface Writes {
   readonly indices: Set<string>;
   readonly jobs: Set<string>;
   stale: number;
@@ -50,7 +50,7 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
 }
 
 /** Repeatedly defines an index on one front, reads it on another front, and submits its backtest. */
-async function work(fronts: readonly Place[], client: number, written: Written, isOver: () => boolean): Promise<void> {
+async function drive(fronts: readonly Front[], client: number, written: Writes, isOver: () => boolean): Promise<void> {
   for (let n = 0; !isOver(); n++) {
     const id = `C${client}N${n}`;
     const [one, other] = client % 2 === 0 ? fronts : fronts.toReversed();
@@ -68,7 +68,7 @@ async function work(fronts: readonly Place[], client: number, written: Written, 
   }
 }
 
-interface Failed {
+interface FailedJob {
   readonly id: string;
   readonly code: string;
   readonly message: string;
@@ -85,7 +85,7 @@ interface Absence {
   untilMs: number;
 }
 
-interface Faulty {
+interface FaultyCluster {
   /** Database server; a standby replaces it after a failover. */
   server: PostgresqlServer;
   /** Milliseconds from the disappearance of a process to the takeover of each attempt that the process was running. */
@@ -93,8 +93,8 @@ interface Faulty {
   readonly absences: Absence[];
   readonly s3: S3Service;
   readonly proxies: readonly StallingProxy[];
-  readonly fronts: readonly Place[];
-  readonly workers: readonly Place[];
+  readonly fronts: readonly Front[];
+  readonly workers: readonly Front[];
   close(): Promise<void>;
 }
 
@@ -105,14 +105,14 @@ const SERVER_SETTINGS = ['-c', 'max_connections=200', '-c', 'wal_keep_size=1GB',
  * Starts a separate database, two fronts and four workers; each process reaches the database through a proxy that can
  * interrupt the connection.
  */
-async function openFaulty(): Promise<Faulty> {
+async function openFaulty(): Promise<FaultyCluster> {
   const server = await startPostgresql({ settings: SERVER_SETTINGS });
   await migrateDatabase({ url: server.url });
   const s3 = await startS3();
   const base = await mkdtemp(join(tmpdir(), 'divisor-faults-'));
   const openWay = hasNamespaces ? openCutLink : openStallingProxy;
   const proxies = await Promise.all(Array.from({ length: 6 }, () => openWay(server.url)));
-  const settingsFor = (url: string): Record<string, string> => ({
+  const settingsOf = (url: string): Record<string, string> => ({
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${s3.access.bucket}/${s3.access.prefix}`,
     AWS_ENDPOINT_URL_S3: s3.access.endpoint,
@@ -121,13 +121,13 @@ async function openFaulty(): Promise<Faulty> {
     DIVISOR_LEASE: String(LEASE_S),
   });
   const flags = ['--log-level', 'warn', '--drain-ms', '0'];
-  const place = async (start: () => Promise<Listening>): Promise<Place> => ({ start, run: await start() });
-  const startFront = (i: number) => place(() => serving(join(base, `front-${i}`), flags, settingsFor(proxies[i]!.url)));
+  const place = async (start: () => Promise<ListeningProcess>): Promise<Front> => ({ start, run: await start() });
+  const startFront = (i: number) => place(() => startService(join(base, `f-${i}`), flags, settingsOf(proxies[i]!.url)));
   const startWorker = (url: string, i: number) =>
-    place(() => working(join(base, `worker-${i}`), [...flags, '--workers', '1'], settingsFor(url)));
+    place(() => startWorkerProcess(join(base, `worker-${i}`), [...flags, '--workers', '1'], settingsOf(url)));
   const fronts = await Promise.all([startFront(0), startFront(1)]);
   const workers = await Promise.all(proxies.slice(2).map(({ url }, i) => startWorker(url, i)));
-  const faulty: Faulty = {
+  const faulty: FaultyCluster = {
     server,
     takeOvers: [],
     absences: [],
@@ -148,20 +148,20 @@ async function openFaulty(): Promise<Faulty> {
 }
 
 /** Returns all faults of the plan in random order. */
-function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[] {
+function faultsOf(faulty: FaultyCluster, random: () => number): (() => Promise<void>)[] {
   const { s3, proxies, fronts, workers, takeOvers, absences } = faulty;
   const pickAny = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
   /** Watches the attempts of a process that disappears. @returns a function to call when the process is back */
-  async function leaves({ run: { home } }: Place, away: () => void): Promise<() => void> {
+  async function watchAbsence({ run: { home } }: Front, away: () => void): Promise<() => void> {
     const held = await attemptsOf(faulty.server.url, home);
     const absence = { home, fromMs: Date.now(), untilMs: Infinity };
     absences.push(absence);
     away();
-    takeOvers.push(...held.map((attempt) => takenOver(faulty, attempt)));
+    takeOvers.push(...held.map((attempt) => findTakeOver(faulty, attempt)));
     return () => void (absence.untilMs = Date.now());
   }
-  async function kill(one: Place): Promise<void> {
-    const isBack = await leaves(one, () => void one.run.child.kill('SIGKILL'));
+  async function kill(one: Front): Promise<void> {
+    const isBack = await watchAbsence(one, () => void one.run.child.kill('SIGKILL'));
     await one.run.ended;
     one.run = await one.start();
     isBack();
@@ -174,16 +174,16 @@ function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[]
     faulty.server = standby;
     for (const proxy of proxies) proxy.turnTo(standby.url);
   }
-  async function pause(one: Place): Promise<void> {
+  async function pause(one: Front): Promise<void> {
     const { child } = one.run;
-    const isBack = await leaves(one, () => void child.kill('SIGSTOP'));
+    const isBack = await watchAbsence(one, () => void child.kill('SIGSTOP'));
     await sleep(AWAY_MS);
     child.kill('SIGCONT');
     isBack();
   }
   async function cut(place: number): Promise<void> {
     const proxy = proxies[place]!;
-    const isBack = await leaves([...fronts, ...workers][place]!, () => proxy.stall());
+    const isBack = await watchAbsence([...fronts, ...workers][place]!, () => proxy.stall());
     await sleep(AWAY_MS);
     proxy.pass();
     isBack();
@@ -193,16 +193,16 @@ function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[]
     await sleep(OUTAGE_MS);
     s3.isClosed = false;
   }
-  const repeated = (count: number, fault: () => Promise<void>) => Array.from({ length: count }, () => fault);
+  const repeatFault = (count: number, fault: () => Promise<void>) => Array.from({ length: count }, () => fault);
   const faults = [
-    ...repeated(PLAN.workerKills, () => kill(pickAny(workers))),
-    ...repeated(PLAN.databaseKills, () => faulty.server.crash()),
-    ...repeated(PLAN.databaseOutages, () => faulty.server.crash(AWAY_MS)),
-    ...repeated(PLAN.pauses, () => pause(pickAny(workers))),
-    ...repeated(PLAN.partitions, () => cut(Math.floor(random() * proxies.length))),
-    ...repeated(PLAN.frontKills, () => kill(pickAny(fronts))),
-    ...repeated(PLAN.failovers, failOver),
-    ...repeated(PLAN.objectStoreOutages, closeObjects),
+    ...repeatFault(PLAN.workerKills, () => kill(pickAny(workers))),
+    ...repeatFault(PLAN.databaseKills, () => faulty.server.crash()),
+    ...repeatFault(PLAN.databaseOutages, () => faulty.server.crash(AWAY_MS)),
+    ...repeatFault(PLAN.pauses, () => pause(pickAny(workers))),
+    ...repeatFault(PLAN.partitions, () => cut(Math.floor(random() * proxies.length))),
+    ...repeatFault(PLAN.frontKills, () => kill(pickAny(fronts))),
+    ...repeatFault(PLAN.failovers, failOver),
+    ...repeatFault(PLAN.objectStoreOutages, closeObjects),
   ];
   return faults
     .map((fault) => ({ fault, at: random() }))
@@ -234,7 +234,7 @@ const attemptsOf = (url: string, home: string): Promise<readonly Attempt[]> =>
  * Resolves with the time until another attempt has replaced the given one. A database outage restarts the measurement,
  * because leases are extended after an outage.
  */
-async function takenOver(faulty: Faulty, { job_id: id, attempt }: Attempt): Promise<number> {
+async function findTakeOver(faulty: FaultyCluster, { job_id: id, attempt }: Attempt): Promise<number> {
   let start = performance.now();
   const running = `SELECT FROM divisor.jobs WHERE job_id = $1 AND attempt = $2 AND status = 'running'`;
   for (; ; await sleep(100)) {
@@ -245,7 +245,7 @@ async function takenOver(faulty: Faulty, { job_id: id, attempt }: Attempt): Prom
 }
 
 /** Returns attempts that are recorded as crashed although their processes were running. */
-async function falselyCrashed({ server, absences }: Faulty): Promise<readonly object[]> {
+async function listFalseCrashes({ server, absences }: FaultyCluster): Promise<readonly object[]> {
   const crashed = await query<{ readonly node: string; readonly at: string }>(
     server.url,
     `SELECT id, e ->> 'node' AS node, e ->> 'ended_at' AS at, e ->> 'reason' AS reason
@@ -260,17 +260,17 @@ async function falselyCrashed({ server, absences }: Faulty): Promise<readonly ob
 }
 
 /** Returns the content of the database after every job has ended. */
-async function readDatabase(url: string, { indices, jobs, reads, stale }: Written) {
+async function readDatabase(url: string, { indices, jobs, reads, stale }: Writes) {
   const client = new Client(url);
   await client.connect();
   const listIds = async (sql: string): Promise<string[]> =>
     (await client.query<{ id: string }>(sql)).rows.map(({ id }) => id);
-  const idsBy = (status: string) => listIds(`SELECT job_id AS id FROM divisor.jobs WHERE status = '${status}'`);
-  while ([...(await idsBy('pending')), ...(await idsBy('running'))].length > 0) await sleep(500);
+  const listByStatus = (status: string) => listIds(`SELECT job_id AS id FROM divisor.jobs WHERE status = '${status}'`);
+  while ([...(await listByStatus('pending')), ...(await listByStatus('running'))].length > 0) await sleep(500);
   const stored = new Set(await listIds(`SELECT id FROM divisor.documents WHERE kind = 'index'`));
   const known = new Set(await listIds('SELECT job_id AS id FROM divisor.jobs'));
   const runs = await listIds(`SELECT body::jsonb ->> 'index_id' AS id FROM divisor.documents WHERE kind = 'run'`);
-  const succeeded = (await idsBy('succeeded')).filter((id) => id.startsWith('backtest:'));
+  const succeeded = (await listByStatus('succeeded')).filter((id) => id.startsWith('backtest:'));
   const redone = `SELECT id FROM divisor.documents WHERE kind = 'job' AND (body::jsonb ->> 'attempt')::int > 1`;
   const result = {
     indices: indices.size,
@@ -289,8 +289,8 @@ async function readDatabase(url: string, { indices, jobs, reads, stale }: Writte
 }
 
 /** Returns the failed jobs, each with the reason and the outcomes of its attempts. */
-async function failedOf(client: Client): Promise<readonly Failed[]> {
-  const { rows } = await client.query<Failed>(
+async function failedOf(client: Client): Promise<readonly FailedJob[]> {
+  const { rows } = await client.query<FailedJob>(
     `SELECT d.id, body::jsonb -> 'error' ->> 'code' AS code, body::jsonb -> 'error' ->> 'message' AS message,
         (body::jsonb ->> 'crashes')::int AS crashes, body::jsonb -> 'error' -> 'detail' ->> 'cause' AS cause,
         array(SELECT e ->> 'end' || ': ' || (e ->> 'reason') FROM jsonb_array_elements(body::jsonb -> 'earlier') AS e) AS earlier
@@ -303,18 +303,18 @@ async function failedOf(client: Client): Promise<readonly Failed[]> {
 const ATTEMPTS_MAX = 3;
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
-  'no acknowledged write is lost, duplicated or partial, whatever process of a cluster ends, pauses or is disconnected',
+  'no acknowledged write is lost, duplicated or partial, whichever process of a cluster ends, pauses or is disconnected',
   async () => {
     const cluster = await openFaulty();
     try {
       const { fronts } = cluster;
-      const written: Written = { indices: new Set(), jobs: new Set(), stale: 0, reads: 0 };
+      const written: Writes = { indices: new Set(), jobs: new Set(), stale: 0, reads: 0 };
       const url = fronts[0]!.run.url;
       const { job_id: market } = (await ask(url, 'POST', '/data/synthetic', MARKET))!;
       while ((await ask(url, 'GET', `/jobs/${String(market)}?wait=5`))?.['status'] !== 'succeeded');
       const faults = faultsOf(cluster, seeded(Number(process.env['SEED'] ?? 1)));
       const state = { isOver: false };
-      const clients = Array.from({ length: CLIENTS }, (_, i) => work(fronts, i, written, () => state.isOver));
+      const clients = Array.from({ length: CLIENTS }, (_, i) => drive(fronts, i, written, () => state.isOver));
       const waitForCount = async (count: number): Promise<void> => {
         while (written.indices.size + written.jobs.size < count) await sleep(100);
       };
@@ -336,12 +336,12 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
         }),
       );
       expect(result).toMatchObject({ lost: 0, doubled: 0, halves: 0, staleReads: 0 });
-      expect(await falselyCrashed(cluster)).toEqual([]);
+      expect(await listFalseCrashes(cluster)).toEqual([]);
       // Jobs fail only after three attempts.
       expect(result.failed.filter(({ code, crashes }) => code !== 'WORKER_CRASHED' || crashes < ATTEMPTS_MAX)).toEqual(
         [],
       );
-      expect(takeOverMs).toBeLessThan(LEASE_S * 1000 + TAKE_OVER_MS + SEEN_MS);
+      expect(takeOverMs).toBeLessThan(LEASE_S * 1000 + TAKE_OVER_MS + PROMPT_MS);
     } finally {
       await cluster.close();
     }

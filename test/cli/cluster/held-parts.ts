@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Listening } from '../process.js';
+import type { ListeningProcess } from '../process.js';
 import type { RunningCluster } from './running-cluster.js';
 
 /** A job in parts, its node, and the node that has claimed parts. */
@@ -12,7 +12,7 @@ export interface HeldParts {
 }
 
 interface HeldJob {
-  readonly workerAt: (node: string) => Listening;
+  readonly workerAt: (node: string) => ListeningProcess;
   /** Submits the job and returns its id. */
   start(): Promise<string>;
 }
@@ -23,13 +23,13 @@ interface HeldJob {
  * slow the machine is.
  */
 export async function startHeldParts(cluster: RunningCluster, { workerAt, start }: HeldJob): Promise<HeldParts> {
-  const holders = async (): Promise<readonly string[]> =>
+  const listHolders = async (): Promise<readonly string[]> =>
     (await cluster.query<{ node: string }>('SELECT DISTINCT node FROM divisor.parts WHERE node IS NOT NULL')).map(
       ({ node }) => node,
     );
 
   /** Returns the offers of parts that wait for the table lock. */
-  async function offers() {
+  async function listOffers() {
     await cluster.query('SELECT pg_stat_clear_snapshot()'); // otherwise a transaction keeps its first snapshot of the statistics
     return cluster.query(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
@@ -42,10 +42,10 @@ export async function startHeldParts(cluster: RunningCluster, { workerAt, start 
   await cluster.query('LOCK TABLE divisor.parts IN EXCLUSIVE MODE');
   const jobId = await start();
   const { node: own } = await cluster.until(jobId, ({ status }) => status === 'running');
-  await expect.poll(offers, { interval: 20 }).toHaveLength(1);
+  await expect.poll(listOffers, { interval: 20 }).toHaveLength(1);
   workerAt(own!).child.kill('SIGSTOP');
   await cluster.query('COMMIT');
-  await expect.poll(holders, { interval: 20 }).toHaveLength(1);
+  await expect.poll(listHolders, { interval: 20 }).toHaveLength(1);
   workerAt(own!).child.kill('SIGCONT');
-  return { jobId, own: own!, other: (await holders())[0]! };
+  return { jobId, own: own!, other: (await listHolders())[0]! };
 }

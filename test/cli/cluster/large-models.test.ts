@@ -3,7 +3,7 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
+import { PART_COUNT, SINGLE_THREAD_SECURITIES_MAX } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { estimateModelMemory } from '#services/risk/model-memory.js';
 import { parseValidDay } from '#domain/time/days.js';
@@ -11,7 +11,7 @@ import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import type { RunningService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
 import { waitUntil } from '../../waiting.js';
-import type { Listening } from '../process.js';
+import type { ListeningProcess } from '../process.js';
 import { startHeldParts } from './held-parts.js';
 import { openCluster, type RunningCluster } from './running-cluster.js';
 
@@ -20,7 +20,7 @@ if (!IS_SOAK)
     'skipped: a risk model that several workers compute, as it takes a minute; MODEL_SECURITIES and MODEL_DAYS set its size, MODEL_WORKERS and MODEL_ROUNDS how it is measured',
   );
 
-const SECURITIES = Number(process.env['MODEL_SECURITIES'] ?? WHOLE_MODEL_MAX + 200);
+const SECURITIES = Number(process.env['MODEL_SECURITIES'] ?? SINGLE_THREAD_SECURITIES_MAX + 200);
 const DAY_COUNT = Number(process.env['MODEL_DAYS'] ?? 40);
 const WORKER_COUNT = Number(process.env['MODEL_WORKERS'] ?? 2);
 const ROUNDS = Number(process.env['MODEL_ROUNDS'] ?? 1);
@@ -46,14 +46,14 @@ async function serveMarket({ root, ask }: RunningService): Promise<void> {
 const TICK_MS = 10;
 
 /** Processor time and memory that a process used. */
-interface Use {
+interface ResourceUsage {
   readonly processorMs: number;
   /** Largest resident memory since the last measurement, bytes. */
   readonly peakBytes: number;
 }
 
 /** Returns the resource use of a process, and restarts the measurement of its peak memory. */
-function useOf({ child: { pid } }: Listening): Use {
+function useOf({ child: { pid } }: ListeningProcess): ResourceUsage {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
@@ -86,7 +86,7 @@ async function modelOf(cluster: RunningCluster, jobId: string): Promise<Model> {
 
 describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities than one thread estimates', () => {
   let cluster: RunningCluster;
-  let workers: Listening[];
+  let workers: ListeningProcess[];
   let expected: Model;
   /** Bytes of memory that the first estimate added to a worker, including the code and data that it loaded. */
   let coldBytes: number;
@@ -129,41 +129,44 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     return rounds;
   }
 
-  test('is shared by all workers within the estimate of its memory', async () => {
+  test('is shared by all workers within its estimated memory', async () => {
     await measureEstimate(); // lets the other workers open the market for their first parts
     const shared = await createMeasuredOften();
     for (const { model } of [...alone, ...shared]) expect(model).toEqual(expected);
     const dates = DAYS.map((day) => parseValidDay(day));
     const order = { identifiers: IDENTIFIERS, request: RiskModelRequest.parse({}) };
     const estimate = estimateModelMemory(order, { dates, identifiers: IDENTIFIERS } as never, 1); // the estimate reads no other member of the market
-    const inMs = (ms: number): string => `${Math.round(ms)} ms`;
-    const inMb = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
-    const median = (of: readonly number[]): number => of.toSorted((a, b) => a - b)[of.length >> 1]!;
+    const formatMs = (ms: number): string => `${Math.round(ms)} ms`;
+    const formatMib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
+    const computeMedian = (of: readonly number[]): number => of.toSorted((a, b) => a - b)[of.length >> 1]!;
     const totalOf = ({ uses }: (typeof shared)[number]): number => uses.reduce((sum, use) => sum + use.processorMs, 0);
     const busiestOf = ({ uses }: (typeof shared)[number]): number => Math.max(...uses.map((use) => use.processorMs));
     const figuresOf = (rounds: typeof shared): string =>
       rounds
-        .map(({ uses, ms }) => `${uses.map((use) => Math.round(use.processorMs)).join(' and ')} in ${inMs(ms)}`)
+        .map(({ uses, ms }) => `${uses.map((use) => Math.round(use.processorMs)).join(' and ')} in ${formatMs(ms)}`)
         .join('; ');
-    const [one, all, busiest] = [alone.map(totalOf), shared.map(totalOf), shared.map(busiestOf)].map(median);
+    const [one, all, busiest] = [alone.map(totalOf), shared.map(totalOf), shared.map(busiestOf)].map(computeMedian);
     console.log(
       `${SECURITIES} securities, ${DAYS.length} days: processor of one worker ${figuresOf(alone)}; of ${workers.length} ${figuresOf(shared)}; ` +
         `more for each of ${PART_COUNT} parts ${((all! - one!) / PART_COUNT).toFixed(2)} ms; ` +
         `times as fast with equal shares ${((workers.length * one!) / all!).toFixed(2)}, by the busiest ${(one! / busiest!).toFixed(2)}; ` +
-        `memory ${shared[0]!.uses.map(({ addedBytes }) => inMb(addedBytes)).join(', ')}, one ${inMb(alone[0]!.uses[0]!.addedBytes)}, its first estimate ${inMb(coldBytes)}, estimated ${inMb(estimate)} each`,
+        `memory ${shared[0]!.uses.map(({ addedBytes }) => formatMib(addedBytes)).join(', ')}, one ${formatMib(alone[0]!.uses[0]!.addedBytes)}, its first estimate ${formatMib(coldBytes)}, estimated ${formatMib(estimate)} each`,
     );
     expect(coldBytes).toBeLessThan(estimate);
     for (const { uses } of [...alone, ...shared])
       for (const { addedBytes } of uses) expect(addedBytes).toBeLessThan(estimate);
   });
 
-  const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
+  const findWorker = (node: string): ListeningProcess => workers.find(({ home }) => node.endsWith(home))!;
 
-  test('has the bits of one worker on two, after the worker that runs it is killed', async () => {
+  test('is bit-identical on two workers and on one, after the worker that runs it is killed', async () => {
     expect(expected.diagnostics.assets).toBe(SECURITIES);
-    const { jobId, own, other } = await startHeldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
+    const { jobId, own, other } = await startHeldParts(cluster, {
+      workerAt: findWorker,
+      start: () => startModel(cluster.front),
+    });
     expect(other).not.toBe(own);
-    const killed = workerAt(own);
+    const killed = findWorker(own);
     killed.child.kill('SIGKILL');
     workers = workers.filter((worker) => worker !== killed);
     cluster.s3.isHeld = false;
@@ -172,10 +175,10 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
   });
 
-  test('is left as it was when a later estimate is cancelled', async () => {
+  test('is unchanged when a later estimate is cancelled', async () => {
     workers.push(await cluster.startWorker());
     await waitUntil(async () => (await cluster.nodes()).filter(({ market }) => market !== null).length >= 3);
-    const { jobId } = await startHeldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
+    const { jobId } = await startHeldParts(cluster, { workerAt: findWorker, start: () => startModel(cluster.front) });
     await cluster.front.ask('DELETE', `/jobs/${jobId}`);
     cluster.s3.isHeld = false;
     expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });

@@ -4,7 +4,7 @@ import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
 import { INDEX } from '../even-index.js';
-import type { Listening } from '../process.js';
+import type { ListeningProcess } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
 if (!IS_SOAK)
@@ -47,7 +47,7 @@ async function digestOf(service: RunningService): Promise<string> {
 describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on several workers', () => {
   let cluster: RunningCluster;
   let expected: string;
-  let workers: Listening[] = [];
+  let workers: ListeningProcess[] = [];
   beforeAll(async () => {
     const embedded = await runService(['--workers', '2']);
     await prepare(embedded, []);
@@ -62,7 +62,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
   });
   afterAll(() => cluster?.close());
 
-  test('has the bits of one process after kills of its workers, and leaves no part', async () => {
+  test('is bit-identical to a sweep in one process after its workers are killed, and leaves no partial result', async () => {
     const started = performance.now();
     await cluster.front.ask('POST', '/analytics/sweeps', SWEEP);
     let kills = 0;

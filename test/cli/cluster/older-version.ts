@@ -10,9 +10,9 @@ import { startS3 } from '../../store/s3/s3-service.js';
 import { placesOf } from './running-cluster.js';
 
 /** Built checkout of an earlier version. */
-export const OLDER = process.env['OLDER_CHECKOUT'];
+export const OLDER_CHECKOUT = process.env['OLDER_CHECKOUT'];
 
-if (OLDER === undefined)
+if (OLDER_CHECKOUT === undefined)
   console.log('skipped: an upgrade next to an earlier version, whose built checkout OLDER_CHECKOUT would name');
 
 /**

@@ -77,7 +77,7 @@ default_pool_size = ${POOL_SIZE}
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('serves, runs jobs and writes at once what many ask for, on few connections', async () => {
+  test('serves concurrent clients, runs jobs and stores writes on few connections', async () => {
     await prepare(service, ['EVEN']);
     const { body } = await service.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
     await service.finished(body.job_id);

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
-import { OLDER, openVersions } from './older-version.js';
+import { OLDER_CHECKOUT, openVersions } from './older-version.js';
 
 async function ask(at: string, key: string, method: string, path: string, body?: unknown) {
   const answer = await fetch(`${at}${path}`, {
@@ -13,18 +13,18 @@ async function ask(at: string, key: string, method: string, path: string, body?:
   return { status: answer.status, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown> };
 }
 
-const keyIn = (said: string): string => /dvs_\w{12}_[\w-]{43}/.exec(said)![0];
+const findKey = (said: string): string => /dvs_\w{12}_[\w-]{43}/.exec(said)![0];
 const listOf = (name: string) => ({ name, identifiers: ['A'] });
 
-test.skipIf(OLDER === undefined || !hasPostgresql)(
-  'next to release 0.2.0 only this release accepts limited keys, and each reads the documents of the other',
+test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
+  'only this release accepts limited keys while release 0.2.0 also runs, and each release reads the documents of the other',
   async () => {
     const { finished, listening } = await openVersions();
-    const older = resolve(OLDER!);
+    const older = resolve(OLDER_CHECKOUT!);
     const create = async (folder: string, ...words: readonly string[]) => {
       const { status, said } = await finished(folder, ['keys', 'create', '--scopes', 'read,write', ...words]);
       expect([status, said]).toEqual([0, expect.stringContaining('dvs_')]);
-      return keyIn(said);
+      return findKey(said);
     };
     expect((await finished(older, ['migrate'])).status).toBe(0);
     const before = await create(older, '--name', 'before');

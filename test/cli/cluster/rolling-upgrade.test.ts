@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { INDEX, MARKET } from '../even-index.js';
-import { OLDER, openVersions } from './older-version.js';
+import { OLDER_CHECKOUT, openVersions } from './older-version.js';
 
 type Json = Record<string, unknown>;
 
@@ -34,15 +34,19 @@ const readLevels = async (at: string, id: string) => (await ask(at, 'GET', `/ana
 type Versions = Awaited<ReturnType<typeof openVersions>>;
 type Process = Awaited<ReturnType<Versions['listening']>>;
 
-interface Asked {
+interface BacktestSubmission {
   readonly at: string;
   readonly id: string;
 }
 
-const of = (at: string, id: string): Asked => ({ at, id });
+const createRequest = (at: string, id: string): BacktestSubmission => ({ at, id });
 
 /** Stops one of two workers while each runs a job: the other worker completes both jobs, each exactly once. */
-async function drained({ s3, running, runsOf }: Versions, jobs: readonly Asked[], leaving: Process): Promise<void> {
+async function drainWorker(
+  { s3, running, runsOf }: Versions,
+  jobs: readonly BacktestSubmission[],
+  leaving: Process,
+): Promise<void> {
   s3.isHeld = true; // no job can end
   const ids: string[] = [];
   for (const { at, id } of jobs) {
@@ -67,12 +71,12 @@ async function stopProcess({ child, ended: over }: Process): Promise<void> {
   expect(await over).toBe(0);
 }
 
-test.skipIf(OLDER === undefined || !hasPostgresql)(
-  'an earlier version and this one work side by side: each job is done once, and jobs of this version by this version alone',
+test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
+  'an earlier version and this one run concurrently: each job runs once, and jobs of this version run only on this version',
   async () => {
     const versions = await openVersions();
     const { finished, listening } = versions;
-    const older = resolve(OLDER!);
+    const older = resolve(OLDER_CHECKOUT!);
     const migrated = await finished(older, ['migrate']);
     expect(migrated.status).toBe(0);
     /** The tables of the earlier version are one or more migrations behind this version. */
@@ -83,7 +87,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const market = await ask(old, 'POST', '/data/synthetic', MARKET);
     expect(await waitForJob(old, market['job_id'])).toMatchObject({ status: 'succeeded' });
     expect(await run(old, 'BEFORE')).toMatchObject({ status: 'succeeded' });
-    if (isBehind) await refusedBeforeMigration(versions);
+    if (isBehind) await checkRefusalBeforeMigration(versions);
     expect((await finished('.', ['migrate'])).status).toBe(0);
     const front = await listening('.', 'serve', 'front');
     const own = front.url;
@@ -98,9 +102,9 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     const protocols = await protocolsOf(versions);
     expect([protocols.length, new Set(protocols).size]).toEqual([4, isBehind ? 2 : 1]);
 
-    await drained(versions, [of(old, 'OLD-A'), of(old, 'OLD-B')], first);
+    await drainWorker(versions, [createRequest(old, 'OLD-A'), createRequest(old, 'OLD-B')], first);
     const second = await listening('.', 'worker', 'second-worker');
-    await drained(versions, [of(own, 'NEW-C'), of(old, 'OLD-D')], oldWorker);
+    await drainWorker(versions, [createRequest(own, 'NEW-C'), createRequest(old, 'OLD-D')], oldWorker);
     for (const id of ['ASKED-OF-OLD', 'ASKED-OF-NEW', 'OLD-A', 'OLD-B', 'NEW-C', 'OLD-D'])
       expect(await readLevels(own, id)).toEqual(await readLevels(own, 'BEFORE'));
 
@@ -117,7 +121,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
   },
 );
 
-async function refusedBeforeMigration({ finished, base }: Versions): Promise<void> {
+async function checkRefusalBeforeMigration({ finished, base }: Versions): Promise<void> {
   const refusal = await finished('.', ['serve', '--home', join(base, 'early'), '--port', '0']);
   expect([refusal.status, refusal.said.includes('run divisor migrate')]).toEqual([78, true]);
 }

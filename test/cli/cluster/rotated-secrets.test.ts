@@ -9,7 +9,7 @@ import { createSecretBox } from '#store/secrets/secret-box.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { INDEX } from '../even-index.js';
-import { OLDER, openVersions } from './older-version.js';
+import { OLDER_CHECKOUT, openVersions } from './older-version.js';
 
 /** Opens two fronts on one database; at each start they read the keys of stored secrets from a shared file. */
 async function openFronts(keys: string) {
@@ -43,7 +43,7 @@ const DAYS = `SELECT name AS identifier, day::date AS date, 10.0::float8 AS "CLO
   WHERE extract(isodow FROM day) < 6 AND day::date NOT IN ('2024-01-15', '2024-02-19')`;
 
 test.skipIf(!hasPostgresql)(
-  'the key of stored secrets is introduced, replaced, taken back and left on two fronts, one of which always works',
+  'the key of stored secrets is introduced, replaced, reverted and removed on two fronts, one of which is always available',
   async () => {
     const [one, two] = [0, 1].map(() => randomBytes(32).toString('base64'));
     const { client, url, file, first, second } = await openFronts(`none ${one}`);
@@ -59,7 +59,7 @@ test.skipIf(!hasPostgresql)(
     const sessions = run.levels.index;
     let published = 0;
     /** Checks that a front signs with the stored key and reads the source with the stored password. */
-    async function works(front: RunningService): Promise<void> {
+    async function checkFront(front: RunningService): Promise<void> {
       const through = sessions[published++];
       expect(await front.ask('POST', '/analytics/EVEN/publish', { through })).toMatchObject({
         status: 200,
@@ -80,27 +80,27 @@ test.skipIf(!hasPostgresql)(
       return [key['private_key']!, new URL(location!).password, new URL(source!).password];
     }
     /** Restarts both fronts with new keys, one at a time; the other front is used during the restart. */
-    async function restarted(keys: string): Promise<readonly string[]> {
+    async function restartFronts(keys: string): Promise<readonly string[]> {
       await writeFile(file, keys);
-      await first.restart(() => works(second)); // the main process reads the keys, its threads do not
-      await second.restart(() => works(first));
+      await first.restart(() => checkFront(second)); // the main process reads the keys, its threads do not
+      await second.restart(() => checkFront(first));
       return readStoredTexts();
     }
 
-    await works(first);
+    await checkFront(first);
     const plain = await readStoredTexts();
     expect(plain.slice(1)).toEqual([password, password]);
-    const encrypted = await restarted(`${one}\n`);
+    const encrypted = await restartFronts(`${one}\n`);
     for (const text of encrypted) expect(text).toMatch(/^enc\.v1\./);
-    expect(await restarted(`${one}\n${two}\n`)).toEqual(encrypted);
-    const replaced = await restarted(`${two}\n${one}\n`);
+    expect(await restartFronts(`${one}\n${two}\n`)).toEqual(encrypted);
+    const replaced = await restartFronts(`${two}\n${one}\n`);
     for (const [i, text] of replaced.entries()) {
       expect(text).toMatch(/^enc\.v1\./);
       expect(text).not.toBe(encrypted[i]);
     }
-    expect(await restarted(`${one}\n${two}\n`)).toEqual(encrypted);
-    expect(await restarted(`${two}\n${one}\n`)).toEqual(replaced);
-    expect(await restarted(`${two}\n`)).toEqual(replaced);
+    expect(await restartFronts(`${one}\n${two}\n`)).toEqual(encrypted);
+    expect(await restartFronts(`${two}\n${one}\n`)).toEqual(replaced);
+    expect(await restartFronts(`${two}\n`)).toEqual(replaced);
 
     const { body: log } = await first.ask<{ entries: unknown[] }>('GET', '/analytics/EVEN/published');
     expect(log.entries).toHaveLength(published);
@@ -110,16 +110,16 @@ test.skipIf(!hasPostgresql)(
       [password],
     );
     expect(rows).toEqual([{ n: 0 }]);
-    expect(await restarted(`none\n${two}\n`)).toEqual(plain);
-    await works(second);
+    expect(await restartFronts(`none\n${two}\n`)).toEqual(plain);
+    await checkFront(second);
   },
 );
 
-test.skipIf(OLDER === undefined || !hasPostgresql)(
+test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
   'secrets that an earlier release stored as plain text or encrypted are encrypted with another key',
   async () => {
     const { finished, listening, query, url } = await openVersions();
-    const older = resolve(OLDER!);
+    const older = resolve(OLDER_CHECKOUT!);
     const [one, two] = [0, 1].map(() => randomBytes(32).toString('base64'));
     const hosts = { DIVISOR_DATABASE_HOSTS: new URL(url).host };
     await query(`CREATE TABLE daily AS ${DAYS}`);
@@ -129,7 +129,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
       const answer = await fetch(`${at}${path}`, sent);
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
     };
-    const privateKey = async (): Promise<string> => {
+    const readPrivateKey = async (): Promise<string> => {
       const [row] = await query<{ text: string }>(
         `SELECT body::jsonb ->> 'private_key' AS text FROM divisor.documents WHERE kind = 'signing-key'`,
       );
@@ -147,7 +147,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     expect((await ask(plain.url, 'POST', '/data/stores', { ...store, activate: true })).status).toBe(201);
     expect((await ask(plain.url, 'POST', '/publication/keys')).status).toBe(200);
     expect(await readDocuments()).toContain(new URL(url).password);
-    const signing = await privateKey();
+    const signing = await readPrivateKey();
     await stopProcess(plain);
     const encrypting = await listening(older, 'serve', 'encrypting', { ...hosts, DIVISOR_SECRET_KEY: one! });
     await stopProcess(encrypting);
@@ -165,7 +165,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     await expect
       .poll(async () => (await ask(next.url, 'GET', `/jobs/${String(body['job_id'])}?wait=10`)).body['status'])
       .toBe('succeeded');
-    expect(createSecretBox(Buffer.from(two!, 'base64')).open(await privateKey())).toBe(signing);
+    expect(createSecretBox(Buffer.from(two!, 'base64')).open(await readPrivateKey())).toBe(signing);
   },
 );
 

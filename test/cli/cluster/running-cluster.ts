@@ -11,7 +11,7 @@ import { openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { startS3, type S3Service } from '../../store/s3/s3-service.js';
 import { INDEX, MARKET } from '../even-index.js';
-import { working, type Listening } from '../process.js';
+import { startWorkerProcess, type ListeningProcess } from '../process.js';
 
 /** Row of a job with the columns that silence detection reads. */
 export interface JobRow {
@@ -33,7 +33,7 @@ export interface RunningCluster {
   readonly url: string;
   /** Environment variables of every process. */
   readonly environment: Record<string, string>;
-  startWorker(): Promise<Listening>;
+  startWorker(): Promise<ListeningProcess>;
   /** Starts another front in this process. */
   startFront(flags?: readonly string[]): Promise<RunningService>;
   query<R extends object>(sql: string, values?: readonly unknown[]): Promise<readonly R[]>;
@@ -56,7 +56,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
   await client.connect();
   const url = await makeLeastRole(client, { url: ownerUrl, role, schema: 'divisor' });
   const environment = { ...placesOf(url, s3), ...variables };
-  const workers: Listening[] = [];
+  const workers: ListeningProcess[] = [];
   const fronts: RunningService[] = [];
 
   async function query<R extends object>(sql: string, values: readonly unknown[] = []): Promise<readonly R[]> {
@@ -86,7 +86,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
     environment,
     async startWorker() {
       const home = join(base, randomBytes(4).toString('hex'));
-      const worker = await working(home, ['--workers', '1', '--drain-ms', '0'], environment);
+      const worker = await startWorkerProcess(home, ['--workers', '1', '--drain-ms', '0'], environment);
       workers.push(worker);
       return worker;
     },

@@ -8,18 +8,18 @@ import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { openStallingProxy } from '../../postgresql/stalling-proxy.js';
 import { openBatches, type BatchWorld } from '../../services/personal/batch-world.js';
 import { IS_SOAK } from '../../soak.js';
-import { working } from '../process.js';
+import { startWorkerProcess } from '../process.js';
 import { openCluster } from './running-cluster.js';
 
 const ACCOUNTS = 1500;
 const LEASE_S = 5;
 const AWAY_MS = 9000;
 /** Position of the account that is also computed in a separate batch. */
-const AGAIN = 17;
+const REPEATED_SUBMISSION = 17;
 const TERMS = { whole_shares: true };
 const SHARES_AT_FAULT = { kill: 0.1, partition: 0.3 };
 
-async function resultsIn(world: BatchWorld, faults: (jobId: string) => Promise<void>) {
+async function runBatches(world: BatchWorld, faults: (jobId: string) => Promise<void>) {
   const accounts = world.accountsOf(ACCOUNTS, (at) => (at % 3 === 0 ? { tax: { lot_method: 'fifo' } } : {}));
   const jobId = await world.start('all', accounts, TERMS);
   await faults(jobId);
@@ -27,15 +27,15 @@ async function resultsIn(world: BatchWorld, faults: (jobId: string) => Promise<v
   expect([status, error]).toEqual(['succeeded', null]);
   const results = await world.resultsOf('all');
   expect(results.map(({ account_id }) => account_id)).toEqual(accounts.map(({ account_id }) => account_id));
-  await world.batch('again', [accounts[AGAIN]], TERMS);
-  expect(await world.resultsOf('again')).toEqual([results[AGAIN]]);
+  await world.batch('again', [accounts[REPEATED_SUBMISSION]], TERMS);
+  expect(await world.resultsOf('again')).toEqual([results[REPEATED_SUBMISSION]]);
   return results;
 }
 
-async function embedded() {
+async function runEmbedded() {
   const world = await openBatches();
   try {
-    return await resultsIn(world, async () => {});
+    return await runBatches(world, async () => {});
   } finally {
     await world.service.close();
   }
@@ -50,7 +50,10 @@ async function onNodes(count: number) {
   const base = await mkdtemp(join(tmpdir(), 'divisor-cut-off-'));
   const proxy = await openStallingProxy(cluster.url);
   const flags = ['--workers', '1', '--drain-ms', '0'];
-  const cutOff = await working(join(base, 'home'), flags, { ...cluster.environment, DATABASE_URL: proxy.url });
+  const cutOff = await startWorkerProcess(join(base, 'home'), flags, {
+    ...cluster.environment,
+    DATABASE_URL: proxy.url,
+  });
   try {
     const others = await Promise.all(Array.from({ length: count - 1 }, cluster.startWorker));
     const world = await openBatches(undefined, cluster.front);
@@ -63,7 +66,7 @@ async function onNodes(count: number) {
       }
     }
 
-    return await resultsIn(world, async (jobId) => {
+    return await runBatches(world, async (jobId) => {
       await waitForShare(jobId, SHARES_AT_FAULT.kill);
       if (others.length > 0) {
         others[0]!.child.kill('SIGKILL');
@@ -84,9 +87,9 @@ async function onNodes(count: number) {
 }
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
-  'accounts have the same bits on 1, 2 and 4 nodes, of which one loses its database and one is killed',
+  'results of accounts are bit-identical on 1, 2 and 4 nodes, of which one loses its database and one is killed',
   async () => {
-    const expected = await embedded();
+    const expected = await runEmbedded();
     for (const nodes of [1, 2, 4]) expect(await onNodes(nodes), `${nodes} nodes`).toEqual(expected);
   },
   1_800_000,

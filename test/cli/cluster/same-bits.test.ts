@@ -3,7 +3,7 @@ import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { runService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
 import { MARKET } from '../even-index.js';
-import type { Listening } from '../process.js';
+import type { ListeningProcess } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 import { createSuite } from './suite.js';
 
@@ -12,7 +12,7 @@ const KILLS = 2;
 /** Market of the large variant; the small variant with one worker is in the tests of stopped workers. */
 const LARGE = { ...MARKET, assets: 200, start: '2018-01-02' };
 
-async function embeddedWith(threads: number) {
+async function openEmbeddedWith(threads: number) {
   const service = await runService(['--workers', String(threads)]);
   try {
     await prepare(service, [], LARGE);
@@ -25,7 +25,10 @@ async function embeddedWith(threads: number) {
 }
 
 /** Returns a worker that runs a job; undefined if no job is left. */
-async function holderOf({ query }: RunningCluster, workers: readonly Listening[]): Promise<Listening | undefined> {
+async function holderOf(
+  { query }: RunningCluster,
+  workers: readonly ListeningProcess[],
+): Promise<ListeningProcess | undefined> {
   for (;;) {
     const live = await query<{ node: string | null }>(
       `SELECT node FROM divisor.jobs WHERE lane = 'heavy' AND status IN ('pending', 'running')`,
@@ -58,11 +61,11 @@ async function clusterOf(count: number) {
 }
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
-  'backtests, optimisations, risk models, sweeps and simulations have the same bits anywhere',
+  'backtests, optimisations, risk models, sweeps and simulations are bit-identical on any number of threads and nodes',
   async () => {
-    const expected = await embeddedWith(1);
+    const expected = await openEmbeddedWith(1);
     expect(Object.keys(expected).length).toBeGreaterThan(8);
-    expect(await embeddedWith(3)).toEqual(expected);
+    expect(await openEmbeddedWith(3)).toEqual(expected);
     for (const workers of [1, 3]) expect(await clusterOf(workers)).toEqual(expected);
   },
   1_800_000,

@@ -26,7 +26,7 @@ async function figuresOf(service: RunningService, id: string): Promise<unknown> 
 }
 
 test.skipIf(!hasPostgresql)(
-  'nodes compute indices of several stores as services of one store do',
+  'nodes compute indices of several stores as a service of one store does',
   async () => {
     const expected = new Map<string, unknown>();
     for (const store of STORES) {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { startProvider } from '../../http/oidc-provider.js';
-import { go, signIn } from '../../security/signed-in.js';
+import { fetchWithoutRedirect, signIn } from '../../security/signed-in.js';
 import { openCluster } from './running-cluster.js';
 
 test.skipIf(!hasPostgresql)(
@@ -19,20 +19,21 @@ test.skipIf(!hasPostgresql)(
     const { front } = cluster;
     const other = await cluster.startFront();
     const elsewhere = await cluster.startFront(['--oidc-scopes', 'groups=desk:read']);
-    const reads = async ({ url }: typeof front, cookie: string) => (await go(`${url()}/indices`, { cookie })).status;
+    const requestAs = async ({ url }: typeof front, cookie: string) =>
+      (await fetchWithoutRedirect(`${url()}/indices`, { cookie })).status;
     const [leaving, staying] = [await signIn(front.url()), await signIn(other.url())];
     for (const at of [front, other])
-      for (const { cookie } of [leaving, staying]) expect(await reads(at, cookie)).toBe(200);
+      for (const { cookie } of [leaving, staying]) expect(await requestAs(at, cookie)).toBe(200);
     // The third front grants other scopes than those with which the session began.
-    expect(await reads(elsewhere, leaving.cookie)).toBe(401);
+    expect(await requestAs(elsewhere, leaving.cookie)).toBe(401);
 
     const headers = { cookie: leaving.cookie, 'x-csrf-token': leaving.csrf };
     expect((await fetch(`${front.url()}/auth/session`, { method: 'DELETE', headers })).status).toBe(204);
-    expect(await reads(front, leaving.cookie)).toBe(401);
-    await expect.poll(() => reads(other, leaving.cookie)).toBe(401);
+    expect(await requestAs(front, leaving.cookie)).toBe(401);
+    await expect.poll(() => requestAs(other, leaving.cookie)).toBe(401);
     await front.restart();
-    expect(await reads(front, leaving.cookie)).toBe(401);
-    for (const at of [front, other]) expect(await reads(at, staying.cookie)).toBe(200);
+    expect(await requestAs(front, leaving.cookie)).toBe(401);
+    for (const at of [front, other]) expect(await requestAs(at, staying.cookie)).toBe(200);
     await cluster.close();
     await provider.close();
   },

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { openStallingProxy, type StallingProxy } from '../../postgresql/stalling-proxy.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { IS_SOAK } from '../../soak.js';
-import { runHere, serving, type Run } from '../process.js';
+import { runHere, startService, type Run } from '../process.js';
 
 const SILENT_MS = IS_SOAK ? 60_000 : 7500;
 /** Interval between requests: 50 requests a second. */
@@ -17,7 +17,7 @@ const EVERY_MS = 20;
  */
 const NOTICED_MS = 2500;
 
-interface Answered {
+interface TimedAnswer {
   readonly atMs: number;
   readonly ms: number;
   /** Duration minus the time in which threads of the client or the service waited for a core. */
@@ -38,7 +38,7 @@ function computeWaitedForCoreMs(pid: number): number {
   }
 }
 
-function percentile(times: readonly number[], share: number): number {
+function computePercentileOf(times: readonly number[], share: number): number {
   return times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1]!;
 }
 
@@ -52,7 +52,7 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
     folder = await mkdtemp(join(tmpdir(), 'divisor-silent-'));
     await runHere(['migrate'], { DATABASE_URL: place.url });
     proxy = await openStallingProxy(place.url);
-    front = await serving(join(folder, 'home'), ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'], {
+    front = await startService(join(folder, 'home'), ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'], {
       DATABASE_URL: proxy.url,
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
     });
@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function ask(sinceMs: number, n: number): Promise<Answered> {
+  async function ask(sinceMs: number, n: number): Promise<TimedAnswer> {
     const computeWaitedMs = (): number =>
       computeWaitedForCoreMs(front.child.pid!) + computeWaitedForCoreMs(process.pid);
     const start = performance.now();
@@ -86,7 +86,7 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
     await ask(0, 1);
     proxy.stall();
     const sinceMs = performance.now();
-    const requests: Promise<Answered>[] = [];
+    const requests: Promise<TimedAnswer>[] = [];
     while (performance.now() - sinceMs < SILENT_MS) {
       const response = ask(sinceMs, requests.length);
       response.catch(() => {}); // rejections are checked below
@@ -99,23 +99,23 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
     expect(answers.filter(({ retryAfter }) => Number(retryAfter) >= 1)).toHaveLength(answers.length);
     const later = answers.filter(({ atMs }) => atMs > NOTICED_MS);
-    const p99 = (member: 'ms' | 'ownMs') =>
-      percentile(
+    const computeP99 = (member: 'ms' | 'ownMs') =>
+      computePercentileOf(
         later.map((answer) => answer[member]),
         0.99,
       );
     process.stdout.write(
-      `${later.length} refusals after the first ${NOTICED_MS} ms: p99 ${p99('ms').toFixed(1)} ms, without waits for a ` +
-        `core ${p99('ownMs').toFixed(1)} ms; longest of all ${answers.length}: ` +
+      `${later.length} refusals after the first ${NOTICED_MS} ms: p99 ${computeP99('ms').toFixed(1)} ms, without waits for a ` +
+        `core ${computeP99('ownMs').toFixed(1)} ms; longest of all ${answers.length}: ` +
         `${Math.max(...answers.map(({ ms }) => ms)).toFixed(0)} ms\n`,
     );
     expect(later.length).toBeGreaterThan(50);
-    expect(p99('ownMs')).toBeLessThan(100); // excludes waits for a core, which other tests may occupy
+    expect(computeP99('ownMs')).toBeLessThan(100); // excludes waits for a core, which other tests may occupy
     expect(Math.max(...answers.map(({ ownMs }) => ownMs))).toBeLessThan(2 * NOTICED_MS);
-    const ready = async () => (await fetch(`${front.url}/health/ready`)).status;
-    expect(await ready()).toBe(503);
+    const fetchReadiness = async () => (await fetch(`${front.url}/health/ready`)).status;
+    expect(await fetchReadiness()).toBe(503);
     proxy.pass();
     await expect.poll(async () => (await ask(sinceMs, 0)).status).toBe(200);
-    await expect.poll(ready).toBe(200);
+    await expect.poll(fetchReadiness).toBe(200);
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { runService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
-import type { Listening } from '../process.js';
+import type { ListeningProcess } from '../process.js';
 import { openCluster, prepare, type JobRow, type RunningCluster } from './running-cluster.js';
 import { createSuite } from './suite.js';
 
@@ -18,7 +18,7 @@ const IDS = ['KILLED', 'PAUSED', 'STOPPED'];
 
 describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   let cluster: RunningCluster;
-  let workers: Listening[];
+  let workers: ListeningProcess[];
   beforeAll(async () => {
     cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });
     workers = await Promise.all([cluster.startWorker(), cluster.startWorker()]);
@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   /** Submits a backtest that cannot end because its results cannot be written. @returns its worker and its row */
   async function submitEndlessBacktest(
     id: string,
-  ): Promise<{ readonly jobId: string; readonly holder: Listening; readonly row: JobRow }> {
+  ): Promise<{ readonly jobId: string; readonly holder: ListeningProcess; readonly row: JobRow }> {
     cluster.s3.isHeld = true;
     cluster.s3.seen.length = 0;
     const { body } = await cluster.front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {});
@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   }
 
   /** Allows result writes again, and checks that the job takes effect once. */
-  async function endedOnce(jobId: string, id: string): Promise<void> {
+  async function checkSingleEnd(jobId: string, id: string): Promise<void> {
     cluster.s3.isHeld = false;
     expect(await cluster.front.finished(jobId)).toMatchObject({ status: 'succeeded' });
     expect(await runsOf(id)).toHaveLength(1);
@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
       [id],
     );
 
-  test('that is killed begins again on another once the lease is over, and has one effect', async () => {
+  test('restarts on another worker after the lease of a killed worker expires, and takes effect once', async () => {
     const { jobId, holder, row } = await submitEndlessBacktest('KILLED');
     holder.child.kill('SIGKILL');
     expect(await holder.ended).toBe('SIGKILL');
@@ -60,18 +60,18 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     expect(again.node).not.toBe(row.node);
     expect(again).toMatchObject({ crashes: 0, losses: 1 });
     expect(Date.parse(again.started_at!)).toBeGreaterThanOrEqual(left.lease_until!.getTime());
-    await endedOnce(jobId, 'KILLED');
+    await checkSingleEnd(jobId, 'KILLED');
     workers = [...workers.filter((each) => each !== holder), await cluster.startWorker()];
   });
 
   test.runIf(IS_SOAK)(
-    'that pauses for longer than the lease is performed by another worker, and its later messages change nothing',
+    'moves to another worker if its worker pauses for longer than the lease; later messages of the paused worker change nothing',
     async () => {
       const { jobId, holder, row } = await submitEndlessBacktest('PAUSED');
       holder.child.kill('SIGSTOP');
       const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
       expect(again.node).not.toBe(row.node);
-      await endedOnce(jobId, 'PAUSED');
+      await checkSingleEnd(jobId, 'PAUSED');
       const written = await runsOf('PAUSED');
       const ended = await cluster.row(jobId);
       const { heartbeat: before } = await beatOf(row.node!);
@@ -87,13 +87,13 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
       await cluster.query<{ heartbeat: Date }>('SELECT seen_at AS heartbeat FROM divisor.nodes WHERE node = $1', [node])
     )[0]!;
 
-  test('that is asked to end moves to another at once, without counting as a crash', async () => {
+  test('moves to another worker at once if its worker is stopped, without counting as a crash', async () => {
     const { jobId, holder, row } = await submitEndlessBacktest('STOPPED');
     holder.child.kill('SIGTERM');
     const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
     expect(again.node).not.toBe(row.node);
     expect(again).toMatchObject({ crashes: 0, losses: 0 });
-    await endedOnce(jobId, 'STOPPED');
+    await checkSingleEnd(jobId, 'STOPPED');
     expect(await holder.ended).toBe(0);
     // The killed worker did not deregister, but has no slots any more.
     const left = (await cluster.nodes()).filter(({ node }) => node !== row.node);
@@ -102,17 +102,17 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   });
 
   test.runIf(IS_SOAK)(
-    'of any kind has the bits of one process with three threads, through the end of the worker that had it',
+    'of any kind is bit-identical to one process with three threads, after its worker ends',
     async () => {
       const suite = createSuite(cluster.front);
       cluster.s3.isHeld = true;
       await suite.submit();
-      const runningJobs = () =>
+      const listRunningJobs = () =>
         cluster.query<{ id: string; node: string }>(
           `SELECT job_id AS id, node FROM divisor.jobs WHERE status = 'running'`,
         );
-      await expect.poll(async () => (await runningJobs()).length).toBeGreaterThan(0);
-      const [{ id: killed, node }] = (await runningJobs()) as [{ id: string; node: string }];
+      await expect.poll(async () => (await listRunningJobs()).length).toBeGreaterThan(0);
+      const [{ id: killed, node }] = (await listRunningJobs()) as [{ id: string; node: string }];
       const holder = workers.find(({ home }) => node.endsWith(home))!;
       holder.child.kill('SIGKILL');
       cluster.s3.isHeld = false;
@@ -128,17 +128,17 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     },
   );
 
-  test('is reported by its node, which answers nothing else', async () => {
+  test('is reported by its node, which serves no other route', async () => {
     const url = workers.find(({ child }) => child.exitCode === null)!.url;
     // A worker becomes free shortly after the end of its job is reported.
     await expect
       .poll(async () => (await fetch(`${url}/metrics`)).text())
       .toContain('divisor_lane_busy_ratio{lane="heavy"} 0');
     expect((await fetch(`${url}/indices`)).status).toBe(404);
-    const lanes = async () =>
+    const readLanes = async () =>
       (await cluster.front.ask<{ jobs: { lanes: Record<string, unknown> } }>('GET', '/health')).body.jobs.lanes;
     await expect
-      .poll(async () => (await lanes())['heavy'])
+      .poll(async () => (await readLanes())['heavy'])
       .toMatchObject({ waiting: 0, running: 0, oldest_wait_seconds: null });
   });
 });

@@ -10,13 +10,13 @@ export interface Suite {
   hashes(): Promise<Readonly<Record<string, string>>>;
 }
 
-type Work = readonly [path: string, body: Readonly<Record<string, unknown>>];
+type SuiteRequest = readonly [path: string, body: Readonly<Record<string, unknown>>];
 
 /** Indices of the suite, by weighting. */
 const WEIGHTINGS = { CAPPED: { type: 'MarketCapWeight', cap: 0.4 }, EVENLY: { type: 'EqualWeight' } };
 const CONSTRAINTS = [{ id: 'position', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
 /** Jobs in stages; each stage needs results of the previous stage. */
-const STAGES: readonly (readonly Work[])[] = [
+const STAGES: readonly (readonly SuiteRequest[])[] = [
   [
     ['/analytics/CAPPED/backtest', { transaction_cost_bps: 10 }],
     ['/analytics/EVENLY/backtest', {}],
@@ -43,7 +43,7 @@ export function createSuite({ ask, finished }: RunningService): Suite {
   const results: Record<string, string> = {};
   let submitted: readonly (readonly [path: string, jobId: string])[] = [];
 
-  const submitAll = (works: readonly Work[]) =>
+  const submitAll = (works: readonly SuiteRequest[]) =>
     Promise.all(
       works.map(async ([path, body]) => {
         const answer = await ask<{ job_id: string }>('POST', path, body);

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { divisor, runHere, type Run } from '../process.js';
+import { runDivisor, runHere, type Run } from '../process.js';
 
 describe.skipIf(!hasPostgresql)('workers without a port', () => {
   let place: Awaited<ReturnType<typeof openTestDatabase>>;
@@ -22,7 +22,7 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
   });
 
   async function urlOf(words: readonly string[]): Promise<string> {
-    const worker = divisor(['worker', ...words, '--warm-up', 'off', '--workers', '1', '--log-level', 'error'], {
+    const worker = runDivisor(['worker', ...words, '--warm-up', 'off', '--workers', '1', '--log-level', 'error'], {
       DATABASE_URL: place.url,
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
     });
@@ -31,7 +31,7 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
     return /^listening on (\S+)\n/.exec(worker.out())![1]!;
   }
 
-  test('listen on the first free one from 8180, and answer for their metrics there', async () => {
+  test('listen on the first free port from 8180, and serve their metrics there', async () => {
     const first = await urlOf(['--home', join(folder, 'a')]);
     const second = await urlOf(['--home', join(folder, 'b')]);
     const ports = [first, second].map((url) => Number(new URL(url).port));
@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
     expect(ports[1]).toBeGreaterThan(ports[0]!);
     expect(ports[1]).toBeLessThan(8280);
     expect(await (await fetch(`${second}/metrics`)).text()).toContain('divisor_build_info');
-    const taken = divisor(['worker', '--home', join(folder, 'c'), '--port', String(ports[0]), '--warm-up', 'off'], {
+    const taken = runDivisor(['worker', '--home', join(folder, 'c'), '--port', String(ports[0]), '--warm-up', 'off'], {
       DATABASE_URL: place.url,
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
     });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { divisor, runHere, serving } from '../process.js';
+import { runDivisor, runHere, startService } from '../process.js';
 
 describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
   let place: Awaited<ReturnType<typeof openTestDatabase>>;
@@ -19,7 +19,7 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
   });
 
   /** Returns the environment of a process whose clock runs ahead by a number of milliseconds. */
-  async function ahead(ms: number): Promise<Record<string, string>> {
+  async function createFastClock(ms: number): Promise<Record<string, string>> {
     const file = join(folder, `ahead-${ms}.cjs`);
     await writeFile(file, `const now = Date.now; Date.now = () => now() + ${ms};`);
     return {
@@ -29,9 +29,9 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
     };
   }
 
-  test('writes the time of the database, and is reported by health and divisor nodes', async () => {
+  test('stores the time of the database, and is reported by health and divisor nodes', async () => {
     const flags = ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'];
-    const front = await serving(join(folder, 'home'), flags, await ahead(20_000));
+    const front = await startService(join(folder, 'home'), flags, await createFastClock(20_000));
     const before = Date.now();
     const put = await fetch(`${front.url}/data/watchlists/desk`, {
       method: 'PUT',
@@ -63,9 +63,9 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
     await front.ended;
   });
 
-  test('by more than 30 s is refused at its start', async () => {
+  test('that is wrong by more than 30 s is refused at its start', async () => {
     const words = ['serve', '--home', join(folder, 'other'), '--port', '0', '--workers', '1'];
-    const refusal = divisor(words, await ahead(-40_000));
+    const refusal = runDivisor(words, await createFastClock(-40_000));
     expect(await refusal.ended).toBe(75);
     expect(refusal.err()).toContain('40.0 s behind the clock of the database (limit 30 s)');
   });

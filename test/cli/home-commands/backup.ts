@@ -1,11 +1,11 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runHere, servingHere } from '../process.js';
+import { runHere, startServiceHere } from '../process.js';
 import { home, service, newFolder, ask, listLines } from './set-up.js';
 
 /** Paths of versions, stored runs and publications that a backup must keep; `verify` covers the audit log. */
-const KEPT = [
+const KEPT_PATHS = [
   '/indices/EVEN/versions',
   '/indices/EVEN/versions/1',
   '/data/stores/market/versions',
@@ -16,7 +16,7 @@ const KEPT = [
 
 export function describeBackup(): void {
   describe('a backup', () => {
-    test('is taken while clients write, restored elsewhere, and served with everything it had', async () => {
+    test('is taken while clients write, restored elsewhere, and served with all its content', async () => {
       const folder = join(await newFolder(), 'copy');
       expect((await ask(service.url, 'POST', '/analytics/EVEN/publish', {})).status).toBe(200);
       await ask(service.url, 'GET', '/audit'); // reading the audit log signs it
@@ -42,12 +42,12 @@ export function describeBackup(): void {
       const other = join(await newFolder(), 'elsewhere');
       expect((await runHere(['restore', folder, '--home', other])).status).toBe(0);
       const record = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
-      const then = await Promise.all(KEPT.map((path) => ask(service.url, 'GET', path)));
-      expect(then.map(({ status: found }) => found)).toEqual(KEPT.map(() => 200));
-      const again = await servingHere(other);
+      const then = await Promise.all(KEPT_PATHS.map((path) => ask(service.url, 'GET', path)));
+      expect(then.map(({ status: found }) => found)).toEqual(KEPT_PATHS.map(() => 200));
+      const again = await startServiceHere(other);
       try {
         expect(await (await fetch(`${again.url}/analytics/EVEN/record`)).text()).toBe(record);
-        expect(await Promise.all(KEPT.map((path) => ask(again.url, 'GET', path)))).toEqual(then);
+        expect(await Promise.all(KEPT_PATHS.map((path) => ask(again.url, 'GET', path)))).toEqual(then);
         const busy = Number(String((await ask(again.url, 'GET', '/data/watchlists/busy')).body['name']).slice(1));
         expect(busy).toBeGreaterThanOrEqual(before);
         await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores/market')).body['active']).toBe(true);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { flipDocument } from '../../store/flip-document.js';
-import { runHere, servingHere } from '../process.js';
+import { runHere, startServiceHere } from '../process.js';
 import { home, newFolder, ask, listLines } from './set-up.js';
 
 export function describeDamage(): void {
@@ -16,14 +16,14 @@ export function describeDamage(): void {
     afterAll(() => rm(dirname(whole), { recursive: true }));
 
     /** Creates a backup in a folder that a test may damage. */
-    async function backupIn(folder: string): Promise<string> {
+    async function createBackup(folder: string): Promise<string> {
       const copy = join(folder, 'backup');
       await cp(whole, copy, { recursive: true });
       return copy;
     }
 
     /** Copies the home while no process uses it. */
-    async function stillHome(): Promise<string> {
+    async function copyIdleHome(): Promise<string> {
       const other = join(await newFolder(), 'home');
       await runHere(['restore', whole, '--home', other]);
       return other;
@@ -38,7 +38,7 @@ export function describeDamage(): void {
     }
 
     test('is reported part by part, with names and reasons', async () => {
-      const other = await stillHome();
+      const other = await copyIdleHome();
       const [managed] = await readdir(join(other, 'stores'));
       await flip(join(other, 'stores', managed!, 'market.parquet'));
       const artifacts = await readdir(join(other, 'artifacts'));
@@ -68,11 +68,11 @@ export function describeDamage(): void {
       );
     });
 
-    test('whose store document cannot be read keeps the folder that the document named', async () => {
-      const other = await stillHome();
+    test('with an unreadable store document keeps the folder that the document named', async () => {
+      const other = await copyIdleHome();
       const before = await readdir(join(other, 'stores'));
       await flipDocument(other, 'main\u0000store\u0000market');
-      const again = await servingHere(other);
+      const again = await startServiceHere(other);
       await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores')).body['skipped']).toBe(1);
       await again.stop();
       expect([before.length, await readdir(join(other, 'stores'))]).toEqual([1, before]);
@@ -80,7 +80,7 @@ export function describeDamage(): void {
 
     test('is not restored, and the home stays as it was', async () => {
       const folder = await newFolder();
-      const copy = await backupIn(folder);
+      const copy = await createBackup(folder);
       await flip(join(copy, 'documents', 'data.mdb'));
       expect((await runHere(['verify', '--backup', copy])).status).toBe(1);
       const other = join(folder, 'home');
@@ -104,7 +104,7 @@ export function describeDamage(): void {
       ['somebody who stays', { files: [{ path: 'stores/./documents', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
     ])('by %s is refused', async (_name, change, says) => {
       const folder = await newFolder();
-      const copy = await backupIn(folder);
+      const copy = await createBackup(folder);
       const file = join(copy, 'manifest.json');
       await writeFile(file, JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as object), ...change }));
       const { status, err } = await runHere(['restore', copy, '--home', join(folder, 'home')]);

@@ -20,7 +20,7 @@ export function describeDoctor(): void {
     test.each([
       ['their defaults', []],
       ['those given', ['--data-roots', '/usr:/absent/place']],
-    ])('names the allowed folders as the settings show them: %s', async (_, flags) => {
+    ])('lists the allowed folders as the settings show them: %s', async (_, flags) => {
       const folder = await newFolder();
       const shown = (await runHere(['config', '--home', folder, ...flags])).out
         .split('\n')
@@ -35,7 +35,7 @@ export function describeDoctor(): void {
       expect(match['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
     });
 
-    test('reports what an unavailable engine lacks, as the built command', async () => {
+    test('reports the missing requirements of an unavailable engine, as the built command does', async () => {
       const { out } = await runToEnd(['doctor', '--home', await newFolder(), '--port', '0', '--numerics', 'native']);
       const { says } = listLines(out).find(({ subject }) => subject === 'numerics')!;
       expect(says).toMatch(/^native: |Not native: ./);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { runHere, servingHere } from '../process.js';
+import { runHere, startServiceHere } from '../process.js';
 import { newFolder } from './set-up.js';
 
 export function describeLayout(): void {
@@ -57,7 +57,7 @@ export function describeLayout(): void {
       const path = await newFolder();
       await (await openHome(path)).close();
       await writeFile(join(path, 'artifacts', `${'a'.repeat(32)}.art`), 'x');
-      await expect(servingHere(path)).rejects.toMatchObject({
+      await expect(startServiceHere(path)).rejects.toMatchObject({
         exitStatus: 78,
         message: expect.stringContaining('contains 1 results but no documents') as string,
       });

@@ -1,12 +1,12 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { divisor, runHere, servingHere } from '../process.js';
+import { runDivisor, runHere, startServiceHere } from '../process.js';
 import { home, newFolder, listLines } from './set-up.js';
 
 export function describeRestore(): void {
   describe('a restore', () => {
-    test('does not touch a home that is served, nor one that has documents without the option for it', async () => {
+    test('does not change a home that is served, nor a home with documents unless the option allows it', async () => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
       await runHere(['backup', copy, '--home', home]);
@@ -34,7 +34,7 @@ export function describeRestore(): void {
       await runHere(['restore', copy, '--home', other]);
       await writeFile(join(other, 'format'), 'restoring\n');
       await rm(join(other, 'artifacts'), { recursive: true });
-      await expect(servingHere(other)).rejects.toMatchObject({
+      await expect(startServiceHere(other)).rejects.toMatchObject({
         exitStatus: 78,
         message: expect.stringContaining('is incomplete') as string,
       });
@@ -43,8 +43,8 @@ export function describeRestore(): void {
     });
   });
 
-  test('a command whose reader disconnects ends quietly with it', async () => {
-    const run = divisor(['verify', '--home', home]);
+  test('a command ends without an error message when the reader of its output disconnects', async () => {
+    const run = runDivisor(['verify', '--home', home]);
     run.child.stdout.destroy();
     expect([await run.ended, run.err()]).toEqual([141, '']);
   });

@@ -2,15 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { INDEX, MARKET } from '../even-index.js';
-import { type Run, serving } from '../process.js';
+import { type Run, startService } from '../process.js';
 
 /** Home with a managed market, an index, its run and a watchlist, created once and served by a separate process. */
 let base: string;
 export let home: string;
 export let service: Run & { readonly url: string };
-export const newFolder = temporaryFolders();
+export const newFolder = openTemporaryFolders();
 
 interface Answer {
   readonly status: number;
@@ -37,7 +37,7 @@ async function runJob(url: string, path: string, body: unknown): Promise<void> {
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'divisor-home-'));
   home = join(base, 'home');
-  service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+  service = await startService(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
   await runJob(service.url, '/data/synthetic', MARKET);
   await ask(service.url, 'PUT', '/indices/EVEN', INDEX);
   await runJob(service.url, '/analytics/EVEN/backtest', {});

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Run, divisor, DIVISOR_IN_SHELL, runHere, serving } from '../process.js';
+import { type Run, runDivisor, DIVISOR_IN_SHELL, runHere, startService } from '../process.js';
 import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
 import { testRetries } from './retries.js';
 import { testSqlShell } from './sql-shell.js';
 import { testFilesAndData } from './files-and-data.js';
-import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
+import { folder, home, toPath, INDEX, linesOf, readEnding } from './set-up.js';
 import { waitUntil } from '../../waiting.js';
 
 export function describeAgainstAService(): void {
@@ -16,7 +16,7 @@ export function describeAgainstAService(): void {
     let key: string;
     beforeAll(async () => {
       key = (await runHere(['keys', 'create', '--home', home, '--name', 'test', '--scopes', 'read,run'])).out.trim();
-      service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
+      service = await startService(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
         DIVISOR_DATA_ROOTS: folder,
       });
       await waitForStore();
@@ -45,7 +45,7 @@ export function describeAgainstAService(): void {
       testFilesAndData(() => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: all }));
     });
 
-    test('a home in use by a service is refused in one sentence', async () => {
+    test('a home that a service uses is refused in one sentence', async () => {
       const { status, err } = await runHere(['backtest', 'EVEN', '--home', home]);
       expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
     });
@@ -75,7 +75,7 @@ export function describeAgainstAService(): void {
       ['a wrong key', { DIVISOR_API_KEY: `dvs_${'a'.repeat(12)}_${'b'.repeat(43)}` }, 77, 'UNAUTHENTICATED'],
       ['no key', { DIVISOR_API_KEY: '' }, 77, 'UNAUTHENTICATED'],
     ])('%s ends with 77', async (_, environment, status, code) => {
-      expect(ending(await runCommand(['backtest', 'EVEN'], environment))).toEqual({
+      expect(readEnding(await runCommand(['backtest', 'EVEN'], environment))).toEqual({
         status,
         out: '',
         err: expect.stringMatching(new RegExp(`^divisor: ${code}: [^\\n]+$`)),
@@ -83,16 +83,16 @@ export function describeAgainstAService(): void {
     });
 
     test('a key without the scope exits with 77 and the missing scope', async () => {
-      const { status, err } = await runCommand(['backtest', 'EVEN', '--document', file('even.json')]);
+      const { status, err } = await runCommand(['backtest', 'EVEN', '--document', toPath('even.json')]);
       expect([status, err]).toEqual([77, 'divisor: FORBIDDEN_SCOPE: The key lacks the scope write.\n']);
     });
 
-    test('a refusal ends with 2, with a line for every finding', async () => {
+    test('a refusal exits with 2, and prints a line for each finding', async () => {
       await writeFile(
-        file('bad-grid.json'),
+        toPath('bad-grid.json'),
         JSON.stringify({ '/document/pipeline/weighting/cap': [7], '/request/transaction_cost_bps': [-1] }),
       );
-      const { status, err } = await runCommand(['sweep', file('bad-grid.json'), '--index', 'EVEN']);
+      const { status, err } = await runCommand(['sweep', toPath('bad-grid.json'), '--index', 'EVEN']);
       expect([status, err.split('\n').filter((line) => line.startsWith('  error ')).length]).toEqual([2, 2]);
       expect((await runCommand(['backtest', 'NOBODY'])).err).toMatch(/^divisor: INDEX_NOT_FOUND: .*\n$/);
     });
@@ -102,7 +102,7 @@ export function describeAgainstAService(): void {
       expect([status, err]).toEqual([1, expect.stringMatching(/^divisor: RISK_INSUFFICIENT_DATA: /)]);
     });
 
-    test('a folder outside the allowed ones is refused without its path, with a hint where they are listed', async () => {
+    test('a folder outside the allowed ones is refused without its path, with a hint to the list of allowed folders', async () => {
       const key = (
         await runHere(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
       ).out.trim();
@@ -116,7 +116,7 @@ export function describeAgainstAService(): void {
       expect(err).not.toContain(folder);
     });
 
-    test('views are a JSON object a row in a pipe, and CSV with the same values', async () => {
+    test('views are printed as one JSON object per row in a pipe, and as CSV with the same values', async () => {
       await runCommand(['backtest', 'EVEN', '--if-stale']);
       const lines = linesOf((await runCommand(['levels', 'EVEN', '--start', '2022-12-01'])).out);
       const csv = (await runCommand(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
@@ -128,7 +128,7 @@ export function describeAgainstAService(): void {
       expect(rows.length).toBeGreaterThan(15);
     });
 
-    test('market data, limits and curves are rows of what the service says', async () => {
+    test('market data, limits and curves are printed as rows of the response', async () => {
       const rowsOf = async (words: readonly string[]) => {
         const { status, out, err } = await runCommand(words);
         expect([words, status, err]).toEqual([words, 0, '']);
@@ -136,7 +136,7 @@ export function describeAgainstAService(): void {
           .slice(0, -1)
           .map(({ event: _row, ...members }) => members);
       };
-      const bars = (await readFile(file('prices/market.csv'), 'utf8')).trim().split('\n');
+      const bars = (await readFile(toPath('prices/market.csv'), 'utf8')).trim().split('\n');
       const closes = bars.map((bar) => bar.split(',')).filter(([date, name]) => name === 'A' && date! >= '2022-12-28');
       const prices = await rowsOf(['data', 'prices', 'A', '--start', '2022-12-28', '--columns', 'CLOSE']);
       expect(prices).toEqual(closes.map(([date, _name, close]) => ({ date, CLOSE: Number(close) })));
@@ -159,8 +159,8 @@ export function describeAgainstAService(): void {
       const year = ['events', '--from', '2023-01-01', '--to', '2023-12-31', '--index', 'EVEN', '--kinds', 'expiry'];
       const thirdFridays = ['2023-03-17', '2023-06-16', '2023-09-15', '2023-12-15'];
       expect((await rowsOf(year)).map(({ date }) => date)).toEqual(thirdFridays);
-      expect((await runCommand([...year, '--out', file('year.ics')])).status).toBe(0);
-      const calendar = await readFile(file('year.ics'), 'utf8');
+      expect((await runCommand([...year, '--out', toPath('year.ics')])).status).toBe(0);
+      const calendar = await readFile(toPath('year.ics'), 'utf8');
       expect([...calendar.matchAll(/^DTSTART;VALUE=DATE:(\d+)/gm)].map(([, day]) => day)).toEqual(
         thirdFridays.map((day) => day.replaceAll('-', '')),
       );
@@ -176,13 +176,13 @@ export function describeAgainstAService(): void {
       expect(shares.reduce((sum, { share }) => sum + Number(share), 0)).toBeCloseTo(1, 9);
     });
 
-    test('a definition goes to a file and back, and a difference is reported at its path', async () => {
-      expect((await runCommand(['index', 'show', 'EVEN', '--out', file('shown.json')])).status).toBe(0);
-      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', file('shown.json')])).out)).toHaveLength(1);
-      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', file('even.json')])).out)).toHaveLength(1);
+    test('a definition is written to a file and stored again, and a difference is reported at its path', async () => {
+      expect((await runCommand(['index', 'show', 'EVEN', '--out', toPath('shown.json')])).status).toBe(0);
+      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', toPath('shown.json')])).out)).toHaveLength(1);
+      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', toPath('even.json')])).out)).toHaveLength(1);
       const changed = { ...INDEX, rebalance: { frequency: 'monthly' } };
-      await writeFile(file('changed.json'), JSON.stringify(changed));
-      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', file('changed.json')])).out)[0]).toEqual({
+      await writeFile(toPath('changed.json'), JSON.stringify(changed));
+      expect(linesOf((await runCommand(['index', 'diff', 'EVEN', toPath('changed.json')])).out)[0]).toEqual({
         event: 'row',
         path: '/rebalance/frequency',
         stored: '"quarterly"',
@@ -190,7 +190,7 @@ export function describeAgainstAService(): void {
       });
     });
 
-    test('each view answers, and an unknown view lists the known ones', async () => {
+    test('each view is printed, and an unknown view is refused with the known ones', async () => {
       for (const words of [
         ['stores'],
         ['jobs', '--kind', 'backtest,render', '--status', 'succeeded'],
@@ -224,7 +224,7 @@ export function describeAgainstAService(): void {
       const figures = linesOf((await runCommand(['performance', 'EVEN'])).out);
       expect(figures.find(({ figure }) => figure === 'tracking_error')).toMatchObject({ against: 'EVEN' });
       expect(
-        await runCommand(['export', 'levels', '--index', 'EVEN', '--out', file('absent/levels.csv')]),
+        await runCommand(['export', 'levels', '--index', 'EVEN', '--out', toPath('absent/levels.csv')]),
       ).toMatchObject({
         status: 64,
         err: expect.stringContaining('absent does not exist'),
@@ -235,7 +235,7 @@ export function describeAgainstAService(): void {
       });
     });
 
-    test('backtests of many indices report each outcome, and end with 1 if one was refused', async () => {
+    test('backtests of many indices report each outcome, and exit with 1 if one was refused', async () => {
       const { status, out, err } = await runCommand(['backtests', 'EVEN,NOBODY', '--csv']);
       const [header, even, nobody] = out.split('\r\n');
       expect([status, err, header]).toEqual([1, '', 'index_id,outcome,total_return,error']);
@@ -256,18 +256,18 @@ export function describeAgainstAService(): void {
       expect((await runCommand(['backtests', 'EVEN', '--fail-on', 'PARTIAL_DATE'])).status).toBe(0);
     });
 
-    test('a nightly script run twice at once, and once killed, leaves whole files and no others', async () => {
+    test('a nightly script that runs twice at once and is killed once leaves complete files and no others', async () => {
       const key = (
         await runHere(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data,write'])
       ).out.trim();
-      await writeFile(file('odd.json'), JSON.stringify({ ...INDEX, id: 'ODD', name: 'Odd' }));
-      const put = await runCommand(['index', 'put', file('odd.json')], { DIVISOR_API_KEY: key });
+      await writeFile(toPath('odd.json'), JSON.stringify({ ...INDEX, id: 'ODD', name: 'Odd' }));
+      const put = await runCommand(['index', 'put', toPath('odd.json')], { DIVISOR_API_KEY: key });
       expect([put.status, put.err]).toEqual([0, '']);
-      await mkdir(file('night'));
+      await mkdir(toPath('night'));
       await writeFile(
-        file('night.sh'),
+        toPath('night.sh'),
         `set -e
-cd ${file('night')}
+cd ${toPath('night')}
 divisor() { ${DIVISOR_IN_SHELL} "$@"; }
 divisor refresh desk > /dev/null
 divisor backtests EVEN,ODD --if-stale --csv --out runs.csv > /dev/null
@@ -275,18 +275,19 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
 `,
       );
       const environment = { PATH: process.env['PATH'], DIVISOR_URL: service.url, DIVISOR_API_KEY: key };
-      const night = () => spawn('sh', [file('night.sh')], { env: environment, stdio: 'ignore', detached: true });
-      const statusOf = async (child: ReturnType<typeof night>) => ((await once(child, 'close')) as [number | null])[0];
-      const killed = night();
-      const both = [night(), night()].map(statusOf);
+      const spawnNight = () => spawn('sh', [toPath('night.sh')], { env: environment, stdio: 'ignore', detached: true });
+      const statusOf = async (child: ReturnType<typeof spawnNight>) =>
+        ((await once(child, 'close')) as [number | null])[0];
+      const killed = spawnNight();
+      const both = [spawnNight(), spawnNight()].map(statusOf);
       process.kill(-killed.pid!, 'SIGKILL'); // kills the shell and its child processes
       expect(await Promise.all(both)).toEqual([0, 0]);
       const { levels } = (await (
         await fetch(`${service.url}/analytics/EVEN/levels`, { headers: { authorization: `Bearer ${key}` } })
       ).json()) as { levels: { index: string[] } };
-      const rows = (await readFile(file('night/levels.csv'), 'utf8')).trim().split(/\r?\n/);
+      const rows = (await readFile(toPath('night/levels.csv'), 'utf8')).trim().split(/\r?\n/);
       expect(rows).toHaveLength(levels.index.length + 1);
-      const runs = (await readFile(file('night/runs.csv'), 'utf8')).trim().split('\r\n');
+      const runs = (await readFile(toPath('night/runs.csv'), 'utf8')).trim().split('\r\n');
       expect(runs.slice(1).map((row) => row.split(',').slice(0, 2))).toEqual([
         ['EVEN', expect.stringMatching(/^(done|current)$/) as string],
         ['ODD', expect.stringMatching(/^(done|current)$/) as string],
@@ -296,15 +297,15 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
     test('a job of the same id with another request ends with 75; Ctrl-C cancels the job and ends with 130', async () => {
       const costs = Array.from({ length: 600 }, (_, i) => i / 10);
       const grid = { '/document/rebalance/frequency': ['daily'], '/request/transaction_cost_bps': costs };
-      await writeFile(file('slow.json'), JSON.stringify(grid));
-      const slow = divisor(['sweep', file('slow.json'), '--index', 'EVEN', '--id', 'slow'], {
+      await writeFile(toPath('slow.json'), JSON.stringify(grid));
+      const slow = runDivisor(['sweep', toPath('slow.json'), '--index', 'EVEN', '--id', 'slow'], {
         DIVISOR_URL: service.url,
         DIVISOR_API_KEY: key,
       });
       await new Promise<void>((running) =>
         slow.child.stdout.on('data', () => slow.out().includes('"running"') && running()),
       );
-      const { status, err } = await runCommand(['sweep', file('grid.json'), '--index', 'EVEN', '--id', 'slow']);
+      const { status, err } = await runCommand(['sweep', toPath('grid.json'), '--index', 'EVEN', '--id', 'slow']);
       expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
       slow.child.kill('SIGINT');
       const endStatus = await slow.ended;
@@ -321,7 +322,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       const createEnvironment = () => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
       test('one line redraws itself with the progress, and the result is a table', async () => {
         const { status, screen, written } = await onTerminal(
-          ['sweep', file('grid.json'), '--index', 'EVEN'],
+          ['sweep', toPath('grid.json'), '--index', 'EVEN'],
           createEnvironment(),
         );
         expect(status).toBe(0);
@@ -340,7 +341,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       });
 
       testSqlShell(createEnvironment);
-      test('--json says the same as on a pipe', async () => {
+      test('--json prints the same output as a pipe', async () => {
         const { status, screen } = await onTerminal(['backtest', 'EVEN', '--json'], createEnvironment());
         expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
       });

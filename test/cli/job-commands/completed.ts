@@ -45,7 +45,7 @@ export function listCompletions(shell: 'bash' | 'zsh' | 'fish', script: string, 
   const interpreter = shell === 'zsh' && !isInstalled('zsh') ? 'bash' : shell;
   const { stdout, stderr } = spawnSync(
     interpreter,
-    [NO_START_UP[interpreter], '-c', `${BEFORE[shell]}\n${script}\n${request}`],
+    [NO_START_UP[interpreter], '-c', `${SHELL_PRELUDES[shell]}\n${script}\n${request}`],
     {
       encoding: 'utf8',
     },
@@ -54,14 +54,14 @@ export function listCompletions(shell: 'bash' | 'zsh' | 'fish', script: string, 
   return stdout
     .split('--next--\n')
     .slice(0, -1)
-    .map((words, at) => wordsFor(lines[at]!, words));
+    .map((words, at) => completeLine(lines[at]!, words));
 }
 
 /**
  * Returns the words that start with the last word of a line: zsh filters in a function outside the script. Flags are
  * included only after a dash.
  */
-function wordsFor(line: string, words: string): string[] {
+function completeLine(line: string, words: string): string[] {
   const typed = line.split(/[ =]/).at(-1)!;
   const offered = words.split('\n').map((word) => word.split('\t')[0]!.replace(/^--[a-z-]+=/, ''));
   const isOffered = (word: string) => word !== '' && word.startsWith(typed) && (typed !== '' || !word.startsWith('-'));
@@ -81,7 +81,7 @@ _files() { :; }
 /** Shell function that replaces the command that lists ids. */
 const TELLS_IDS = `divisor() { if [ "$3" = indices ]; then printf 'EVEN\\nODD\\n'; elif [ "$3" = names ]; then printf 'AAPL\\nMSFT\\n'; else echo desk; fi; }`;
 
-const BEFORE = {
+const SHELL_PRELUDES = {
   bash: TELLS_IDS,
   zsh: OF_ZSH + TELLS_IDS,
   fish: `function divisor; if test $argv[3] = indices; printf 'EVEN\\nODD\\n'; else if test $argv[3] = names; printf 'AAPL\\nMSFT\\n'; else; echo desk; end; end`,

@@ -1,33 +1,33 @@
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { type Ending, runToEnd, runHere } from '../process.js';
-import { file, INDEX, linesOf } from './set-up.js';
+import { type CommandOutcome, runToEnd, runHere } from '../process.js';
+import { toPath, INDEX, linesOf } from './set-up.js';
 
 /**
  * Tests commands on files and stores against a service with an unrestricted key; without a service each command would
  * open a home.
  */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
-  const ask = (words: readonly string[]): Promise<Ending> => runHere(words, environment());
-  const piped = (words: readonly string[], input: string) => runToEnd(words, environment(), input);
+  const ask = (words: readonly string[]): Promise<CommandOutcome> => runHere(words, environment());
+  const runPiped = (words: readonly string[], input: string) => runToEnd(words, environment(), input);
 
-  test('a document may come on standard input', async () => {
-    const { status, out } = await piped(
+  test('a document can be read from standard input', async () => {
+    const { status, out } = await runPiped(
       ['backtest', 'PIPED', '--document', '-'],
       JSON.stringify({ ...INDEX, id: 'PIPED' }),
     );
     expect([status, linesOf(out).at(-1)?.event]).toEqual([0, 'result']);
   });
 
-  test('the ending of a file names the format, and the file is there when it is whole', async () => {
+  test('the extension of a file sets the format, and the file appears only when it is complete', async () => {
     for (const [ending, begins] of [
       ['csv', 'date,'],
       ['xlsx', 'PK'],
       ['json', '{"stale":null,'],
       ['arrow', '\u00FF\u00FF\u00FF\u00FF'],
     ] as const) {
-      const out = file(`levels.${ending}`);
+      const out = toPath(`levels.${ending}`);
       const output = await ask(['export', 'levels', '--index', 'EVEN', '--out', out]);
       expect([output.status, output.err]).toEqual([0, '']);
       const bytes = await readFile(out);
@@ -38,38 +38,38 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   });
 
   test('what cannot be exported is refused, and leaves no file', async () => {
-    const refusal = await ask(['export', 'levels', '--index', 'NOBODY', '--out', file('nobody.csv')]);
+    const refusal = await ask(['export', 'levels', '--index', 'NOBODY', '--out', toPath('nobody.csv')]);
     expect(refusal.status).toBe(2);
     expect(refusal.err).toContain('INDEX_NOT_FOUND');
-    await expect(readFile(file('nobody.csv'))).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(readFile(toPath('nobody.csv'))).rejects.toMatchObject({ code: 'ENOENT' });
     const misspelt = await ask(['export', 'wieghts', '--index', 'EVEN']);
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean weights?')]);
     expect((await ask(['export', 'levels'])).err).toContain('--index');
-    const both = await ask(['export', 'levels', '--index', 'EVEN', '--out', file('both.xlsx'), '--format', 'csv']);
+    const both = await ask(['export', 'levels', '--index', 'EVEN', '--out', toPath('both.xlsx'), '--format', 'csv']);
     expect([both.status, both.err]).toEqual([64, expect.stringMatching(/csv.*both\.xlsx means xlsx/)]);
     const late = await ask(['export', 'levels', '--index', 'EVEN', '--start', '2090-01-02']);
     expect([late.status, late.out, late.err]).toEqual([2, '', expect.stringMatching(/2090-01-02 is after .* 20\d\d-/)]);
-    const ending = await ask(['export', 'levels', '--index', 'EVEN', '--out', file('levels.pdf')]);
+    const ending = await ask(['export', 'levels', '--index', 'EVEN', '--out', toPath('levels.pdf')]);
     expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
   });
 
   test('an import stops at an ambiguous format instead of guessing', async () => {
-    await mkdir(file('unsure'));
-    await writeFile(file('unsure/x.csv'), 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n');
-    const { status, err } = await ask(['import', file('unsure'), '--inspect']);
+    await mkdir(toPath('unsure'));
+    await writeFile(toPath('unsure/x.csv'), 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n');
+    const { status, err } = await ask(['import', toPath('unsure'), '--inspect']);
     expect(status).toBe(64);
     expect(err).toContain('--date-format: Days may be written M/D/YYYY or D/M/YYYY');
-    await writeFile(file('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
-    const output = await ask(['import', file('unsure/x.csv'), '--mapping', file('said.json')]);
+    await writeFile(toPath('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
+    const output = await ask(['import', toPath('unsure/x.csv'), '--mapping', toPath('said.json')]);
     expect([output.status, output.err]).toEqual([0, '']);
     expect(linesOf(output.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
   });
 
-  test('closes are published, and their log verified, by commands alone', async () => {
+  test('closes are published, and their log is verified, by commands alone', async () => {
     const { status, err, out } = await ask(['publish', 'EVEN', '--through', '2021-01-05']);
     expect([status, err]).toEqual([0, '']);
     const { result } = linesOf(out).at(-1) as unknown as { result: { published: number; head: string } };
-    const [log, keys] = [file('log.ndjson'), file('keys.json')];
+    const [log, keys] = [toPath('log.ndjson'), toPath('keys.json')];
     expect((await ask(['published', 'EVEN', '--out', log])).status).toBe(0);
     expect((await ask(['publication', 'keys', 'EVEN', '--out', keys])).status).toBe(0);
     expect((await readFile(log, 'utf8')).trim().split('\n')).toHaveLength(result.published);
@@ -78,7 +78,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       status: 0,
       out: expect.stringMatching(/^The hash chain and the signatures are intact/) as string,
     });
-    const writes = file('audit.jsonl');
+    const writes = toPath('audit.jsonl');
     expect((await ask(['audit', '--out', writes])).status).toBe(0);
     expect(await runHere(['audit', '--check', writes, '--key', keys])).toMatchObject({
       status: 0,
@@ -94,12 +94,12 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await ask(['activate', 'nothing'])).status).toBe(2);
   });
 
-  test('a watchlist comes from standard input too, and says which names are not held', async () => {
-    const { status, out, err } = await piped(['watchlist', 'put', 'mine', '-'], 'A\nNOBODY, B\n\n');
+  test('a watchlist is also read from standard input, and the identifiers that the market lacks are reported', async () => {
+    const { status, out, err } = await runPiped(['watchlist', 'put', 'mine', '-'], 'A\nNOBODY, B\n\n');
     const rows = linesOf(out).filter(({ event }) => event === 'row');
     expect([status, rows.map(({ identifier }) => identifier)]).toEqual([0, ['A', 'NOBODY', 'B']]);
     expect(err).toContain('the served store has no NOBODY:');
-    expect(await piped(['watchlist', 'put', 'mine', '-'], '')).toMatchObject({
+    expect(await runPiped(['watchlist', 'put', 'mine', '-'], '')).toMatchObject({
       status: 64,
       err: expect.stringContaining('Standard input contains no') as string,
     });
@@ -109,14 +109,18 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     });
   });
 
-  test('a rule that a file has before those of the stored index is one difference', async () => {
-    const top = (count: number) => ({ id: `top${count}`, type: 'TopN', params: { count } });
-    const selecting = (...counts: number[]) =>
-      JSON.stringify({ ...INDEX, id: 'LISTED', pipeline: { ...INDEX.pipeline, selection: counts.map(top) } });
-    await writeFile(file('listed.json'), selecting(3, 2));
-    expect((await ask(['index', 'put', file('listed.json')])).status).toBe(0);
-    await writeFile(file('longer.json'), selecting(4, 3, 2));
-    const [row, result] = linesOf((await ask(['index', 'diff', 'LISTED', file('longer.json')])).out);
+  test('a rule that a file adds before those of the stored index is one difference', async () => {
+    const createTop = (count: number) => ({ id: `top${count}`, type: 'TopN', params: { count } });
+    const writeIndex = (...counts: number[]) =>
+      JSON.stringify({
+        ...INDEX,
+        id: 'LISTED',
+        pipeline: { ...INDEX.pipeline, selection: counts.map(createTop) },
+      });
+    await writeFile(toPath('listed.json'), writeIndex(3, 2));
+    expect((await ask(['index', 'put', toPath('listed.json')])).status).toBe(0);
+    await writeFile(toPath('longer.json'), writeIndex(4, 3, 2));
+    const [row, result] = linesOf((await ask(['index', 'diff', 'LISTED', toPath('longer.json')])).out);
     expect([row, result?.event]).toEqual([
       { event: 'row', path: '/pipeline/selection/0', stored: null, file: expect.stringContaining('"top4"') as string },
       'result',
@@ -125,8 +129,8 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
 
   test('the author is shown for definitions, other documents and data, and a deletion shows its reason', async () => {
     const rowsOf = async (...words: string[]) => linesOf((await ask(words)).out).slice(0, -1);
-    await writeFile(file('noted.json'), JSON.stringify({ ...INDEX, id: 'NOTED' }));
-    expect((await ask(['index', 'put', file('noted.json'), '--note', 'First'])).status).toBe(0);
+    await writeFile(toPath('noted.json'), JSON.stringify({ ...INDEX, id: 'NOTED' }));
+    expect((await ask(['index', 'put', toPath('noted.json'), '--note', 'First'])).status).toBe(0);
     const [known] = await rowsOf('data', 'versions', 'desk');
     expect(known).toMatchObject({ version: 1, author: 'command-line', readable: true }); // the author is the name of the key
     const preview = ['index', 'preview', 'NOTED'];
@@ -141,7 +145,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(await ask(['versions', 'list', 'mine'])).toMatchObject({ status: 64 });
   });
 
-  test('a document of any family is compared, deleted and restored; purged it is gone', async () => {
+  test('a document of any family is compared, deleted and restored; a purged document no longer exists', async () => {
     const rowsOf = async (...words: string[]) => linesOf((await ask(words)).out).slice(0, -1);
     const put = (names: string, note: string) => ask(['watchlist', 'put', 'told', names, '--note', note]);
     expect((await put('A', 'Begun')).status).toBe(0);
@@ -165,11 +169,11 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
 
   test('the changes of an import to a store, and the differences between two runs, are shown', async () => {
     const formatCsv = (close: number) => `identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,${close}\n`;
-    await mkdir(file('noted'));
-    await writeFile(file('noted/market.csv'), formatCsv(11));
-    const words = ['import', file('noted'), '--id', 'noted', '--activate', '--note', 'The first delivery'];
+    await mkdir(toPath('noted'));
+    await writeFile(toPath('noted/market.csv'), formatCsv(11));
+    const words = ['import', toPath('noted'), '--id', 'noted', '--activate', '--note', 'The first delivery'];
     expect((await ask(words)).status).toBe(0);
-    await writeFile(file('noted/market.csv'), formatCsv(12));
+    await writeFile(toPath('noted/market.csv'), formatCsv(12));
     expect((await ask(['refresh', 'noted', '--full', '--note', 'A correction'])).status).toBe(0);
     const rowsOf = async (...asking: string[]) => linesOf((await ask(asking)).out).slice(0, -1);
     expect((await rowsOf('data', 'versions', 'noted')).map(({ source, note }) => [source, note])).toEqual([
@@ -191,9 +195,9 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   });
 
   test('one command imports a wide table, and reports its choices with reasons', async () => {
-    await mkdir(file('wide'));
-    await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');
-    const words = ['import', file('wide/wide.csv'), '--inspect', '--id', 'wide'];
+    await mkdir(toPath('wide'));
+    await writeFile(toPath('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');
+    const words = ['import', toPath('wide/wide.csv'), '--inspect', '--id', 'wide'];
     const { status, err } = await ask(words);
     expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--date-format']]);
     const flags = ['--date-format', 'DD/MM/YYYY'];
@@ -211,7 +215,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(linesOf(report.out).at(-1)).toMatchObject(line);
     const looked = await ask([
       'inspect',
-      file('wide/wide.csv'),
+      toPath('wide/wide.csv'),
       ...flags,
       '--field',
       'CLOSE',
@@ -220,28 +224,28 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     ]);
     expect(linesOf(looked.out).at(-1)).toMatchObject({ result: { adjustment: 'splits', unsure: [] } });
     expect(looked.err).toBe('');
-    await writeFile(file('wide/volume.csv'), 'Date,A,B\n2024-01-02,10,20\n2024-01-03,11,21\n');
-    expect((await ask(['import', file('wide/volume.csv'), '--inspect'])).err).toContain('--field:');
+    await writeFile(toPath('wide/volume.csv'), 'Date,A,B\n2024-01-02,10,20\n2024-01-03,11,21\n');
+    expect((await ask(['import', toPath('wide/volume.csv'), '--inspect'])).err).toContain('--field:');
   });
 
-  test('an inspection of what cannot be read ends with 2 and the reason', async () => {
-    await mkdir(file('torn'));
-    await writeFile(file('torn/market.csv.gz'), 'no gzip at all');
-    const { status, out, err } = await ask(['inspect', file('torn/market.csv.gz')]);
+  test('an inspection of an unreadable file exits with 2 and the reason', async () => {
+    await mkdir(toPath('torn'));
+    await writeFile(toPath('torn/market.csv.gz'), 'no gzip at all');
+    const { status, out, err } = await ask(['inspect', toPath('torn/market.csv.gz')]);
     expect([status, linesOf(out).at(-1)!.event]).toEqual([2, 'result']);
     expect(err).toMatch(/UNREADABLE_FILE .*market.*: /);
   });
 
-  test('wrong rows are refused without questions about the format', async () => {
-    await mkdir(file('wrong'));
-    await writeFile(file('wrong/market.csv'), 'date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-03,A,x\n');
-    const { status, err } = await ask(['import', file('wrong'), '--inspect']);
+  test('invalid rows are refused without questions about the format', async () => {
+    await mkdir(toPath('wrong'));
+    await writeFile(toPath('wrong/market.csv'), 'date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-03,A,x\n');
+    const { status, err } = await ask(['import', toPath('wrong'), '--inspect']);
     expect([status, err.split('\n')[0]]).toEqual([2, 'divisor: VALIDATION_FAILED: 1 error in the data.']);
     expect(err).toContain('NOT_A_NUMBER market.csv market[row 2].CLOSE');
   });
 
-  test('damaged files among others are reported at once, with the flag that continues without them', async () => {
-    await mkdir(file('damaged'));
+  test('damaged files in a folder are reported together, with the flag that ignores them', async () => {
+    await mkdir(toPath('damaged'));
     const formatBars = (close: string) => `Date,Close\n2024-01-02,10\n2024-01-03,${close}\n`;
     const files = {
       'A.csv': formatBars('11'),
@@ -250,36 +254,36 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       'D one.csv': formatBars('x'),
       'E.csv': formatBars('12'),
     };
-    for (const [name, text] of Object.entries(files)) await writeFile(file(`damaged/${name}`), text);
-    const words = ['import', file('damaged'), '--inspect', '--id', 'damaged'];
+    for (const [name, text] of Object.entries(files)) await writeFile(toPath(`damaged/${name}`), text);
+    const words = ['import', toPath('damaged'), '--inspect', '--id', 'damaged'];
     const { status, err } = await ask(words);
     expect(status).toBe(2);
     expect(err).toContain("3 of 5 files cannot be read this way; --ignore 'B.csv,C.csv,D one.csv' skips them.");
     for (const name of ['B.csv', 'C.csv', 'D one.csv']) expect(err).toContain(`market/${name}[row 2]`);
     expect(err).not.toContain('--on-duplicate');
-    await writeFile(file('damaged/A.csv'), `${formatBars('11')}2024-01-03,12\n`); // open questions are reported in addition to unreadable files
+    await writeFile(toPath('damaged/A.csv'), `${formatBars('11')}2024-01-03,12\n`); // open questions are reported in addition to unreadable files
     const twice = (await ask(words)).err;
     expect(twice).toContain('skips them. --on-duplicate: Rows of one name and date differ');
-    await writeFile(file('damaged/A.csv'), formatBars('11'));
-    const looked = await ask(['inspect', file('damaged')]);
+    await writeFile(toPath('damaged/A.csv'), formatBars('11'));
+    const looked = await ask(['inspect', toPath('damaged')]);
     expect([looked.status, looked.err.includes("--ignore 'B.csv,C.csv,D one.csv'")]).toEqual([2, true]);
     const { status: done, out } = await ask([...words, '--ignore', 'B.csv,C.csv,D one.csv']);
     expect([done, linesOf(out).at(-1)]).toMatchObject([0, { result: { identifiers: 2 } }]);
   });
 
   test('a table without prices is not read, and the inspection ends with 2', async () => {
-    await writeFile(file('across.csv'), 'Name,2024-01-02,2024-01-03\nA,10,11\nB,20,21\n');
-    const { status, out, err } = await ask(['inspect', file('across.csv')]);
+    await writeFile(toPath('across.csv'), 'Name,2024-01-02,2024-01-03\nA,10,11\nB,20,21\n');
+    const { status, out, err } = await ask(['inspect', toPath('across.csv')]);
     expect([status, linesOf(out).at(-1)]).toMatchObject([2, { result: { rows_read: 0 } }]);
     expect(err).toContain('Days stand across, in its first row: turn the table');
   });
 
   test('derived dividends are rows of the store', async () => {
-    await mkdir(file('adjusted'));
+    await mkdir(toPath('adjusted'));
     const bars = ['2024-01-02,100,97', '2024-01-03,100,97', '2024-01-04,97,97', '2024-01-05,98,98'];
-    await writeFile(file('adjusted/A.csv'), ['Date,Close,Adj Close', ...bars, ''].join('\n'));
+    await writeFile(toPath('adjusted/A.csv'), ['Date,Close,Adj Close', ...bars, ''].join('\n'));
     const { status, out, err } = await ask(
-      ['import', file('adjusted'), '--inspect', '--id', 'adjusted'].concat(
+      ['import', toPath('adjusted'), '--inspect', '--id', 'adjusted'].concat(
         '--identifier-from',
         'file:{identifier}.csv',
       ),
@@ -291,12 +295,12 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
 
   test('one command imports a Feather file, unchanged or as an inspection reads it', async () => {
     const bars = { identifier: ['A', 'A'], date: ['2024-01-02', '2024-01-03'], CLOSE: Float64Array.of(1.5, 2.5) };
-    await writeFile(file('bars.feather'), tableToIPC(tableFromArrays(bars), 'file'));
+    await writeFile(toPath('bars.feather'), tableToIPC(tableFromArrays(bars), 'file'));
     for (const words of [
       ['--id', 'feather'],
       ['--id', 'feather-read', '--inspect'],
     ]) {
-      const { status, out } = await ask(['import', file('bars.feather'), ...words]);
+      const { status, out } = await ask(['import', toPath('bars.feather'), ...words]);
       expect([status, linesOf(out).at(-1)]).toMatchObject([
         0,
         { result: { store_id: words[1], identifiers: 1, start: '2024-01-02', end: '2024-01-03', rows: { market: 2 } } },
@@ -305,14 +309,14 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   });
 
   test('a refresh with bars for only some securities on a date is rejected with 3 if requested', async () => {
-    await mkdir(file('daily'));
-    const table = file('daily/market.csv');
+    await mkdir(toPath('daily'));
+    const table = toPath('daily/market.csv');
     const formatBars = (date: string, names: readonly string[]) => names.map((name) => `${date},${name},10\n`).join('');
     const all = ['A', 'B', 'C', 'D'];
     const before = `date,identifier,CLOSE\n${formatBars('2024-01-02', all)}${formatBars('2024-01-03', all)}`;
     await writeFile(table, before);
     const served = linesOf((await ask(['stores'])).out).find(({ active }) => active === true)!;
-    expect((await ask(['import', file('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
+    expect((await ask(['import', toPath('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
     const runRefresh = (code: string) => ask(['refresh', 'daily', '--fail-on', code]);
     expect((await runRefresh('PARTIAL_DATE')).status).toBe(0);
     await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}`);

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { benchGeneratedWork, type WorkTiming } from '#cli/bench/work.js';
 import { createDivisorClient } from '#clients/typescript/divisor.js';
 import { IS_SOAK } from '../../soak.js';
-import { runHere, servingHere } from '../process.js';
-import { INDEX, folder, home, file, linesOf, onHome } from './set-up.js';
+import { runHere, startServiceHere } from '../process.js';
+import { INDEX, folder, home, toPath, linesOf, onHome } from './set-up.js';
 
 const GENERATED_WORK = [
   'generate a market',
@@ -20,12 +20,12 @@ const GENERATED_WORK = [
 
 export function describeOnAHome(): void {
   describe('on a pipe and a home', () => {
-    test('a backtest stores its document first, reports each state once and ends with the result', async () => {
+    test('a backtest first stores its document, reports each state once and ends with the result', async () => {
       const { status, out, err } = await onHome([
         'backtest',
         'EVEN',
         '--document',
-        file('even.json'),
+        toPath('even.json'),
         '--cost-bps',
         '5',
       ]);
@@ -64,10 +64,10 @@ export function describeOnAHome(): void {
       expect(linesOf(again.out).some(({ event }) => event === 'status')).toBe(true);
     });
 
-    test('a sweep ranks the combinations of a grid, one line each, and keeps the request it came from', async () => {
+    test('a sweep ranks the combinations of a grid, one line each, and stores the request', async () => {
       const { status, out, err } = await onHome([
         'sweep',
-        file('grid.json'),
+        toPath('grid.json'),
         '--index',
         'EVEN',
         '--id',
@@ -104,30 +104,30 @@ export function describeOnAHome(): void {
         3,
       ],
     ])('a sweep takes %s', async (_, given, variants) => {
-      await writeFile(file('given.json'), JSON.stringify(given));
+      await writeFile(toPath('given.json'), JSON.stringify(given));
       const { status, out } = await onHome([
         'sweep',
-        file('given.json'),
+        toPath('given.json'),
         ...(Array.isArray(given) ? ['--index', 'EVEN'] : []),
       ]);
       expect([status, linesOf(out).at(-1)]).toMatchObject([0, { result: { variants } }]);
     });
 
     test('a report is written to --out, and no other file', async () => {
-      const { status, out } = await onHome(['report', 'FACTSHEET-A4', '--index', 'EVEN', '--out', file('even.pdf')]);
-      expect([status, linesOf(out).at(-1)]).toEqual([0, { event: 'result', out: file('even.pdf') }]);
-      expect((await readFile(file('even.pdf'))).subarray(0, 5).toString()).toBe('%PDF-');
+      const { status, out } = await onHome(['report', 'FACTSHEET-A4', '--index', 'EVEN', '--out', toPath('even.pdf')]);
+      expect([status, linesOf(out).at(-1)]).toEqual([0, { event: 'result', out: toPath('even.pdf') }]);
+      expect((await readFile(toPath('even.pdf'))).subarray(0, 5).toString()).toBe('%PDF-');
     });
 
-    test('a risk model and an optimisation are made the same way', async () => {
+    test('a risk model and an optimisation are computed in the same way', async () => {
       const risk = await onHome(['risk', 'even', '--index', 'EVEN']);
       expect([risk.status, linesOf(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
       const denoised = await onHome(['risk', 'clean', '--index', 'EVEN', '--estimator', 'denoised']);
       expect(denoised.status).toBe(0);
       const ids = linesOf(risk.out).at(-1)!['result'] as { readonly asset_ids: readonly [string, string] };
       const [a, b] = ids.asset_ids;
-      await writeFile(file('outside.csv'), `identifier,${a},${b}\n${a},0.0004,0.0001\n${b},0.0001,0.0003\n`);
-      const outside = ['import-risk', 'outside', file('outside.csv'), '--units', 'daily'];
+      await writeFile(toPath('outside.csv'), `identifier,${a},${b}\n${a},0.0004,0.0001\n${b},0.0001,0.0003\n`);
+      const outside = ['import-risk', 'outside', toPath('outside.csv'), '--units', 'daily'];
       const imported = await onHome([...outside, '--date', '2020-12-31']);
       expect([imported.status, linesOf(imported.out).at(-1)]).toMatchObject([
         0,
@@ -146,18 +146,18 @@ export function describeOnAHome(): void {
       for (const [family, count] of Object.entries(numbers))
         expect([family, portfolios.filter((row) => row['family'] === family).length]).toEqual([family, count]);
       await writeFile(
-        file('limits.json'),
+        toPath('limits.json'),
         JSON.stringify({
           id: 'limits',
           name: 'Limits',
           constraints: [{ type: 'PositionBounds', params: { upper: 0.4 } }],
         }),
       );
-      const optimised = await onHome(['optimise', 'EVEN', 'limits', '--constraints', file('limits.json')]);
+      const optimised = await onHome(['optimise', 'EVEN', 'limits', '--constraints', toPath('limits.json')]);
       expect([optimised.status, linesOf(optimised.out).at(-1)]).toMatchObject([0, { result: { converged: true } }]);
     });
 
-    test('a folder outside the allowed ones is refused with their names and the flag, which allows it', async () => {
+    test('a folder outside the allowed ones is refused with the allowed folders and the flag that allows it', async () => {
       const elsewhere = await mkdtemp(join(tmpdir(), 'divisor-elsewhere-'));
       try {
         await writeFile(join(elsewhere, 'market.csv'), 'date,identifier,CLOSE\n2020-01-02,A,1\n2020-01-03,A,2\n');
@@ -183,10 +183,10 @@ export function describeOnAHome(): void {
       for (const { rate } of lines.filter(({ event }) => event === 'kernel')) expect(rate).toBeGreaterThan(0);
     });
 
-    test('the work of a benchmark is done on an empty home, each piece with its time', async () => {
+    test('the jobs of a benchmark run on an empty home, and each is reported with its time', async () => {
       const timings: WorkTiming[] = [];
       const watch = { begin: () => {}, progress: () => {}, end: (timing: WorkTiming) => void timings.push(timing) };
-      const { url, stop } = await servingHere(file('bench'));
+      const { url, stop } = await startServiceHere(toPath('bench'));
       await benchGeneratedWork(createDivisorClient({ url }), { assets: 20, years: 2 }, watch);
       await stop();
       expect(timings.map(({ work }) => work)).toEqual(GENERATED_WORK);
@@ -194,13 +194,13 @@ export function describeOnAHome(): void {
     });
   });
 
-  test('amendments are appended by their dates, with the reason as the note, and earlier members stay', async () => {
+  test('amendments are appended in the order of their dates, with the reason as the note, and earlier fields remain', async () => {
     const rule = { ...INDEX, id: 'AMENDED', name: 'Amended' };
-    await writeFile(file('amended.json'), JSON.stringify(rule));
+    await writeFile(toPath('amended.json'), JSON.stringify(rule));
     const changes = { rebalance: { frequency: 'monthly' } };
-    await writeFile(file('changes.json'), JSON.stringify(changes));
-    expect((await onHome(['index', 'put', file('amended.json')])).status).toBe(0);
-    const amend = (...flags: string[]) => onHome(['index', 'amend', 'AMENDED', file('changes.json'), ...flags]);
+    await writeFile(toPath('changes.json'), JSON.stringify(changes));
+    expect((await onHome(['index', 'put', toPath('amended.json')])).status).toBe(0);
+    const amend = (...flags: string[]) => onHome(['index', 'amend', 'AMENDED', toPath('changes.json'), ...flags]);
     expect((await amend()).err).toContain('requires --from');
     const dated = ['--from', '2022-03-01', '--announced', '2022-02-01', '--reason', 'Monthly'];
     expect((await amend(...dated)).status).toBe(0);
@@ -219,7 +219,7 @@ export function describeOnAHome(): void {
 
   describe('exports and imports on a home', () => {
     test('a table goes to a pipe as CSV, cut to its dates', async () => {
-      await onHome(['backtest', 'EVEN', '--document', file('even.json'), '--cost-bps', '5']);
+      await onHome(['backtest', 'EVEN', '--document', toPath('even.json'), '--cost-bps', '5']);
       const { status, out, err } = await onHome(['export', 'weights', '--index', 'EVEN', '--start', '2022-12-29']);
       expect([status, err]).toEqual([0, '']);
       const [header, ...rows] = out.trim().split('\r\n');
@@ -229,13 +229,15 @@ export function describeOnAHome(): void {
       );
     });
 
-    test('a folder of vendor files becomes a served store by one command, and their mapping can be looked at first', async () => {
-      const { bars, names } = await vendorFiles();
-      const looked = await onHome(['inspect', file('vendor'), '--out', file('mapping.json')]);
+    test('a folder of vendor files becomes a served store by one command, and its mapping can be inspected first', async () => {
+      const { bars, names } = await createVendorFiles();
+      const looked = await onHome(['inspect', toPath('vendor'), '--out', toPath('mapping.json')]);
       const taken =
         /^divisor (inspect|import): (zero_prices missing: 4 prices are 0|on_duplicate identical: 1 row is of a name and date)/gm;
       expect([looked.status, looked.err.match(taken)?.length]).toEqual([0, 2]);
-      const written = JSON.parse(await readFile(file('mapping.json'), 'utf8')) as { readonly adjustment: string };
+      const written = JSON.parse(await readFile(toPath('mapping.json'), 'utf8')) as {
+        readonly adjustment: string;
+      };
       expect(written).toMatchObject({
         mapping: {
           identifier_from: 'file:{identifier}_data.csv',
@@ -245,8 +247,8 @@ export function describeOnAHome(): void {
         },
       });
       const { status, out, err } = await onHome(
-        ['import', file('vendor'), '--id', 'vendor', '--inspect', '--activate'],
-        file('of-vendors'),
+        ['import', toPath('vendor'), '--id', 'vendor', '--inspect', '--activate'],
+        toPath('of-vendors'),
       );
       expect([status, err.match(taken)?.length]).toEqual([0, 2]);
       const { result } = linesOf(out).at(-1) as unknown as {
@@ -260,8 +262,8 @@ export function describeOnAHome(): void {
         adjustment: written.adjustment,
       });
       const byFile = await onHome(
-        ['import', file('vendor'), '--id', 'again', '--mapping', file('mapping.json')],
-        file('by-mapping'),
+        ['import', toPath('vendor'), '--id', 'again', '--mapping', toPath('mapping.json')],
+        toPath('by-mapping'),
       );
       expect([byFile.status, byFile.err]).toEqual([0, '']);
       expect(linesOf(byFile.out).at(-1)).toMatchObject({
@@ -275,8 +277,8 @@ export function describeOnAHome(): void {
  * Writes files as vendors deliver them: one file per security, with a duplicate row, a day without prices, and
  * dividends that only the adjusted close reflects.
  */
-async function vendorFiles(): Promise<{ readonly bars: number; readonly names: number }> {
-  await mkdir(file('vendor'));
+async function createVendorFiles(): Promise<{ readonly bars: number; readonly names: number }> {
+  await mkdir(toPath('vendor'));
   const days = Array.from({ length: 24 }, (_, t) => new Date(Date.UTC(2020, 0, 1 + t)).toISOString().slice(0, 10));
   let bars = 0;
   const names = IS_SOAK ? 482 : 16;
@@ -291,7 +293,7 @@ async function vendorFiles(): Promise<{ readonly bars: number; readonly names: n
       lines.push(...Array.from({ length: n === 3 && t === 9 ? 2 : 1 }, () => `${day},${bar},vendor`));
       bars += 1;
     }
-    await writeFile(file(`vendor/N${n}_data.csv`), `${lines.join('\n')}\n`);
+    await writeFile(toPath(`vendor/N${n}_data.csv`), `${lines.join('\n')}\n`);
   }
   return { bars, names };
 }

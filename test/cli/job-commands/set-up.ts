@@ -10,7 +10,7 @@ if (!hasPseudoTerminal)
 
 export let folder: string;
 export let home: string;
-export const file = (name: string) => join(folder, name);
+export const toPath = (name: string) => join(folder, name);
 
 export const INDEX = {
   id: 'EVEN',
@@ -30,7 +30,7 @@ export const linesOf = (out: string): Line[] =>
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Line);
-export const ending = ({ status, out, err }: { status: number | string; out: string; err: string }) => ({
+export const readEnding = ({ status, out, err }: { status: number | string; out: string; err: string }) => ({
   status,
   out,
   err: err.replace(/\n$/, ''),
@@ -39,8 +39,8 @@ export const ending = ({ status, out, err }: { status: number | string; out: str
 /** Writes a folder of prices for all tests below: four securities over four years of weekdays. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-commands-'));
-  await mkdir(file('prices'));
-  home = file('home');
+  await mkdir(toPath('prices'));
+  home = toPath('home');
   const rows = ['date,identifier,CLOSE'];
   for (let day = Date.UTC(2019, 6, 1), i = 0; day < Date.UTC(2023, 0, 1); day += 86_400_000) {
     const date = new Date(day);
@@ -51,10 +51,10 @@ beforeAll(async () => {
       );
     i++;
   }
-  await writeFile(join(file('prices'), 'market.csv'), `${rows.join('\n')}\n`);
-  await writeFile(file('even.json'), JSON.stringify(INDEX));
-  await writeFile(file('grid.json'), JSON.stringify(GRID));
-  const imported = await onHome(['import', file('prices'), '--id', 'desk', '--activate']);
+  await writeFile(join(toPath('prices'), 'market.csv'), `${rows.join('\n')}\n`);
+  await writeFile(toPath('even.json'), JSON.stringify(INDEX));
+  await writeFile(toPath('grid.json'), JSON.stringify(GRID));
+  const imported = await onHome(['import', toPath('prices'), '--id', 'desk', '--activate']);
   if (imported.status !== 0) throw new Error(imported.err);
 });
 

@@ -3,7 +3,7 @@ import { onTerminal } from '../pseudo-terminal.js';
 
 /** @param environment address and key of the service, for the command */
 export function testSqlShell(environment: () => Record<string, string>): void {
-  test('a shell of SQL answers statements over several lines, continues after an error and ends with exit', async () => {
+  test('an SQL shell accepts statements over several lines, continues after an error and ends with exit', async () => {
     const typed = 'SELECT 2 AS two,\n3 AS three;\nSELECT nothing;\nSELECT 7 AS last;\nexit\n';
     const { status, screen } = await onTerminal(['sql'], environment(), `${typed}SELECT 'after the end';\n`);
     expect(status).toBe(0);

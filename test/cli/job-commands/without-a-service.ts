@@ -4,10 +4,10 @@ import { readCommandLine } from '#cli/command-line.js';
 import { refresh } from '#cli/view-commands/data.js';
 import { runHere } from '../process.js';
 import { COMPLETED, COMPLETED_IN_A_LIST, isInstalled, listCompletions } from './completed.js';
-import { file } from './set-up.js';
+import { toPath } from './set-up.js';
 import { type AddressInfo, createServer } from 'node:net';
 
-export async function deadPort(): Promise<{ readonly port: number; close(): Promise<void> }> {
+export async function findDeadPort(): Promise<{ readonly port: number; close(): Promise<void> }> {
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return {
@@ -50,7 +50,7 @@ export function describeWithoutAService(): void {
       }
     });
 
-    test('a refresh shares the result of an equal pending one, and waits for any other', async () => {
+    test('a refresh uses the result of an equal pending one, and waits for any other', async () => {
       const busy = new DivisorError({ code: 'STORE_REFRESHING', message: 'busy', detail: null }, { status: 409 });
       const notFound = new DivisorError({ code: 'JOB_NOT_FOUND', message: 'no job', detail: null }, { status: 404 });
       const failed = new DivisorError({ code: 'STORE_READ_FAILED', message: 'gone', detail: null }, { status: null });
@@ -88,7 +88,7 @@ export function describeWithoutAService(): void {
     });
 
     test('an address without a service exits with 69', async () => {
-      const { port, close } = await deadPort();
+      const { port, close } = await findDeadPort();
       await close();
       const { status, out, err } = await runHere([
         'report',
@@ -126,7 +126,7 @@ export function describeWithoutAService(): void {
         '--data-roots applies only to a home that the command opens',
       ],
     ])('%j is explained and ends with 64', async (words, message) => {
-      const { status, out, err } = await runHere([...words], { DIVISOR_HOME: file('unused') });
+      const { status, out, err } = await runHere([...words], { DIVISOR_HOME: toPath('unused') });
       expect([status, out, err]).toEqual([64, '', expect.stringContaining(message)]);
       expect(err.trim().split('\n')).toHaveLength(1);
     });

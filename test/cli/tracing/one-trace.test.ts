@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { temporaryFolder } from '../../store/temporary-folder.js';
-import { servingHere } from '../process.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { startServiceHere } from '../process.js';
 import { openCollector, type Collector, type ReceivedSpan } from './collector.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -50,8 +50,8 @@ const isWithin = (inner: ReceivedSpan, outer: ReceivedSpan): boolean =>
 /** Maximum clock difference between threads and processes of one machine: 5 ms, in nanoseconds. */
 const MARGIN = 5_000_000n;
 
-test('one trace reaches from the request of a client to the reader process, the job and its thread', async () => {
-  const { url, stop } = await servingHere(await temporaryFolder(), [], {
+test('one trace covers the request of a client, the reader process, the job and its thread', async () => {
+  const { url, stop } = await startServiceHere(await createTemporaryFolder(), [], {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_EXPORTER_OTLP_HEADERS: 'x-team=index%20desk',
     OTEL_SERVICE_NAME: 'front',
@@ -99,7 +99,7 @@ test('one trace reaches from the request of a client to the reader process, the 
 });
 
 test('unsampled traces send no spans', async () => {
-  const { url, stop } = await servingHere(await temporaryFolder(), [], {
+  const { url, stop } = await startServiceHere(await createTemporaryFolder(), [], {
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/own`,
     OTEL_TRACES_SAMPLER: 'parentbased_always_off',
   });
@@ -114,10 +114,12 @@ test('unsampled traces send no spans', async () => {
   expect(collector.requests.map(({ path }) => path)).toEqual(['/own']);
 });
 
-test('a collector that refuses or is unavailable delays no answer and no stop', async () => {
+test('a collector that refuses or is unavailable delays no response and no stop', async () => {
   const refusing = await openCollector(503);
   for (const address of [refusing.url, 'http://127.0.0.1:1']) {
-    const { url, stop } = await servingHere(await temporaryFolder(), [], { OTEL_EXPORTER_OTLP_ENDPOINT: address });
+    const { url, stop } = await startServiceHere(await createTemporaryFolder(), [], {
+      OTEL_EXPORTER_OTLP_ENDPOINT: address,
+    });
     expect((await fetch(`${url}/indices`)).status).toBe(200);
     await stop();
   }
@@ -126,11 +128,11 @@ test('a collector that refuses or is unavailable delays no answer and no stop', 
 });
 
 test('without a collector nothing is traced, and an invalid address refuses the start', async () => {
-  const { url, stop } = await servingHere(await temporaryFolder());
+  const { url, stop } = await startServiceHere(await createTemporaryFolder());
   const answer = await fetch(`${url}/indices`);
   expect(answer.headers.get('traceresponse')).toBeNull();
   await stop();
   await expect(
-    servingHere(await temporaryFolder(), [], { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }),
+    startServiceHere(await createTemporaryFolder(), [], { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }),
   ).rejects.toThrow(/OTEL_EXPORTER_OTLP_ENDPOINT.*http/);
 });

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { eventually, follow, type Desk } from '../desk.js';
+import { pollEventually, follow, type Desk } from '../desk.js';
 
 const NAMES = 3000;
 /** Number of tabs, above the six connections that browsers open to a host. */
@@ -58,7 +58,7 @@ export function describeCrowd(desk: () => Desk): void {
     await grid.getByRole('row', { name: /^N2998/ }).waitFor();
     expect(await grid.getByRole('row').count()).toBeLessThan(80);
     await page.getByLabel('Search constituents').fill('N1234');
-    await eventually(() => grid.getAttribute('aria-rowcount')).toBe('2');
+    await pollEventually(() => grid.getAttribute('aria-rowcount')).toBe('2');
     expect(complaints).toEqual([]);
   });
 
@@ -88,7 +88,7 @@ export function describeCrowd(desk: () => Desk): void {
     expect([dialogs, complaints]).toEqual([[], []]);
   });
 
-  test('more tabs load than a browser has connections to a host, and each receives the events of a job', async () => {
+  test('more tabs load than a browser opens connections to a host, and each receives the events of a job', async () => {
     const { page, service } = desk();
     const context = await page.context().browser()!.newContext(); // pages created by a browser always have one
     const tabs = await Promise.all(Array.from({ length: TABS }, () => context.newPage()));
@@ -99,7 +99,7 @@ export function describeCrowd(desk: () => Desk): void {
       await tab.getByRole('grid', { name: 'jobs' }).waitFor();
     };
     await Promise.all(tabs.map(openHealth));
-    const heard = async (id: string, hearing: readonly Page[], listen = () => {}) => {
+    const checkNotification = async (id: string, hearing: readonly Page[], listen = () => {}) => {
       await service.ask('PUT', `/indices/${id}`, { ...index, id });
       await service.ask('POST', `/analytics/${id}/backtest`, {});
       await service.finished(`backtest:${id}`);
@@ -111,7 +111,7 @@ export function describeCrowd(desk: () => Desk): void {
           .waitFor();
       await service.ask('DELETE', `/indices/${id}`);
     };
-    await heard('TABS-ALL', tabs);
+    await checkNotification('TABS-ALL', tabs);
     // The first tab received the events for all; after it closes, the next tab begins to listen only when the job has
     // ended.
     let listen = () => {};
@@ -123,7 +123,7 @@ export function describeCrowd(desk: () => Desk): void {
       await route.continue();
     });
     await tabs[0]!.close();
-    await heard('TABS-LEFT', tabs.slice(1), listen);
+    await checkNotification('TABS-LEFT', tabs.slice(1), listen);
     await context.unrouteAll({ behavior: 'ignoreErrors' });
     await context.close();
   });

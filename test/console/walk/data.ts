@@ -8,7 +8,7 @@ import { count } from '#console/words/numbers.js';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
-import { eventually, follow, WAIT_MS, type Desk } from '../desk.js';
+import { pollEventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Weekdays of half a year, from which prices are created. */
@@ -36,7 +36,7 @@ const createCsv = (name: string, text: string) => ({ name, mimeType: 'text/csv',
 
 /** Tests imports of files, data warnings, repairs, and the page of a security. */
 export function describeData(desk: () => Desk): void {
-  test('files with mistakes are refused at their rows, and the corrected ones become a store that is served', async () => {
+  test('files with errors are refused at their rows, and the corrected files become a store that is served', async () => {
     const { page, service, complaints } = desk();
     await page.getByRole('link', { name: 'Data', exact: true }).click();
     await page.getByRole('link', { name: 'Import' }).click();
@@ -65,13 +65,13 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     // The pressed button has disappeared, so the focus moves to the heading.
-    await eventually(() => page.evaluate('document.activeElement.textContent')).toBe('Imported');
+    await pollEventually(() => page.evaluate('document.activeElement.textContent')).toBe('Imported');
     const { body } = await service.ask<DataStore>('GET', '/data/stores/desk-prices');
     expect(body).toMatchObject({ active: true, identifiers: 3, rows: { market: 3 * DAYS.length, reference: 1 } });
     expect(complaints).toEqual([]);
   });
 
-  test('tables as a vendor writes them are read by the mapping that is proposed', async () => {
+  test("tables in a vendor's form are read by the proposed mapping", async () => {
     const { page, service, complaints } = desk();
     await page.goto(`${service.url()}/console/data/import`);
     const vendor = ['AAA', 'BBB'].map((name, n) =>
@@ -104,7 +104,7 @@ export function describeData(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('an archive of many files is read by one mapping, and sent in as many requests as they need', async () => {
+  test('an archive of many files is read by one mapping, and sent in several requests', async () => {
     const { page, service, complaints } = desk();
     const names = Array.from({ length: 60 }, (_, n) => `S${n}`);
     const listRows = (n: number) => DAYS.map((day, t) => `${day},${(50 + n + Math.sin(t * (n + 1))).toFixed(6)}`);
@@ -159,7 +159,7 @@ export function describeData(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('workbooks of a vendor, a name each, are read by one mapping that is proposed', async () => {
+  test('workbooks of a vendor, one per security, are read by one proposed mapping', async () => {
     const { page, service, complaints } = desk();
     await page.goto(`${service.url()}/console/data/import`);
     const encodeWorkbook = (name: string, close: number) => ({
@@ -184,7 +184,7 @@ export function describeData(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('files of Parquet become one store, each the table it is said to be', async () => {
+  test('Parquet files become one store, each as the table that was selected for it', async () => {
     const { page, service, complaints } = desk();
     await page.goto(`${service.url()}/console/data/import`);
     const encodeParquet = (name: string, columns: Parameters<typeof parquetWriteBuffer>[0]['columnData']) => ({
@@ -215,11 +215,11 @@ export function describeData(desk: () => Desk): void {
     await follow(page, '/console/data/stores/columns?tab=coverage');
     await page.getByLabel('Coverage of prices').getByText('of 2 expected').waitFor();
     await follow(page, '/console/data/stores/columns?tab=names');
-    await eventually(() => page.getByRole('grid', { name: 'names' }).getAttribute('aria-rowcount')).toBe('3');
+    await pollEventually(() => page.getByRole('grid', { name: 'names' }).getAttribute('aria-rowcount')).toBe('3');
     expect(complaints).toEqual([]);
   });
 
-  test('a data warning is visible in its prices, and its repair is applied in a new store', async () => {
+  test('a data warning is visible in its prices, and its repair is applied to a new store', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/data/stores/desk-prices');
     await page.getByRole('link', { name: 'Warnings', exact: true }).click();
@@ -256,7 +256,7 @@ export function describeData(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a name shows its prices on any basis, what happened to it, and what is known of it', async () => {
+  test('a security page shows prices on any basis, events and reference data', async () => {
     const { page, complaints } = desk();
     await page.getByRole('link', { name: 'Securities', exact: true }).click();
     await page.getByRole('row', { name: /BBB/ }).click();
@@ -270,12 +270,15 @@ export function describeData(desk: () => Desk): void {
     const adjusted = await readSecondRow();
     await page.getByRole('radio', { name: 'As traded' }).check();
     // By default, prices are on the share basis of the latest date, so prices before a two-for-one split are halved.
-    const value = (text: string | null) => Number(text?.slice(10));
-    await eventually(async () => value(adjusted) / value(await readSecondRow())).toBeCloseTo(0.5, 2);
+    const readShownNumber = (text: string | null) => Number(text?.slice(10));
+    await pollEventually(async () => readShownNumber(adjusted) / readShownNumber(await readSecondRow())).toBeCloseTo(
+      0.5,
+      2,
+    );
     expect(complaints).toEqual([]);
   });
 
-  test('a folder is connected in place, and a refresh adds later dates', async () => {
+  test('a folder is connected without a copy, and a refresh adds later dates', async () => {
     const { page, service, complaints } = desk();
     const [head, ...rows] = formatPrices().split('\n');
     const folder = join(service.root, 'connected');

@@ -8,11 +8,11 @@ import type {
   StoredStrategy,
   Watchlist,
 } from '#clients/typescript/divisor.js';
-import { downloaded, eventually, follow, type Desk } from '../desk.js';
+import { downloadFile, pollEventually, follow, type Desk } from '../desk.js';
 
 /** Tests the forms of documents other than indices: strategies, templates, watchlists, constraint sets. */
 export function describeDocuments(desk: () => Desk): void {
-  test('a template begins with a built-in one, is changed in forms, and previewed as the PDF that it makes', async () => {
+  test('a template starts from a built-in one, is edited in forms, and previewed as its PDF', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/reports?index=CORE');
     await page.getByRole('link', { name: /^FACTSHEET-A4/ }).click();
@@ -26,7 +26,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Save and preview' }).click();
     const download = page.getByRole('link', { name: 'Download' });
     await download.waitFor();
-    expect((await downloaded(page, () => download.click())).subarray(0, 5).toString()).toBe('%PDF-');
+    expect((await downloadFile(page, () => download.click())).subarray(0, 5).toString()).toBe('%PDF-');
     const { body } = await service.ask<{ blocks: { kind: string; index_id: string }[] }>(
       'GET',
       '/reports/templates/DESK',
@@ -40,7 +40,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByText('Someone else saved a version').waitFor();
     await page.getByRole('row', { name: /^Name .* Yours Mine Theirs Theirs both$/ }).waitFor();
     await page.getByRole('button', { name: 'Use theirs' }).click();
-    await eventually(() => page.getByLabel('Name *').inputValue()).toBe('Theirs');
+    await pollEventually(() => page.getByLabel('Name *').inputValue()).toBe('Theirs');
     expect(complaints).toEqual([]);
   });
 
@@ -85,6 +85,16 @@ export function describeDocuments(desk: () => Desk): void {
     // The group is closed although the service reports its default schedule; the click opens it.
     await rebalance.getByText('Rebalance', { exact: true }).click();
     await frequency.selectOption('monthly');
+    // Of alternative parameters, only the field of the chosen one is shown. The preview has the realised volatility and
+    // the exposure.
+    await form.getByRole('combobox', { name: 'Overlay' }).selectOption('risk_control');
+    await form.getByLabel('Half-lives').waitFor();
+    await form.getByLabel('Volatility estimate').selectOption('sessions');
+    await pollEventually(() => form.getByLabel('Sessions', { exact: true }).inputValue()).toBe('60');
+    expect(await form.getByLabel('Half-lives').count()).toBe(0);
+    await form.getByLabel('Target volatility').fill('0.1');
+    await page.getByLabel('Figures of the exposure').getByText('10.00%').waitFor();
+    await page.getByRole('application', { name: /^Exposure\./ }).waitFor();
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
     await form.getByLabel('Basis').selectOption('360');
@@ -107,7 +117,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a watchlist keeps securities, and reports those that the market lacks', async () => {
+  test('a watchlist stores securities, and reports those that the market lacks', async () => {
     const { page, service, complaints } = desk();
     const { body } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers?limit=1');
     const known = body.identifiers[0]!.identifier;
@@ -171,7 +181,7 @@ export function describeDocuments(desk: () => Desk): void {
     await write('function compute({ close }) {\n  return close.map((v) => ;\n}');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('button', { name: 'Go to Source' }).waitFor();
-    await eventually(() => page.getByText(/The source threw SyntaxError/).count()).toBe(1);
+    await pollEventually(() => page.getByText(/The source threw SyntaxError/).count()).toBe(1);
     expect(await page.locator('.cm-lintRange-error').textContent()).toBe('  return close.map((v) => ;');
     const values = page.getByRole('region', { name: 'Values' });
     await write('function compute({ close }) {\n  return close.map((v) => v * missing);\n}');
@@ -206,20 +216,20 @@ export function describeDocuments(desk: () => Desk): void {
 
   test('a constraint set is saved without a run, and deleted', async () => {
     const { page, service, complaints } = desk();
-    await follow(page, '/console/optimise?index=CORE');
+    await follow(page, '/console/optimise?index=CORE&rows=[]');
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.07');
     await page.getByLabel('Id of the constraint set').fill('desk');
     // An unsaved definition is part of the address, so a reload keeps it.
     await page.reload();
-    await eventually(() => page.getByLabel('Upper').inputValue()).toBe('0.07');
+    await pollEventually(() => page.getByLabel('Upper').inputValue()).toBe('0.07');
     await page.getByRole('button', { name: 'Save the constraints' }).click();
     await page.getByRole('button', { name: 'Delete desk' }).click();
     expect((await service.ask('GET', '/optimise/constraint-sets/desk')).body).toMatchObject({
       constraints: [{ type: 'PositionBounds', params: { upper: 0.07 } }],
     });
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await eventually(() => new URL(page.url()).searchParams.has('set')).toBe(false);
+    await pollEventually(() => new URL(page.url()).searchParams.has('set')).toBe(false);
     expect((await service.ask('GET', '/optimise/constraint-sets/desk')).status).toBe(404);
     expect(complaints).toEqual([]);
   });

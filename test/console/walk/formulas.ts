@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { eventually } from '../desk.js';
+import { pollEventually } from '../desk.js';
 
 /** Types expressions into a field, which explains them and shows their errors. */
 export async function typeFormulas(page: Page): Promise<void> {
@@ -8,7 +8,7 @@ export async function typeFormulas(page: Page): Promise<void> {
   await page.getByText('Did you mean zscore?').first().waitFor();
   await field.fill('1 + zsc');
   await page.getByRole('button', { name: 'zscore(' }).click();
-  await eventually(() => field.inputValue()).toBe('1 + zscore(');
+  await pollEventually(() => field.inputValue()).toBe('1 + zscore(');
   await field.fill('rank(CLOSE, by=SECTOR) * 2');
   await page.getByText(/^number · /).waitFor();
   await field.fill('');

@@ -7,14 +7,14 @@ import type {
   StoredRuns,
   WeightsView,
 } from '#clients/typescript/divisor.js';
-import { downloaded, eventually, follow, wholeName, type Desk } from '../desk.js';
+import { downloadFile, pollEventually, follow, findLongestName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 import { typeFormulas } from './formulas.js';
 import { combineUniverses } from './universes.js';
 
 /** Tests an index that is designed, edited by two users, run, and examined. */
 export function describeIndices(desk: () => Desk): void {
-  test('an index is designed in forms: findings at their field, weights next to it, saved by a click', async () => {
+  test('an index is designed in forms: findings at their field, weights next to them, saved by a click', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'New index' }).first().click();
     await page.getByLabel('Id *', { exact: true }).fill('CORE index');
@@ -67,7 +67,7 @@ export function describeIndices(desk: () => Desk): void {
     const document = JSON.parse(await json.inputValue()) as { pipeline: { selection: { type: string }[] } };
     expect(document.pipeline.selection.map(({ type }) => type)).toEqual(['HistoryFilter', 'TopN']);
     await json.fill(JSON.stringify({ ...document, name: 'Core' }));
-    await eventually(() => page.getByLabel('Name *').inputValue()).toBe('Core');
+    await pollEventually(() => page.getByLabel('Name *').inputValue()).toBe('Core');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
     const stored = await service.ask<{ name: string }>('GET', '/indices/CORE');
@@ -75,15 +75,15 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('the second of two editors of one index is shown the change that the first has saved', async () => {
+  test('the second of two editors of an index is shown the change that the first has saved', async () => {
     const { complaints, page, service } = desk();
     const other = await desk().newPage();
     await follow(page, '/console/indices/CORE/edit');
     await page.getByLabel('Base value').fill('500');
     // The address contains the draft, so that the user can send it to a colleague.
-    await eventually(() => new URL(page.url()).searchParams.has('draft')).toBe(true);
+    await pollEventually(() => new URL(page.url()).searchParams.has('draft')).toBe(true);
     await other.goto(page.url());
-    await eventually(() => other.getByLabel('Base value').inputValue()).toBe('500');
+    await pollEventually(() => other.getByLabel('Base value').inputValue()).toBe('500');
     await page.getByRole('button', { name: 'Discard changes' }).click();
     await other.getByRole('button', { name: 'Save', exact: true }).click();
     await other.getByRole('heading', { name: 'Not run yet' }).waitFor();
@@ -128,7 +128,7 @@ export function describeIndices(desk: () => Desk): void {
     // A finding links to its rule in the designer.
     await failure.getByRole('link', { name: 'Edit the field' }).click();
     await page.getByRole('heading', { name: 'Edit NOBODY' }).waitFor();
-    await eventually(() => page.evaluate('document.activeElement.id')).toBe('rule-0');
+    await pollEventually(() => page.evaluate('document.activeElement.id')).toBe('rule-0');
     await page.goBack();
     await service.ask('PUT', '/indices/NOBODY', { ...core, id: 'NOBODY' });
     await failure.getByRole('button', { name: 'Run again' }).click();
@@ -140,7 +140,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('an index is run by a click, and every part of it shows what the API answers', async () => {
+  test('an index is run by a click, and each of its pages shows the API responses', async () => {
     const { complaints, page, service } = desk();
     await follow(page, '/');
     await page.getByRole('button', { name: 'Run CORE' }).click();
@@ -195,19 +195,19 @@ export function describeIndices(desk: () => Desk): void {
     expect(await page.getByRole('grid', { name: 'orders of AUM' }).getAttribute('aria-rowcount')).toBe(
       String(trades.length + 1),
     );
-    const csv = await downloaded(page, () => page.getByRole('button', { name: 'Orders as CSV' }).click());
+    const csv = await downloadFile(page, () => page.getByRole('button', { name: 'Orders as CSV' }).click());
     expect(csv.toString().trim().split('\n')).toHaveLength(trades.length + 1);
     expect(complaints).toEqual([]);
   });
 
-  test('a run takes the costs and the benchmark of its form, and the next one takes them again', async () => {
+  test('a run uses the costs and the benchmark of its form, and the next run uses them again', async () => {
     const { complaints, page, service } = desk();
-    const benchmark = await wholeName(service);
+    const benchmark = await findLongestName(service);
     await page.goto(`${service.url()}/console/indices/CORE`);
     await page.getByText('No transaction cost').click();
     await page.getByLabel('Transaction cost').fill('5000');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    await eventually(() => page.getByLabel('Transaction cost').getAttribute('aria-invalid')).toBe('true');
+    await pollEventually(() => page.getByLabel('Transaction cost').getAttribute('aria-invalid')).toBe('true');
     // The error also appears below the button until the user changes the terms.
     const wrong = { transaction_cost_bps: 5000 };
     const refusal = await service.ask<{ error: { message: string } }>('POST', '/analytics/CORE/backtest', wrong);
@@ -218,13 +218,13 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Benchmark').fill(`identifier:${benchmark}`);
     // The changed terms are part of the address.
     await page.reload();
-    await eventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
+    await pollEventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     const taken = page.getByText(`Benchmark ${benchmark} · Transaction cost 25 bps`);
     await taken.waitFor();
     // The caption names the benchmark and its return variant.
     await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).first().waitFor();
-    await eventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
+    await pollEventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
     expect(await page.getByText('changed for the next run').count()).toBe(0);
     // The definition has changed, and the address of the new run contains no terms.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
@@ -296,7 +296,7 @@ export function describeIndices(desk: () => Desk): void {
       .getByText(`+${(100 * first!.metrics!.total_return!).toFixed(2)}%`)
       .waitFor();
     await page.getByRole('link', { name: 'Show the newest' }).click();
-    await eventually(() => new URL(page.url()).searchParams.has('run_id')).toBe(false);
+    await pollEventually(() => new URL(page.url()).searchParams.has('run_id')).toBe(false);
     expect(complaints).toEqual([]);
   });
 

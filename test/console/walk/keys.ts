@@ -2,17 +2,17 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { issueKey } from '#services/operations/keys.js';
 import { runService, type RunningService } from '../../services/running-service.js';
-import { downloaded, follow, type Desk } from '../desk.js';
+import { downloadFile, follow, type Desk } from '../desk.js';
 
 type Scopes = Parameters<typeof issueKey>[0]['scopes'];
 
-const issued = (name: string, scopes: Scopes) => issueKey({ name, scopes, expires: null }, Date.now());
-const READER = issued('reader', ['read']);
-const RUNNER = issued('runner', ['run']);
-const DESK = issued('desk', ['read', 'write', 'run', 'data']);
+const issueTestKey = (name: string, scopes: Scopes) => issueKey({ name, scopes, expires: null }, Date.now());
+const READER = issueTestKey('reader', ['read']);
+const RUNNER = issueTestKey('runner', ['run']);
+const DESK = issueTestKey('desk', ['read', 'write', 'run', 'data']);
 
 /** Returns the environment variable that defines a service's keys. */
-const environmentOf = (keys: readonly ReturnType<typeof issued>[]) => ({
+const environmentOf = (keys: readonly ReturnType<typeof issueTestKey>[]) => ({
   DIVISOR_API_KEYS: keys
     .map(({ record: { name, id, sha256, scopes } }) => `${name}:${id}:${sha256}:${[...scopes].join('+')}`)
     .join(','),
@@ -39,7 +39,7 @@ export function describeKeys(desk: () => Desk): void {
       await page.getByRole('heading', { name: 'This service requires a key' }).waitFor();
     }
 
-    test('the console opens without a key, asks for one, and reports a wrong one', async () => {
+    test('the console opens without a key, asks for one, and reports a wrong key', async () => {
       await page.goto(service.url());
       await page.getByRole('heading', { name: 'This service requires a key' }).waitFor();
       const [refused] = await Promise.all([
@@ -51,7 +51,7 @@ export function describeKeys(desk: () => Desk): void {
       expect(desk().complaints).toEqual([]);
     });
 
-    test('it shows the message of the service for a key that may not read', async () => {
+    test('it shows the message of the service for a key without read access', async () => {
       const [refused] = await Promise.all([
         page.waitForResponse((answer) => answer.status() === 403),
         give(RUNNER.key),
@@ -66,7 +66,7 @@ export function describeKeys(desk: () => Desk): void {
     test('it hides actions that the key does not permit, and forgets the key on demand', async () => {
       await give(READER.key);
       await page.getByText('this key cannot add one').waitFor();
-      const guide = await downloaded(page, () => page.getByRole('link', { name: 'Guide (file)' }).click());
+      const guide = await downloadFile(page, () => page.getByRole('link', { name: 'Guide (file)' }).click());
       expect(guide.toString()).toContain('<!doctype html>');
       expect(await page.getByRole('button', { name: 'Generate' }).count()).toBe(0);
       expect(await page.getByRole('link', { name: 'New index' }).count()).toBe(0);
@@ -89,7 +89,7 @@ export function describeKeys(desk: () => Desk): void {
       await give(DESK.key);
       await page.getByRole('button', { name: 'Generate' }).waitFor();
       await page.goto(`${service.url()}/console/data/import`);
-      const file = await downloaded(page, () => page.getByRole('link', { name: 'CSV templates' }).click());
+      const file = await downloadFile(page, () => page.getByRole('link', { name: 'CSV templates' }).click());
       expect(file.subarray(0, 2).toString()).toBe('PK');
       await page.close();
       expect(desk().complaints).toEqual([]);

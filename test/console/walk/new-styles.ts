@@ -36,7 +36,7 @@ const PLACES = [
  * Script that collects the attributes that determine the colours of an element and of its content. No style sheet rule
  * selects siblings, so these attributes suffice.
  */
-const DRAWN = `(one, around) => {
+const STYLE_SCRIPT = `(one, around) => {
   const written = [...one.attributes].filter(({ name }) => !${JSON.stringify(CONTENT)}.includes(name));
   const own = [...one.style].filter((name) => !${JSON.stringify(PLACES)}.includes(name));
   const state = [one.checked, one.value === '', one.textContent.trim().length > 1];
@@ -54,7 +54,7 @@ export const MARKS = `axe.configure({ rules: [{ id: 'color-contrast', selector: 
  */
 export async function markDrawn(page: Page, view: string, unseen: readonly string[]): Promise<void> {
   await page.evaluate(`(() => {
-    const drawn = ${DRAWN};
+    const drawn = ${STYLE_SCRIPT};
     const views = (globalThis.drawnBefore ??= {});
     const known = (views['${view}'] ??= { numbers: new Map(), seen: new Set() });
     const numbers = new Map();

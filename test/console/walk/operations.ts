@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { LevelsView } from '#clients/typescript/divisor.js';
 import type { JobStatus } from '#jobs/status.js';
-import { downloaded, eventually, follow, type Desk } from '../desk.js';
+import { downloadFile, pollEventually, follow, type Desk } from '../desk.js';
 
 /** Tests reports, jobs, health, and the loss of the connection to a service. */
 export function describeOperations(desk: () => Desk): void {
@@ -12,7 +12,7 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Render' }).click();
     const download = page.getByRole('link', { name: 'Download' });
     await download.waitFor();
-    const pdf = await downloaded(page, () => download.click());
+    const pdf = await downloadFile(page, () => download.click());
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
     // A browser without a PDF viewer shows a message.
     await page.getByText('This browser cannot display PDF files in a page.').waitFor();
@@ -24,7 +24,7 @@ export function describeOperations(desk: () => Desk): void {
     const { page, service } = desk();
     await follow(page, '/console/indices/CORE?tab=rebalances');
     await page.getByLabel('Export rebalances').click();
-    const csv = await downloaded(page, () => page.getByRole('link', { name: 'CSV' }).first().click());
+    const csv = await downloadFile(page, () => page.getByRole('link', { name: 'CSV' }).first().click());
     const lines = csv.toString().trim().split('\n');
     const { body } = await service.ask<{ rebalances: { date: string }[] }>('GET', '/analytics/CORE/rebalances');
     expect([lines[0]!.startsWith('date,'), lines.length - 1]).toEqual([true, body.rebalances.length]);
@@ -63,7 +63,7 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Copy values' }).click();
     await page.getByText(/^Copied [\d,]+ rows\.$/).waitFor();
     // Copying closes the menu and moves the focus back to its button.
-    await eventually(() => menu.evaluate((summary) => summary.matches(':focus'))).toBe(true);
+    await pollEventually(() => menu.evaluate((summary) => summary.matches(':focus'))).toBe(true);
     const { levels } = (await service.ask<LevelsView>('GET', '/analytics/CORE/levels')).body;
     const rows = (await page.evaluate<string>('navigator.clipboard.readText()'))
       .split('\n')
@@ -72,20 +72,20 @@ export function describeOperations(desk: () => Desk): void {
     // Lines start at 100, so a copied value is a percentage of the first level.
     expect(Number(rows.at(-1)![1])).toBeCloseTo((100 * levels.data.at(-1)!) / levels.data[0]!, 9);
     await menu.click();
-    const svg = await downloaded(page, () => page.getByRole('button', { name: 'SVG picture' }).click());
+    const svg = await downloadFile(page, () => page.getByRole('button', { name: 'SVG picture' }).click());
     const picture = svg.toString();
     expect(picture).toContain('<title>Level of CORE</title>');
     const points = [...picture.matchAll(/ d="M([^"]*)" fill="none"/g)].map(([, path]) => path!.split('L').length);
     expect(points).toContain(levels.index.length);
     await menu.click();
-    const png = await downloaded(page, () => page.getByRole('button', { name: 'PNG picture' }).click());
+    const png = await downloadFile(page, () => page.getByRole('button', { name: 'PNG picture' }).click());
     expect(png.subarray(1, 4).toString()).toBe('PNG');
-    const size = (at: number) => png.readUInt32BE(at);
+    const readPngSize = (at: number) => png.readUInt32BE(at);
     const canvas = (await page
       .getByRole('application', { name: /^Level of CORE/ })
       .locator('canvas')
       .boundingBox())!;
-    expect([size(16) > canvas.width, size(20) > canvas.height]).toEqual([true, true]);
+    expect([readPngSize(16) > canvas.width, readPngSize(20) > canvas.height]).toEqual([true, true]);
     expect(complaints).toEqual([]);
   });
 
@@ -113,7 +113,7 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByText(error.message).waitFor({ state: 'detached' });
   });
 
-  test('a job is cancelled by a click, and stays so', async () => {
+  test('a job is cancelled by a click, and remains cancelled', async () => {
     const { page, service, complaints } = desk();
     await page.getByRole('link', { name: 'Jobs', exact: true }).click();
     const request = { store_id: 'large', assets: 1000, start: '2006-01-03', activate: false };
@@ -129,11 +129,11 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByRole('complementary', { name: 'Risk model daily' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByLabel('State').selectOption('cancelled');
-    await eventually(() => page.getByRole('grid', { name: 'jobs' }).getAttribute('aria-rowcount')).toBe('2');
+    await pollEventually(() => page.getByRole('grid', { name: 'jobs' }).getAttribute('aria-rowcount')).toBe('2');
     expect(complaints).toEqual([]);
   });
 
-  test('health shows every check, and computes again whether each run adds up', async () => {
+  test('health shows every check, and recomputes whether each run reconciles', async () => {
     const { page, complaints } = desk();
     await page.getByRole('link', { name: 'Health' }).click();
     // The table lists jobs by the service's days; large sizes are in GiB.

@@ -3,11 +3,11 @@ import { createRequire } from 'node:module';
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { IndexDocument, WhatIfResponse } from '#clients/typescript/divisor.js';
-import { eventually, follow, WAIT_MS, type Desk } from '../desk.js';
+import { pollEventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { IS_SOAK } from '../../soak.js';
 import { picture } from '../picture.js';
 import { MARKS, markDrawn } from './new-styles.js';
-import { tabbed } from './tab-key.js';
+import { followTabs } from './tab-key.js';
 
 /** Source of axe-core, which checks WCAG 2.2 AA and its own best practices. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -17,7 +17,7 @@ const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 const OF_WIDTHS = ['button-name', 'link-name', 'target-size', 'scrollable-region-focusable', ...OF_COLOURS];
 
 const NARROW = { width: 390, height: 844 };
-const WIDE = { width: 1280, height: 820 };
+const WIDE_SIZE = { width: 1280, height: 820 };
 
 /** Tabs of an index, except the first tab and tabs that need more parameters in the address. */
 const TABS = [
@@ -116,21 +116,25 @@ async function waitForCalm(page: Page): Promise<void> {
 }
 
 /** Selectors of similar elements, such as the later rows of a table: the first rows represent them all. */
-const ALIKE = ['[role=row]:nth-child(n + 6)', 'tbody > tr:nth-child(n + 6)', '.methodology > li:nth-child(n + 6)'];
+const REPEATED_ELEMENTS = [
+  '[role=row]:nth-child(n + 6)',
+  'tbody > tr:nth-child(n + 6)',
+  '.methodology > li:nth-child(n + 6)',
+];
 
 /** Selectors of the frame around every page, which is checked once per theme and width. */
-const AROUND = ['.rail', '.top-bar'];
+const FRAME_ELEMENTS = ['.rail', '.top-bar'];
 
-type Shade = 'light' | 'dark';
+type ThemeName = 'light' | 'dark';
 
 /** Position of a view in the order of a page's views. */
-interface Turn {
+interface ViewPosition {
   readonly isFirst: boolean;
   /** True if axe-core checks the view: every view in the soak, otherwise only the initial view of a page. */
   readonly isChecked: boolean;
 }
 
-interface Looked {
+interface CheckOptions {
   readonly rules?: readonly string[];
   /** Name of a theme and a width; contrast is checked only for elements whose colours are new in this view. */
   readonly view?: string;
@@ -138,8 +142,8 @@ interface Looked {
 }
 
 /** Returns the findings of axe-core, one per line, for the given rules or all rules. */
-async function readViolations(page: Page, { rules, view, isFirst }: Looked): Promise<readonly string[]> {
-  const exclude = isFirst ? ALIKE : [...ALIKE, ...AROUND];
+async function readViolations(page: Page, { rules, view, isFirst }: CheckOptions): Promise<readonly string[]> {
+  const exclude = isFirst ? REPEATED_ELEMENTS : [...REPEATED_ELEMENTS, ...FRAME_ELEMENTS];
   if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
   const context = JSON.stringify({ exclude });
   // Neither sounds nor style sheets are preloaded: the pages have no sounds, and no requested rule reads style sheets.
@@ -150,16 +154,16 @@ async function readViolations(page: Page, { rules, view, isFirst }: Looked): Pro
 }
 
 /** Returns the tab navigation errors of a visible page, one per line. */
-async function tabProblems(page: Page, isFirst: boolean): Promise<readonly string[]> {
-  const problems = await tabbed(page, isFirst);
+async function listTabProblems(page: Page, isFirst: boolean): Promise<readonly string[]> {
+  const problems = await followTabs(page, isFirst);
   if (problems.length === 0) return problems;
   // A page that was rendered again meanwhile has new elements, whose errors are found in the next attempt.
   await waitForCalm(page);
-  return tabbed(page, isFirst);
+  return followTabs(page, isFirst);
 }
 
 /** Script that finds charts without a table for screen readers. */
-const UNTOLD = `[...document.querySelectorAll('[role=application]')]
+const UNLABELLED_CHARTS = `[...document.querySelectorAll('[role=application]')]
   .filter((chart) => !chart.closest('.chart')?.querySelector('table caption'))
   .map((chart) => 'no table of ' + chart.getAttribute('aria-label'))`;
 
@@ -212,27 +216,30 @@ export function describePages(desk: () => Desk): void {
       if (lines.length > 0) result[where] = lines;
     };
     /** Checks every rule, every chart, and tab navigation on a wide, light page. */
-    async function wideLight(address: string, { isFirst, isChecked }: Turn): Promise<void> {
+    async function checkWideLight(address: string, { isFirst, isChecked }: ViewPosition): Promise<void> {
       if (isChecked) note(`${address} light`, await readViolations(page, { view: 'wide light', isFirst }));
-      note(`${address} charts`, await page.evaluate<readonly string[]>(UNTOLD));
-      if (IS_SOAK) await also(address, { shade: 'dark', rules: OF_COLOURS, isFirst });
-      const problems = await tabProblems(page, isFirst);
+      note(`${address} charts`, await page.evaluate<readonly string[]>(UNLABELLED_CHARTS));
+      if (IS_SOAK) await checkOtherShade(address, { shade: 'dark', rules: OF_COLOURS, isFirst });
+      const problems = await listTabProblems(page, isFirst);
       if (problems.length > 0) unreached[address] = problems;
     }
     /**
      * Checks only the rules that depend on colours and widths if the wide page was checked with the other rules;
      * otherwise checks everything.
      */
-    async function narrowDark(address: string, { isFirst, isChecked }: Turn): Promise<void> {
+    async function narrowDark(address: string, { isFirst, isChecked }: ViewPosition): Promise<void> {
       await page.evaluate('scrollTo(0, 0)'); // the bar at the top covers elements that are scrolled below it
       const looked = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
       if (isChecked) note(`${address} dark narrow`, await readViolations(page, looked));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
-      if (IS_SOAK) await also(address, { shade: 'light', rules: OF_WIDTHS, isFirst });
+      if (IS_SOAK) await checkOtherShade(address, { shade: 'light', rules: OF_WIDTHS, isFirst });
     }
     /** Opens the page at the same width in the other theme. */
-    async function also(address: string, { shade, ...looked }: Looked & { readonly shade: Shade }): Promise<void> {
+    async function checkOtherShade(
+      address: string,
+      { shade, ...looked }: CheckOptions & { readonly shade: ThemeName },
+    ): Promise<void> {
       await page.emulateMedia({ colorScheme: shade });
       await waitForCalm(page);
       note(`${address} ${shade}`, await readViolations(page, looked));
@@ -240,7 +247,7 @@ export function describePages(desk: () => Desk): void {
       await waitForCalm(page);
     }
     const views = [
-      { size: WIDE, shade: 'light', look: wideLight },
+      { size: WIDE_SIZE, shade: 'light', look: checkWideLight },
       { size: NARROW, shade: 'dark', look: narrowDark },
     ] as const;
     const all = await readAddresses(desk());
@@ -254,7 +261,7 @@ export function describePages(desk: () => Desk): void {
       await waitForCalm(page);
       await second!.look(address, { isFirst: k === 0, isChecked: IS_SOAK });
     }
-    await page.setViewportSize(WIDE);
+    await page.setViewportSize(WIDE_SIZE);
     await page.emulateMedia({ colorScheme: 'light' });
     untabbed = unreached;
     expect(result).toEqual({});
@@ -283,25 +290,25 @@ export function describePages(desk: () => Desk): void {
     await page.keyboard.press('End');
     await page.keyboard.press('Shift+PageUp');
     await page.keyboard.press('Enter');
-    await eventually(() => new URL(page.url()).searchParams.has('from')).toBe(true);
+    await pollEventually(() => new URL(page.url()).searchParams.has('from')).toBe(true);
     await page.keyboard.press('Escape');
-    await eventually(() => new URL(page.url()).searchParams.has('from')).toBe(false);
+    await pollEventually(() => new URL(page.url()).searchParams.has('from')).toBe(false);
     await visit(page, '/console/indices/CORE?tab=constituents');
     await page.locator('[role=row][tabindex="0"]').focus();
     await page.keyboard.press('End');
     await page.keyboard.press('Enter');
     const panel = page.getByRole('complementary', { name: /./ }).last();
     await panel.waitFor();
-    await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('ASIDE');
+    await pollEventually(() => page.evaluate('document.activeElement.tagName')).toBe('ASIDE');
     await page.keyboard.press('Escape');
-    await eventually(() => page.evaluate(`document.activeElement.getAttribute('role')`)).toBe('row');
+    await pollEventually(() => page.evaluate(`document.activeElement.getAttribute('role')`)).toBe('row');
     await visit(page, '/console/indices/CORE/edit');
-    const ruleOrder = () => page.locator('#main .row > header strong').allTextContents();
-    await eventually(async () => (await ruleOrder()).length).toBeGreaterThan(1);
-    const before = await ruleOrder();
+    const listRuleOrder = () => page.locator('#main .row > header strong').allTextContents();
+    await pollEventually(async () => (await listRuleOrder()).length).toBeGreaterThan(1);
+    const before = await listRuleOrder();
     await page.locator('#rule-0').focus();
     await page.keyboard.press('Alt+ArrowDown');
-    await eventually(async () => (await ruleOrder())[1]?.slice(3)).toBe(before[0]!.slice(3));
+    await pollEventually(async () => (await listRuleOrder())[1]?.slice(3)).toBe(before[0]!.slice(3));
     const { body: stored } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const { selection, weighting, treatment } = stored.pipeline!;
     const pipeline = { selection: selection.toReversed(), treatment, weighting: { ...weighting, cap: 0.05 } };
@@ -311,7 +318,7 @@ export function describePages(desk: () => Desk): void {
       changed,
     });
     expect(change.turnover).toBeGreaterThan(0);
-    await page.getByRole('combobox', { name: 'Cap fraction' }).fill('0.05');
+    await page.getByRole('combobox', { name: /^Cap\b/ }).fill('0.05');
     await page.getByRole('radio', { name: 'Change' }).press('Space');
     await page
       .getByLabel('Effect of the change')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { EventsView, IndexDocument, PublishedLog, VersionList } from '#clients/typescript/divisor.js';
-import { downloaded, eventually, follow, type Desk } from '../desk.js';
+import { downloadFile, pollEventually, follow, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Tests records: published closes, versions of a definition, future dates. */
@@ -23,9 +23,10 @@ export function describeRecord(desk: () => Desk): void {
     await grid.waitFor();
     const closes = (await readPublished()).length;
     expect(await grid.getAttribute('aria-rowcount')).toBe(String(closes + 1));
-    const sound = (count: number) => page.getByText(`${count.toLocaleString('en-GB')} entries: hashes and signatures`);
+    const findEntryCount = (count: number) =>
+      page.getByText(`${count.toLocaleString('en-GB')} entries: hashes and signatures`);
     await page.getByRole('button', { name: 'Verify here' }).click();
-    await sound(closes).waitFor();
+    await findEntryCount(closes).waitFor();
     await picture(page, 'publication');
     // A changed definition leads to other closes.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
@@ -46,14 +47,14 @@ export function describeRecord(desk: () => Desk): void {
     expect(await asking.locator('dl').textContent()).toContain(`Closes${closes.toLocaleString('en-GB')}`);
     expect(await readPublished()).toHaveLength(closes);
     await asking.getByRole('button', { name: 'Restate' }).click();
-    await eventually(() => grid.getAttribute('aria-rowcount')).toBe(String(2 * closes + 1));
+    await pollEventually(() => grid.getAttribute('aria-rowcount')).toBe(String(2 * closes + 1));
     await page.getByRole('button', { name: 'Verify here' }).click();
-    await sound(2 * closes).waitFor();
+    await findEntryCount(2 * closes).waitFor();
     expect((await readPublished()).at(-1)).toMatchObject({ kind: 'restatement', reason: 'The base was wrong' });
     expect(complaints).toEqual([]);
   });
 
-  test('a version shows its changes, and is restored over the version that was viewed and over no other', async () => {
+  test('a version shows its changes, and is restored only over the version that was viewed', async () => {
     const { page, service, complaints } = desk();
     const { body: before } = await service.ask<VersionList>('GET', '/indices/CORE/versions');
     await page.getByRole('link', { name: 'Versions', exact: true }).click();
@@ -85,7 +86,7 @@ export function describeRecord(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('the next events are on the first page, and all of them in a calendar to subscribe to', async () => {
+  test('the next events are on the first page, and all of them in a calendar for subscription', async () => {
     const { page, service, complaints } = desk();
     await page.getByRole('link', { name: 'Indices', exact: true }).first().click();
     await page.getByRole('region', { name: 'Coming up' }).getByRole('link', { name: 'Calendar' }).click();
@@ -93,8 +94,8 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByRole('button', { name: 'effective' }).click();
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective');
     const table = page.getByRole('table', { name: 'events' });
-    await eventually(() => table.getAttribute('aria-rowcount')).toBe(String(body.events.length + 1));
-    const file = await downloaded(page, () => page.getByRole('link', { name: 'Download iCalendar' }).click());
+    await pollEventually(() => table.getAttribute('aria-rowcount')).toBe(String(body.events.length + 1));
+    const file = await downloadFile(page, () => page.getByRole('link', { name: 'Download iCalendar' }).click());
     expect(file.toString().match(/^BEGIN:VEVENT/gm)).toHaveLength(body.events.length);
     expect(complaints).toEqual([]);
   });

@@ -6,7 +6,7 @@ import type {
   SweepView,
   WeightsView,
 } from '#clients/typescript/divisor.js';
-import { eventually, wholeName, type Desk } from '../desk.js';
+import { pollEventually, findLongestName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Tests optimisation, comparison, and sweeps. */
@@ -14,6 +14,7 @@ export function describeStudies(desk: () => Desk): void {
   test('conflicting rows are shown with their resolution, and a click applies it; then an index is derived', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'Optimise' }).first().click();
+    await page.getByLabel('Begin with').selectOption({ label: 'no constraints' });
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.01');
     await page.getByText('jointly infeasible').waitFor();
@@ -37,7 +38,7 @@ export function describeStudies(desk: () => Desk): void {
     const derive = page.getByRole('region', { name: 'Derive an index' });
     await derive.getByLabel('Id *').fill('CORE OPT');
     await derive.getByRole('button', { name: 'Derive', disabled: false }).click();
-    await eventually(() => derive.getByLabel('Id *').getAttribute('aria-invalid')).toBe('true');
+    await pollEventually(() => derive.getByLabel('Id *').getAttribute('aria-invalid')).toBe('true');
     await derive.getByLabel('Id *').fill('CORE-OPT');
     await derive.getByRole('button', { name: 'Derive', disabled: false }).click();
     await page.getByRole('button', { name: 'Run CORE-OPT' }).click();
@@ -49,7 +50,7 @@ export function describeStudies(desk: () => Desk): void {
       constraints: [{ type: 'PositionBounds' }],
     });
     await page.getByRole('link', { name: 'Edit' }).click();
-    await eventually(() => page.getByRole('combobox', { name: 'Objective' }).inputValue()).toBe('max_utility');
+    await pollEventually(() => page.getByRole('combobox', { name: 'Objective' }).inputValue()).toBe('max_utility');
     await page.getByLabel('Figures of the preview').getByText('Tracking error', { exact: true }).waitFor();
     await page.getByRole('heading', { name: 'Largest differences from CORE' }).waitFor();
     expect(complaints).toEqual([]);
@@ -58,6 +59,7 @@ export function describeStudies(desk: () => Desk): void {
   test('a complete run is explained by the frontier and the cost of each bound, in the measure of its sentences', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('navigation').getByRole('link', { name: 'Optimise' }).first().click();
+    await page.getByLabel('Begin with').selectOption({ label: 'no constraints' });
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('5%');
     await page.getByText('= 5.00%').first().waitFor();
@@ -93,14 +95,14 @@ export function describeStudies(desk: () => Desk): void {
       ).toBeGreaterThan(0);
     // The form that derives an index also saves the result as an index.
     await page.getByRole('link', { name: 'Save as an index' }).click();
-    await eventually(() => page.evaluate(`document.activeElement.closest('section')?.getAttribute('aria-label')`)).toBe(
-      'Derive an index',
-    );
+    await pollEventually(() =>
+      page.evaluate(`document.activeElement.closest('section')?.getAttribute('aria-label')`),
+    ).toBe('Derive an index');
     await page.getByRole('region', { name: 'Derive an index' }).getByLabel('Id *').waitFor();
     expect(complaints).toEqual([]);
   });
 
-  test('a risk model is estimated, looked at, and used by its id', async () => {
+  test('a risk model is estimated, inspected, and used by its id', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByRole('link', { name: 'Risk models' }).click();
@@ -125,10 +127,10 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('img', { name: /^Correlations of \d+ securities/ }).waitFor();
     await page.getByRole('link', { name: 'Optimise with it' }).click();
     await page.getByText('Costs and risk model').click();
-    await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toBe('daily');
+    await pollEventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toBe('daily');
     // The model uses returns up to the last date of the data, which is later than the solved rebalance.
     await page.getByRole('button', { name: /^Estimate up to / }).click();
-    await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toMatch(/^daily-\d{4}-/);
+    await pollEventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toMatch(/^daily-\d{4}-/);
     await page.getByLabel('Figures of the solution').waitFor();
     await page.getByRole('link', { name: 'The index' }).click();
     await page.getByRole('link', { name: 'Risk', exact: true }).click();
@@ -145,15 +147,19 @@ export function describeStudies(desk: () => Desk): void {
       'GET',
       '/risk-models/daily/export',
     );
-    const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+    const createTextFile = (name: string, text: string) => ({
+      name,
+      mimeType: 'text/plain',
+      buffer: Buffer.from(text),
+    });
     await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByRole('link', { name: 'Risk models' }).click();
     await page.getByRole('button', { name: 'Import a model' }).click();
     await page.getByLabel('Id of the import *').fill('vendor');
     const files = page.getByRole('form', { name: 'Import a model' }).locator('input[type=file]');
-    await files.setInputFiles(file('broken.csv', 'date,identifier,AAA\n2024-01-31,AAA,x\n'));
+    await files.setInputFiles(createTextFile('broken.csv', 'date,identifier,AAA\n2024-01-31,AAA,x\n'));
     await page.getByText('The cell is x; a finite number is required.').waitFor();
-    await files.setInputFiles(file('model.json', JSON.stringify(exported)));
+    await files.setInputFiles(createTextFile('model.json', JSON.stringify(exported)));
     await page.getByRole('heading', { name: 'vendor', level: 1 }).waitFor();
     const figures = page.getByLabel('Figures of the model');
     await figures.waitFor();
@@ -167,7 +173,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Compare' }).click();
     const figures = page.getByRole('table', { name: 'figures of the runs compared' });
     await figures.getByRole('row', { name: /^CORE-OPT/ }).waitFor();
-    const benchmark = await wholeName(service);
+    const benchmark = await findLongestName(service);
     await page.getByLabel('Benchmark').fill(benchmark);
     const query = `ids=CORE,CORE-OPT&benchmark=${benchmark}`;
     const { body: compared } = await service.ask<CompareView>('GET', `/analytics/compare?${query}`);
@@ -183,7 +189,7 @@ export function describeStudies(desk: () => Desk): void {
     expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
-    await page.getByText('Loss out of sample').waitFor();
+    await page.getByText('Losses out of sample').waitFor();
     await picture(page, 'sweep');
     const id = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<{ request: object; result: Pick<SweepView, 'rows'> }>(

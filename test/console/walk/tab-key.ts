@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
  * Returns a script that marks the elements that tab navigation must reach: every visible control, and the selected
  * radio button of each group.
  */
-const marking = (part: string) => `(() => {
+const formatMarkScript = (part: string) => `(() => {
   const acts = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, summary, iframe, .code-editor, [tabindex="0"]';
   const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && (one.type !== 'radio' || one.checked) && (one.tabIndex >= 0 || one.shadowRoot !== null);
   const all = [...document.querySelector('${part}').querySelectorAll(acts)].filter(isSeen);
@@ -12,7 +12,7 @@ const marking = (part: string) => `(() => {
 })()`;
 
 /** Script that records which elements receive the focus, and whether each shows a focus ring. */
-const FOLLOW = `(() => {
+const FOCUS_SCRIPT = `(() => {
   document.getElementById('main').focus({ preventScroll: true });
   const came = (globalThis.came = []);
   const note = ({ target: one }) => {
@@ -46,9 +46,9 @@ async function pressTab(page: Page, times: number): Promise<void> {
  * Presses the Tab key through a page, and once through its frame.
  * @returns elements that were not reached, and elements that were reached but showed no focus ring
  */
-export async function tabbed(page: Page, isFirst: boolean): Promise<readonly string[]> {
-  const stops = await page.evaluate<number>(marking(isFirst ? 'body' : '#main'));
-  await page.evaluate(FOLLOW);
+export async function followTabs(page: Page, isFirst: boolean): Promise<readonly string[]> {
+  const stops = await page.evaluate<number>(formatMarkScript(isFirst ? 'body' : '#main'));
+  await page.evaluate(FOCUS_SCRIPT);
   // Counting the page's frame, the focus leaves the document once and returns.
   await pressTab(page, stops + 1);
   const came = await page.evaluate<readonly { stop: string; ring: boolean; what: string }[]>('followed()');

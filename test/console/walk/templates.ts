@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { eventually, follow, type Desk } from '../desk.js';
+import { pollEventually, follow, type Desk } from '../desk.js';
 
 /** Tests a published methodology that is opened from the gallery. */
 export function describeTemplates(desk: () => Desk): void {
-  test('a template shows its level or what the store lacks, and becomes an index with those beneath it', async () => {
+  test('a template shows its level or the data that the store lacks, and becomes an index with its underlying indices', async () => {
     const { complaints, page, service } = desk();
     await follow(page, '/');
     await page.getByRole('link', { name: 'Templates' }).click();
@@ -28,7 +28,7 @@ export function describeTemplates(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Store LOW-VOLATILITY-PARENT' }).click();
     await page.getByText('This index requires').waitFor({ state: 'detached' });
     // The pressed button has disappeared, so the focus moves to the heading.
-    await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1');
+    await pollEventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
     const stored = await Promise.all(['', '-PARENT'].map((end) => service.ask('GET', `/indices/LOW-VOLATILITY${end}`)));

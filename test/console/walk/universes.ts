@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { eventually } from '../desk.js';
+import { pollEventually } from '../desk.js';
 
 /** Changes the universe to a combination of universes, the first of which is the previous universe. */
 export async function combineUniverses(page: Page): Promise<void> {
@@ -9,7 +9,7 @@ export async function combineUniverses(page: Page): Promise<void> {
   await excluded.getByLabel('Kind').selectOption('list');
   await excluded.getByLabel('Names').fill('NOBODY');
   const parts = '"of":[{"kind":"all"},{"kind":"list","identifiers":["NOBODY"]}]';
-  await eventually(() => new URL(page.url()).searchParams.get('draft')).toContain(parts);
+  await pollEventually(() => new URL(page.url()).searchParams.get('draft')).toContain(parts);
   await page.getByLabel('Kind').first().selectOption('all');
   await excluded.waitFor({ state: 'detached' });
 }

@@ -13,39 +13,42 @@ import { mergePatch } from '#domain/documents/index-questions.js';
 import { fc } from '../../fast-check.js';
 
 const count = (value: number) => [{ id: 'top', type: 'TopN', params: { count: value } }];
-const before = {
+const documentBefore = {
   id: 'CORE',
   name: 'Core',
   base_value: 1000,
   rebalance: { frequency: 'monthly' },
   pipeline: { selection: count(50), treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
 };
-const editBody = (change: object): JsonObject => ({ ...before, ...change });
+const editBody = (change: object): JsonObject => ({ ...documentBefore, ...change });
 
 describe('changes of a definition with published closes', () => {
-  test('are those that an amendment may have, as the service lists them', () => {
+  test('are accepted as amendments in the cases that the service lists', () => {
     expect([AMENDABLE, FIXED_TREATMENT]).toEqual([ALLOWED, FIXED]);
   });
 
-  test('are sorted: a title affects no close, a base value and dividends no date', () => {
+  test('are classified: a title affects no close, a base value and dividends have no date', () => {
     const after = editBody({
       name: 'Other',
       base_value: 100,
       rebalance: { frequency: 'quarterly' },
-      pipeline: { ...before.pipeline, treatment: { dividends: 'price' } },
+      pipeline: { ...documentBefore.pipeline, treatment: { dividends: 'price' } },
     });
-    const { amendable, fixed } = sortChanges(before, after, '2024-01-31');
+    const { amendable, fixed } = sortChanges(documentBefore, after, '2024-01-31');
     expect(amendable.map(({ path }) => path)).toEqual([['rebalance', 'frequency']]);
     expect(fixed.map(({ path }) => path)).toEqual([['base_value'], ['pipeline', 'treatment', 'dividends']]);
   });
 
   test('to amendments affect no close if they are added after the last one', () => {
-    const later = (date: string) => editBody({ amendments: [{ effective_from: date, changes: {} }] });
-    const computeSizes = (document: JsonObject) => sortChanges(before, document, '2024-01-31').fixed.length;
-    expect([computeSizes(later('2024-02-01')), computeSizes(later('2024-01-31'))]).toEqual([0, 1]);
+    const createLaterAmendment = (date: string) => editBody({ amendments: [{ effective_from: date, changes: {} }] });
+    const computeSizes = (document: JsonObject) => sortChanges(documentBefore, document, '2024-01-31').fixed.length;
+    expect([
+      computeSizes(createLaterAmendment('2024-02-01')),
+      computeSizes(createLaterAmendment('2024-01-31')),
+    ]).toEqual([0, 1]);
   });
 
-  test('become an amendment after the earlier ones, with the title and without the rest', () => {
+  test('become an amendment after the earlier ones, with the title and without the other fields', () => {
     const stored = editBody({
       amendments: [{ effective_from: '2024-03-01', changes: { rebalance: { frequency: 'daily' } } }],
     });
@@ -65,17 +68,17 @@ describe('changes of a definition with published closes', () => {
     });
   });
 
-  test('of rows that an earlier amendment replaced are made to the whole list', () => {
+  test('of rows that an earlier amendment replaced contain the whole list', () => {
     const stored = editBody({
       amendments: [{ effective_from: '2024-03-01', changes: { pipeline: { selection: [] } } }],
     });
-    const after = { ...stored, pipeline: { ...before.pipeline, selection: count(40) } };
+    const after = { ...stored, pipeline: { ...documentBefore.pipeline, selection: count(40) } };
     const changed = { before: stored, after, amendable: sortChanges(stored, after, '2024-01-31').amendable };
     expect(computeDefinitionsOn('2024-06-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
     expect(computeDefinitionsOn('2024-02-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
   });
 
-  test('a merge patch leads from one object to the other', () => {
+  test('a merge patch converts one object into the other', () => {
     const value = fc.letrec((tie) => ({
       any: fc.oneof({ depthSize: 'small' }, fc.integer(), fc.string(), fc.array(fc.integer()), tie('object')),
       object: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('any')),

@@ -74,7 +74,7 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   expect(addReturn('Benchmark EQ', null)).toBe('Benchmark EQ');
 });
 
-test('a derived index has the tracking error to its parent next to the forecast of it', () => {
+test('a derived index shows the tracking error to its parent and the forecast', () => {
   const parent = {
     index_id: 'CORE',
     observations: 500,
@@ -94,7 +94,7 @@ test('a derived index has the tracking error to its parent next to the forecast 
   expect(againstParent({} as OverviewView)).toEqual([]);
 });
 
-test('statistics of daily returns have their unit, and a dash where there is none', () => {
+test('statistics of daily returns have their unit, and a dash for a missing value', () => {
   const shown = statisticsOf(createView({})).map(({ term, value }) => `${term}: ${String(value)}`);
   expect(shown).toEqual([
     'Sortino ratio: –',
@@ -107,7 +107,7 @@ test('statistics of daily returns have their unit, and a dash where there is non
   ]);
 });
 
-test('a dividend is money a share, a split is shares for one', () => {
+test('a dividend is money per share, a split is new shares per share', () => {
   const actions = [
     ['DIVIDEND', 0.7008],
     ['SPLIT', 2],

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { messageAt, plainMessage } from '#console/words/findings.js';
 
-test('a message at its field has the label in place of the path, and the part of the field that it is about', () => {
-  const at = (path: string, rest: string) => ({ path, message: `${path} ${rest}` });
-  expect(messageAt(at('pipeline.weighting.cap', 'is 1.5.'), 'cap', 'Cap')).toBe('Cap is 1.5.');
-  expect(messageAt(at('scenarios[1].shocks.SECTOR:Energy', 'must be a number.'), 'shocks', 'Shocks')).toBe(
+test('a message at its field has the label in place of the path, and the affected part of the field', () => {
+  const createFindingAt = (path: string, rest: string) => ({ path, message: `${path} ${rest}` });
+  expect(messageAt(createFindingAt('pipeline.weighting.cap', 'is 1.5.'), 'cap', 'Cap')).toBe('Cap is 1.5.');
+  expect(messageAt(createFindingAt('scenarios[1].shocks.SECTOR:Energy', 'must be a number.'), 'shocks', 'Shocks')).toBe(
     'Shocks, SECTOR:Energy must be a number.',
   );
   expect(messageAt({ path: 'name', message: 'The name is taken.' }, 'name', 'Name')).toBe('The name is taken.');

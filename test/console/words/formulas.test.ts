@@ -8,17 +8,17 @@ const FUNCTIONS = [
 ];
 
 test('the word at the end of a formula is completed as a datapoint or a function with its bracket', () => {
-  const inserts = (text: string) =>
+  const listInsertions = (text: string) =>
     completionsOf(text, ['MARKET_CAP', 'MOMENTUM', 'MAXIMUM'], FUNCTIONS).map(({ insert }) => insert);
-  expect(inserts('zscore(mo')).toEqual(['MOMENTUM']);
-  expect(inserts('1 + ma')).toEqual(['MARKET_CAP', 'MAXIMUM', 'max(']);
-  expect(inserts('MARKET_CAP')).toEqual([]);
-  expect(inserts('MARKET_CAP * ')).toEqual([]);
+  expect(listInsertions('zscore(mo')).toEqual(['MOMENTUM']);
+  expect(listInsertions('1 + ma')).toEqual(['MARKET_CAP', 'MAXIMUM', 'max(']);
+  expect(listInsertions('MARKET_CAP')).toEqual([]);
+  expect(listInsertions('MARKET_CAP * ')).toEqual([]);
   expect(completeFormula('zscore(mo', 'MOMENTUM')).toBe('zscore(MOMENTUM');
   expect(completeFormula('1 + ma', 'max(')).toBe('1 + max(');
 });
 
-test('a formula is shown as it was typed, or as its tree says it', () => {
+test('a formula is shown as it was typed, or as its tree is formatted', () => {
   expect(formulaText('A + 1')).toBe('A + 1');
   expect(formulaText({ node: 'function', name: 'abs', operands: [], text: 'abs(A)' })).toBe('abs(A)');
   expect(formulaText({ node: 'field', name: 'A' })).toBe('A');

@@ -11,7 +11,7 @@ test('help with a list of choices describes the selected one', () => {
   expect(helpOfChoice('Of `one`, and more.', 'one')).toBe('Of `one`, and more.');
 });
 
-test('help of the API reads as help of a form', () => {
+test('help of the API is adapted to a form', () => {
   expect(formHelp('Data store of the index. Null: the active store.')).toBe(
     'Data store of the index. Empty: the active store.',
   );

@@ -3,7 +3,7 @@ import type { RuleTypes } from '#clients/typescript/divisor.js';
 import { createFieldWords, fieldText } from '#console/components/versions/field-words.js';
 import { choiceWords, pathOfPointer, pathWords } from '#console/words/labels.js';
 
-test('a field is called by its labels, a row by its id, and by its number where nothing names it', () => {
+test('a field is named by its labels, a row by its id, and by its number without a label', () => {
   const document = {
     pipeline: {
       selection: [
@@ -19,7 +19,7 @@ test('a field is called by its labels, a row by its id, and by its number where 
   expect(formatWords('/base_value')).toBe('Base value');
 });
 
-test('a choice and a type of a document read as words; names are unchanged', () => {
+test('a choice and a type of a document are shown as words; identifiers are unchanged', () => {
   const format = (pointer: string, text: string) => choiceWords(pathOfPointer(pointer), text);
   expect(format('/rebalance/anchor', 'third_friday')).toBe('third friday');
   expect(format('/pipeline/treatment/spin_offs', 'next_price')).toBe('next price');
@@ -28,7 +28,7 @@ test('a choice and a type of a document read as words; names are unchanged', () 
 });
 
 test('a field of an index has the name and the unit of the catalogue', () => {
-  const described = (name: string, label: string, help: string) => ({
+  const createDescription = (name: string, label: string, help: string) => ({
     name,
     label,
     help,
@@ -36,12 +36,12 @@ test('a field of an index has the name and the unit of the catalogue', () => {
     choices: null,
   });
   const types = {
-    fields: { rebalance: [described('effective_lag', 'Notice', 'Unit: sessions.')] },
+    fields: { rebalance: [createDescription('effective_lag', 'Notice', 'Unit: sessions.')] },
     selection: [
       {
         type: 'LiquidityFilter',
         label: 'Liquidity filter',
-        parameters: [described('minimum', 'Minimum', 'Traded. Unit: money per day in index currency.')],
+        parameters: [createDescription('minimum', 'Minimum', 'Traded. Unit: money per day in index currency.')],
       },
     ],
     weighting: [],

@@ -29,7 +29,7 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { apiDocument } from '../../contract/api-document.js';
 
-test('numbers have their unit, a true minus, and a dash where there is none', () => {
+test('numbers have their unit, a true minus sign, and a dash for a missing value', () => {
   expect([percent(0.05234), percent(-0.5, 0), percent(null), change(0.01), change(0)]).toEqual([
     '5.23%',
     '−50%',
@@ -48,7 +48,7 @@ test('numbers have their unit, a true minus, and a dash where there is none', ()
   expect([signClass(4e-5), signClass(6e-5), signClass(-1)]).toEqual(['', 'up', 'down']);
 });
 
-test('a quantity is read in its unit, and written so that it reads the same again', () => {
+test('a quantity is parsed in its unit, and formatted so that it is parsed to the same value', () => {
   expect(parseQuantity('0.7%', 'fraction')).toBe(0.007);
   expect(parseQuantity('5%', 'bps')).toBeUndefined();
   expect(parseQuantity('1,250k', null)).toBe(1_250_000);
@@ -63,7 +63,7 @@ test('a quantity is read in its unit, and written so that it reads the same agai
     expect(parseQuantity(quantityText(value, 'fraction'), 'fraction')).toBe(value);
 });
 
-test('a value of any kind is written so that it reads the same again, a text that looks like a number in quotes', () => {
+test('a value of any kind is formatted so that it is parsed to the same value, and a text that looks like a number is quoted', () => {
   expect(['12', '1.5m', '1,000', 'true', 'Technology', ' A B ', '"12"', '"'].map(scalarOf)).toEqual([
     12,
     1_500_000,
@@ -88,7 +88,7 @@ test('values of a sweep are numbers in the unit of their parameter, words, and y
   ]);
 });
 
-test('values of a sweep that their parameter does not take are refused, and rules are counted from 1', () => {
+test('values of a sweep that their parameter does not accept are refused, and rules are counted from 1', () => {
   const cap = { choices: null, unit: 'fraction', takes: 'number', isOptional: true } as const;
   expect(listValueErrors('abc, 0.1, 5%, null', cap)).toEqual(['abc is not a number.']);
   expect(listValueErrors('0, 2.5', { ...cap, unit: 'sessions', takes: 'integer' })).toEqual(['2.5 is not an integer.']);
@@ -100,7 +100,7 @@ test('values of a sweep that their parameter does not take are refused, and rule
 });
 
 test('a finding about a variant is shown at the parameter that causes it', () => {
-  const at = (path: string) => ({ severity: 'error', code: 'OUT_OF_RANGE', path, message: '' }) as const;
+  const findAt = (path: string) => ({ severity: 'error', code: 'OUT_OF_RANGE', path, message: '' }) as const;
   const [cap, count] = ['/document/pipeline/weighting/cap', '/document/pipeline/selection/1/params/count'];
   const paths = [
     `grid${cap}`,
@@ -109,11 +109,11 @@ test('a finding about a variant is shown at the parameter that causes it', () =>
     'grid[12]/document.pipeline.selection[10].params.count',
     'request.start',
   ];
-  const told = (pointer: string) => findingsAt(paths.map(at), pointer).map(({ path }) => paths.indexOf(path));
-  expect([told(cap), told(count), told('/document/pipeline/weighting')]).toEqual([[0, 1], [2], [0, 1]]);
+  const listShown = (pointer: string) => findingsAt(paths.map(findAt), pointer).map(({ path }) => paths.indexOf(path));
+  expect([listShown(cap), listShown(count), listShown('/document/pipeline/weighting')]).toEqual([[0, 1], [2], [0, 1]]);
 });
 
-test('a finding is placed at its table, file, row and column, and at the file that was chosen', () => {
+test('a finding is shown at its table, file, row and column, and at the file that was chosen', () => {
   expect(placeOf('market[row 2].CLOSE')).toEqual({ table: 'market', file: '', row: '2', column: 'CLOSE' });
   expect(placeOf('market/BASF SE.csv[row 6].CLOSE')).toEqual({
     table: 'market',
@@ -141,16 +141,16 @@ test('a finding is placed at its table, file, row and column, and at the file th
 
 test('every deviation from a plain table needs a mapping, also duplicates and zeros', () => {
   const usual = Mapping.parse({});
-  const needs = (own: Partial<Mapping>) => needsMapping({ ...usual, ...own }, usual);
-  expect(needs({})).toBe(false);
-  expect(needs({ columns: { date: 'date', CLOSE: 'CLOSE' }, identifier_from: 'column' })).toBe(false);
-  expect(needs({ columns: { date: 'Datum' } })).toBe(true);
-  expect(needs({ on_duplicate: 'identical' })).toBe(true);
-  expect(needs({ zero_prices: 'missing' })).toBe(true);
-  expect(needs({ decimal: ',' })).toBe(true);
+  const isMappingNeeded = (own: Partial<Mapping>) => needsMapping({ ...usual, ...own }, usual);
+  expect(isMappingNeeded({})).toBe(false);
+  expect(isMappingNeeded({ columns: { date: 'date', CLOSE: 'CLOSE' }, identifier_from: 'column' })).toBe(false);
+  expect(isMappingNeeded({ columns: { date: 'Datum' } })).toBe(true);
+  expect(isMappingNeeded({ on_duplicate: 'identical' })).toBe(true);
+  expect(isMappingNeeded({ zero_prices: 'missing' })).toBe(true);
+  expect(isMappingNeeded({ decimal: ',' })).toBe(true);
 });
 
-test('scales are round, spread evenly, and cover what they show', () => {
+test('scales have round numbers at equal distances, and cover the shown values', () => {
   expect(listLogSplits(8, 1200)).toEqual([10, 20, 50, 100, 200, 500, 1000]);
   expect(listLogSplits(90, 140).every((value) => value >= 90 && value <= 140)).toBe(true);
   expect([0.005, 0.025].flatMap((step) => formatAxisLabels([0, step], PERCENT))).toEqual([
@@ -184,7 +184,7 @@ test('two documents differ only at the changed value', () => {
   expect(differences([1, 2], [1])).toEqual([{ path: [], before: [1, 2], after: [1] }]);
 });
 
-test('a universe of another kind keeps no member of the kind before', () => {
+test('a universe of another kind keeps no field of the earlier kind', () => {
   const members = createParameterSpecs(UniverseSpec);
   const chosen = { kind: 'index', id: 'CORE', watchlist_id: 'mine', identifiers: ['A'] };
   expect(removeInapplicable(members, chosen)).toEqual({ kind: 'index', id: 'CORE' });
@@ -195,14 +195,14 @@ test('a universe of another kind keeps no member of the kind before', () => {
   expect(removeInapplicable(members, { kind: 'all' })).toEqual({ kind: 'all' });
 });
 
-test('the risk of a solution names its returns: a stored model, a count, or the window of a derived index', () => {
+test('the risk of a solution states its returns: a stored model, a count, or the window of a derived index', () => {
   const schemas = apiDocument().components.schemas as Parameters<typeof riskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
   expect(riskWindow('daily', schemas)).toBe('Risk of the stored model daily.');
   expect(riskWindow({ sessions: 1260 }, schemas)).toBe('Risk of the last 1,260 returns.');
   // The sentence states the default of the contract, whatever the other settings are.
   const usual = riskWindow(undefined, schemas);
   expect(usual).toContain(`${LIMITS.DERIVED_RISK_SESSIONS} in a derived index`);
-  expect(usual).toMatch(/^Risk is estimated as in a derived index\. Number of returns: .*\.$/);
+  expect(usual).toMatch(/^Risk is a forecast from past returns: .*\.$/);
   expect([riskWindow({ estimator: 'ledoit_wolf' }, schemas), riskWindow({ sessions: null }, schemas)]).toEqual([
     usual,
     usual,
@@ -210,21 +210,21 @@ test('the risk of a solution names its returns: a stored model, a count, or the 
   expect(riskWindow(undefined, undefined)).toBeNull();
 });
 
-test('a time has its zone, and a day is one of the calendar', () => {
+test('a time has its zone, and a day exists in the calendar', () => {
   expect([0, 60, -330, 345].map(zoneText)).toEqual(['UTC', '+01:00', '−05:30', '+05:45']);
   expect(['2024-02-29', '2023-02-29', '2024-13-01', '2024-1-1'].map(isDate)).toEqual([true, false, false, false]);
 });
 
 describe('an archive in the browser', () => {
-  const packed = async (names: readonly string[]) =>
+  const packZip = async (names: readonly string[]) =>
     new File(
       [await zipOf(names.map((name) => ({ name, bytes: new TextEncoder().encode(`${name}\n`.repeat(50)) })))],
       'a.zip',
     );
 
-  test('is read as its tables, without what a system or a reader adds', async () => {
+  test('is read as its tables, without files that a system or a reader adds', async () => {
     const names = ['prices/A.csv', 'prices/B.CSV', '__MACOSX/._A.csv', 'prices/.DS_Store', 'read me.pdf', 'notes.xlsx'];
-    const { sources, ignored, trouble } = await sourcesOf([await packed(names), new File(['x'], 'c.csv')]);
+    const { sources, ignored, trouble } = await sourcesOf([await packZip(names), new File(['x'], 'c.csv')]);
     expect([sources.map(({ name }) => name), ignored, trouble]).toEqual([
       ['prices/A.csv', 'prices/B.CSV', 'c.csv'],
       ['read me.pdf', 'notes.xlsx'],
@@ -237,8 +237,8 @@ describe('an archive in the browser', () => {
   });
 
   test('that is damaged, encrypted or not an archive is refused with the reason', async () => {
-    const troubles = async (change: (bytes: Buffer) => Uint8Array) => {
-      const bytes = Buffer.from(await (await packed(['A.csv'])).arrayBuffer());
+    const findTrouble = async (change: (bytes: Buffer) => Uint8Array) => {
+      const bytes = Buffer.from(await (await packZip(['A.csv'])).arrayBuffer());
       return (await sourcesOf([new File([new Uint8Array(change(bytes))], 'a.zip')])).trouble;
     };
     const computeEntry = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
@@ -247,10 +247,10 @@ describe('an archive in the browser', () => {
       return bytes;
     };
     expect([
-      await troubles((bytes) => bytes.subarray(0, -22)),
-      await troubles(writeEntry(8, 1)),
-      await troubles(writeEntry(10, 93)),
-      await troubles(writeEntry(0, 0)),
+      await findTrouble((bytes) => bytes.subarray(0, -22)),
+      await findTrouble(writeEntry(8, 1)),
+      await findTrouble(writeEntry(10, 93)),
+      await findTrouble(writeEntry(0, 0)),
     ]).toEqual([
       'a.zip is not a zip archive, or its end is missing.',
       'a.zip is encrypted. Unpack it first.',
@@ -258,7 +258,7 @@ describe('an archive in the browser', () => {
       'a.zip is damaged: its list of files ends early.',
     ]);
     const short = new File(
-      [new Uint8Array(writeEntry(24, 5)(Buffer.from(await (await packed(['A.csv'])).arrayBuffer())))],
+      [new Uint8Array(writeEntry(24, 5)(Buffer.from(await (await packZip(['A.csv'])).arrayBuffer())))],
       'a.zip',
     );
     await expect((await sourcesOf([short])).sources[0]!.arrayBuffer()).rejects.toThrow('A.csv in a.zip is damaged.');
@@ -278,38 +278,38 @@ describe('a folder in the browser', () => {
 });
 
 describe('files that are to be imported', () => {
-  test('name the store: by the only file, their folder, or the beginning that they share', () => {
-    const named = (...paths: string[]) => nameFrom(paths, '2026-11-25');
-    expect(named('desk_prices.csv')).toBe('desk prices');
-    expect(named('vendor-eod/A.csv', 'vendor-eod/sub/B.csv')).toBe('vendor eod');
-    expect(named('prices_2023.csv', 'prices_2024.csv')).toBe('prices');
-    expect(named('T00.csv', 'T01.csv')).toBe('Import of 2026-11-25');
+  test('name the store: by the only file, their folder, or their common prefix', () => {
+    const nameStore = (...paths: string[]) => nameFrom(paths, '2026-11-25');
+    expect(nameStore('desk_prices.csv')).toBe('desk prices');
+    expect(nameStore('vendor-eod/A.csv', 'vendor-eod/sub/B.csv')).toBe('vendor eod');
+    expect(nameStore('prices_2023.csv', 'prices_2024.csv')).toBe('prices');
+    expect(nameStore('T00.csv', 'T01.csv')).toBe('Import of 2026-11-25');
   });
 
-  const file = (name: string) => new File(['x'], name);
+  const createFile = (name: string) => new File(['x'], name);
   const createTables = (files: Parameters<typeof withoutFile>[0]) => files.map(({ table }) => table);
 
-  test('are workbooks of a table each where there are several, and one of all tables where it is alone', () => {
-    const one = withFiles([], [file('AAPL.xlsx')]);
-    const three = withFiles(one, [file('IBM.xlsx'), file('reference.xlsx')]);
+  test('are workbooks of one table each if there are several, and a workbook of all tables if it is alone', () => {
+    const one = withFiles([], [createFile('AAPL.xlsx')]);
+    const three = withFiles(one, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
     expect([createTables(one), createTables(three)]).toEqual([[null], ['market', 'market', 'reference']]);
     expect(createTables(withoutFile(withoutFile(three, 2), 1))).toEqual([null]);
     expect([one, three].map((files) => troubleOfFiles(files))).toEqual([null, null]);
   });
 
-  test('keep the table that was chosen when others come or go', () => {
-    const [first, second] = withFiles([], [file('a.csv'), file('b.csv')]);
+  test('keep the chosen table when other files are added or removed', () => {
+    const [first, second] = withFiles([], [createFile('a.csv'), createFile('b.csv')]);
     const chosen = [{ ...first!, table: 'series' as const }, second!];
-    expect(createTables(withFiles(chosen, [file('c.csv')]))).toEqual(['series', 'market', 'market']);
+    expect(createTables(withFiles(chosen, [createFile('c.csv')]))).toEqual(['series', 'market', 'market']);
     expect(createTables(withoutFile(chosen, 1))).toEqual(['series']);
   });
 
-  test('are refused with both kinds named where workbooks come with others, and with both sizes where one is too large', () => {
-    const mixed = withFiles([], [file('AAPL.xlsx'), file('b.csv')]);
+  test('are refused with both kinds if workbooks are mixed with other files, and with both sizes if one is too large', () => {
+    const mixed = withFiles([], [createFile('AAPL.xlsx'), createFile('b.csv')]);
     expect(troubleOfFiles(mixed)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
     const large = { name: 'prices.csv', size: 300_000_000, arrayBuffer: () => Promise.resolve(new ArrayBuffer(0)) };
     expect(troubleOfFiles(withFiles([], [large]))).toBe(
-      'prices.csv has 300.0 MB; a file may have up to 209.7 MB. Connect its folder instead.',
+      'prices.csv has 300.0 MB; a file may have up to 200.0 MB. Connect its folder instead.',
     );
   });
 });

@@ -36,9 +36,9 @@ test.each([
       own: Float64Array.from(weights),
       benchmark: new Float64Array(0),
     });
-    const of = (figure: keyof typeof CONCENTRATION) => figures.values[CONCENTRATION[figure]];
-    expect(of('effective')).toBe(shown.effective_assets);
-    expect(of('grossEffective')).toBeCloseTo(shown.gross_effective_assets, 14);
-    expect([of('largest'), of('grossLargest')]).toEqual([shown.largest, shown.gross_largest]);
+    const readFigure = (figure: keyof typeof CONCENTRATION) => figures.values[CONCENTRATION[figure]];
+    expect(readFigure('effective')).toBe(shown.effective_assets);
+    expect(readFigure('grossEffective')).toBeCloseTo(shown.gross_effective_assets, 14);
+    expect([readFigure('largest'), readFigure('grossLargest')]).toEqual([shown.largest, shown.gross_largest]);
   },
 );

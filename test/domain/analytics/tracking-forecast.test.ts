@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { computeTrackingForecast } from '#domain/analytics/tracking-forecast.js';
 
 const days = Int32Array.of(10, 11, 12, 13, 14);
-const flat = { days, values: Float64Array.of(100, 100, 100, 100, 100) };
+const flatLevels = { days, values: Float64Array.of(100, 100, 100, 100, 100) };
 /** Levels with returns of 1 %, -1 %, 2 % and 0. The parent is constant, so these are also the active returns. */
 const level = { days, values: Float64Array.of(100, 101, 101 * 0.99, 101 * 0.99 * 1.02, 101 * 0.99 * 1.02) };
 const year = Math.sqrt(252);
 
 test('a return belongs to the rebalance in force at the close before it', () => {
-  const forecast = computeTrackingForecast(level, flat, [
+  const forecast = computeTrackingForecast(level, flatLevels, [
     { day: 10, trackingError: 0.01 * year },
     { day: 12, trackingError: 0.02 * year },
   ])!;
@@ -25,18 +25,18 @@ test('a return belongs to the rebalance in force at the close before it', () => 
 });
 
 test('returns of a rebalance without a risk model are left out of both', () => {
-  const forecast = computeTrackingForecast(level, flat, [
+  const forecast = computeTrackingForecast(level, flatLevels, [
     { day: 10, trackingError: undefined },
     { day: 12, trackingError: 0.02 * year },
   ])!;
   expect(forecast.observations).toBe(2);
   expect(forecast.forecast).toBeCloseTo(0.02 * year, 14);
   expect(forecast.realised).toBeCloseTo(0.01 * Math.SQRT2 * year, 14);
-  expect(computeTrackingForecast(level, flat, [{ day: 10, trackingError: undefined }])).toBeNull();
+  expect(computeTrackingForecast(level, flatLevels, [{ day: 10, trackingError: undefined }])).toBeNull();
 });
 
 test('a forecast of 0 has no bias', () => {
-  expect(computeTrackingForecast(flat, flat, [{ day: 10, trackingError: 0 }])).toMatchObject({
+  expect(computeTrackingForecast(flatLevels, flatLevels, [{ day: 10, trackingError: 0 }])).toMatchObject({
     realised: 0,
     bias: null,
   });

@@ -14,7 +14,7 @@ import { cut, extend, openExtended } from './extend/extended.js';
 import { buildMarket } from './market-builder.js';
 import { FIRST_DAY, HOLIDAYS, randomMarket } from './random-market.js';
 import { randomDocument, run, tryRun } from './random-run.js';
-import { plainDecider } from './test-deciders.js';
+import { createPlainDecider } from './test-deciders.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
@@ -42,7 +42,7 @@ function marketOf(prices: readonly (readonly number[])[]): MarketData {
   });
 }
 
-const indexOn = (lag: number, frequency: string, treatment: object): IndexDocument =>
+const createIndexOn = (lag: number, frequency: string, treatment: object): IndexDocument =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -53,7 +53,7 @@ const indexOn = (lag: number, frequency: string, treatment: object): IndexDocume
   });
 
 /** Computes nearly equal weights from the closes of the decision, tilted slightly by price. */
-const tiltWeights = (prices: readonly number[]): number[] => {
+const computeTiltWeights = (prices: readonly number[]): number[] => {
   const raw = prices.map((price) => 10 + price / 100);
   const sum = raw.reduce((total, value) => total + value, 0);
   return raw.map((value) => value / sum);
@@ -63,7 +63,9 @@ const createTiltedDecider: DeciderFactory = (document, composer) => ({
   decide(session) {
     const sm = composer.market(document.id);
     const columns = composer.universe(document.id, session);
-    const weights = Float64Array.from(tiltWeights(Array.from(columns, (column) => sm.carriedClose(session, column))));
+    const weights = Float64Array.from(
+      computeTiltWeights(Array.from(columns, (column) => sm.carriedClose(session, column))),
+    );
     return {
       kind: 'decided',
       columns,
@@ -85,17 +87,21 @@ function listBrokenRules(weights: readonly number[]): boolean[] {
   return [sums[0]! > 0.35 + 1e-12, sums[1]! > 0.2 + 1e-12];
 }
 
-interface Brute {
+interface BruteForceRun {
   readonly levels: number[];
   readonly called: number[];
 }
 
 /** Applies the definition of the rule directly, one close at a time and in shares. */
-function applyBruteForce(prices: readonly (readonly number[])[], lag: number, scheduled: ReadonlySet<number>): Brute {
+function applyBruteForce(
+  prices: readonly (readonly number[])[],
+  lag: number,
+  scheduled: ReadonlySet<number>,
+): BruteForceRun {
   const levels = [100];
   const called: number[] = [];
-  let shares = tiltWeights(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
-  let before = listBrokenRules(tiltWeights(prices[0]!));
+  let shares = computeTiltWeights(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
+  let before = listBrokenRules(computeTiltWeights(prices[0]!));
   let coming = { at: 0, decided: 0 };
   for (let t = 1; t < prices.length; t++) {
     const values = shares.map((held, i) => held * prices[t]![i]!);
@@ -110,7 +116,7 @@ function applyBruteForce(prices: readonly (readonly number[])[], lag: number, sc
       if (lag === 0) decided = t;
     }
     if (decided !== null) {
-      const pending = tiltWeights(prices[decided]!).map((weight, i) => weight / prices[decided]![i]!);
+      const pending = computeTiltWeights(prices[decided]!).map((weight, i) => weight / prices[decided]![i]!);
       const worth = pending.map((held, i) => held * prices[t]![i]!);
       const sum = worth.reduce((total, one) => total + one, 0);
       shares = pending.map((held) => (held * value) / sum);
@@ -132,7 +138,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
         const market = marketOf(prices);
         const treatment = { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' };
         const runOf = (given: object) =>
-          run(market, indexOn(lag, frequency, given), { createDecider: createTiltedDecider });
+          run(market, createIndexOn(lag, frequency, given), { createDecider: createTiltedDecider });
         const plain = runOf({});
         const scheduled = new Set(plain.rebalances.map(({ session }) => session - plain.index.book.from));
         const watched = runOf(treatment);
@@ -167,7 +173,7 @@ const watchedDocument = randomDocument.map((document) =>
 /** Creates deciders that record the session of each decision, in the order of the decisions. */
 const recordDecisions = (sessions: number[]): DeciderFactory => {
   return (document, composer) => {
-    const decider = plainDecider(document, composer);
+    const decider = createPlainDecider(document, composer);
     return {
       decide(session, incumbents) {
         sessions.push(session);
@@ -182,7 +188,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
   fc.assert(
     fc.property(randomPrices, fc.constantFrom(2, 3), (prices, lag) => {
       const sessions: number[] = [];
-      const document = indexOn(lag, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' });
+      const document = createIndexOn(lag, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' });
       const result = run(marketOf(prices), document, { createDecider: recordDecisions(sessions) });
       expect(sessions).toEqual(sessions.toSorted((a, b) => a - b));
       const { list } = result.index.compositions;
@@ -204,7 +210,7 @@ test('later data change no rebalance, also with weights by risk', () => {
     fc.property(randomPrices, fc.integer({ min: 36, max: 44 }), (prices, rows) => {
       const market = marketOf(prices);
       const document = IndexDocument.parse({
-        ...indexOn(2, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' }),
+        ...createIndexOn(2, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' }),
         base_date: '2024-01-31',
         pipeline: {
           treatment: { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' },
@@ -279,7 +285,7 @@ test('an extended run equals the whole run bit for bit, or states that a breach 
 });
 
 test('the methodology says what is watched and when a rebalance takes effect', () => {
-  const report = createMethodology(indexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
+  const report = createMethodology(createIndexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
   expect(report).toContain('UCITS 5/10/40 is checked at every close');
-  expect(createMethodology(indexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
+  expect(createMethodology(createIndexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
 });

@@ -4,7 +4,10 @@ import { type Case, explainCase, repeatPrice, day, close } from './constituent-c
 import { WEEK } from './signed-case.js';
 
 describe('a security that leaves between rebalances', () => {
-  const leaver = (action: { type: 'DELISTING' | 'ACQUISITION'; value: number }, treatment: Case['treatment'] = {}) =>
+  const explainLeaver = (
+    action: { type: 'DELISTING' | 'ACQUISITION'; value: number },
+    treatment: Case['treatment'] = {},
+  ) =>
     explainCase({
       close: { A: [100, 100, 90, null, null, null], B: repeatPrice(50) },
       actions: [{ name: 'A', ...action, ex: '2024-03-07' }],
@@ -12,10 +15,15 @@ describe('a security that leaves between rebalances', () => {
     });
 
   test.each([
-    ['an acquisition at its price', leaver({ type: 'ACQUISITION', value: 80 }), 'acquisition', 80],
-    ['a delisting at its price', leaver({ type: 'DELISTING', value: 80 }), 'delisting', 80],
-    ['a delisting that says none, at the last close', leaver({ type: 'DELISTING', value: 0 }), 'delisting', 90],
-    ['a bankruptcy, written off', leaver({ type: 'DELISTING', value: 0 }, { delisting: 'zero' }), 'delisting', 0],
+    ['an acquisition at its price', explainLeaver({ type: 'ACQUISITION', value: 80 }), 'acquisition', 80],
+    ['a delisting at its price', explainLeaver({ type: 'DELISTING', value: 80 }), 'delisting', 80],
+    ['a delisting that says none, at the last close', explainLeaver({ type: 'DELISTING', value: 0 }), 'delisting', 90],
+    [
+      'a bankruptcy, written off',
+      explainLeaver({ type: 'DELISTING', value: 0 }, { delisting: 'zero' }),
+      'delisting',
+      0,
+    ],
   ] as const)('by %s', (_, ask, event, price) => {
     const before = ask('A', '2024-03-06');
     expect(before).toMatchObject({ weight: 0.5, left: null, held: close(0.45 / 0.95) });
@@ -128,7 +136,7 @@ describe('a security that leaves between rebalances', () => {
 });
 
 describe('a security that joins between rebalances', () => {
-  const spunOff = (dates: readonly string[]) =>
+  const explainSpinOff = (dates: readonly string[]) =>
     explainCase({
       close: { A: [100, 100, 80, 80, 80, 80], B: repeatPrice(50), KID: [null, null, null, 10, 10, 10] },
       actions: [{ name: 'A', type: 'SPIN_OFF', value: 2, ex: '2024-03-06', related: 'KID' }],
@@ -136,7 +144,7 @@ describe('a security that joins between rebalances', () => {
     });
 
   test('by a spin-off is held from its first price on, though no composition has it', () => {
-    const ask = spunOff([]);
+    const ask = explainSpinOff([]);
     expect(ask('KID', '2024-03-06')).toMatchObject({ weight: null, held: null, entered: null });
     // 0.5 was invested in A at 100; each A yields two shares at 10, worth 0.1 in total, next to 0.4 and 0.5.
     expect(ask('KID', '2024-03-08')).toMatchObject({
@@ -157,7 +165,7 @@ describe('a security that joins between rebalances', () => {
   });
 
   test('is sold at the next rebalance unless that selects it', () => {
-    const ask = spunOff(['2024-03-08']);
+    const ask = explainSpinOff(['2024-03-08']);
     expect(ask('KID', '2024-03-08')).toMatchObject({
       held: null,
       drift: null,

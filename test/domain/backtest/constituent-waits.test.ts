@@ -12,11 +12,11 @@ describe('an index that waits for a bar', () => {
     dates: ['2024-03-06'],
     selection: [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 1 } }],
   };
-  const dear = (stale_targets: 'carry' | 'defer', rest: Partial<Case> = {}) =>
+  const explainExpensiveSecurity = (stale_targets: 'carry' | 'defer', rest: Partial<Case> = {}) =>
     explainCase({ ...case_, ...rest, treatment: { stale_targets } });
 
   test('does not hold a security that is decided before its order is filled', () => {
-    const ask = dear('defer');
+    const ask = explainExpensiveSecurity('defer');
     const order = { date: day('2024-03-06'), side: 'buy', target: 1, reason: 'stale_price' };
     expect(ask('B', '2024-03-06')).toMatchObject({ weight: 1, excludedBy: null, held: null, entered: null, order });
     expect(ask('B', '2024-03-07')).toMatchObject({
@@ -34,7 +34,7 @@ describe('an index that waits for a bar', () => {
       left: { event: 'rebalance' },
     });
     // An index that carries prices holds B at its carried price.
-    expect(dear('carry')('B', '2024-03-06')).toMatchObject({
+    expect(explainExpensiveSecurity('carry')('B', '2024-03-06')).toMatchObject({
       held: 1,
       order: null,
       entered: { date: day('2024-03-06'), event: 'rebalance', price: 50, lastBar: day('2024-03-05') },

@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
-import { type MarketSketch, buildMarket, weekdayCalendars } from './market-builder.js';
+import { type MarketSketch, buildMarket, createWeekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
 
 export const WEEK = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08', '2024-03-11'];
-const CALENDARS = weekdayCalendars({
+const CALENDARS = createWeekdayCalendars({
   MAIN: { from: '2024-01-01', to: '2024-12-31' },
   OTHER: { from: '2024-01-01', to: '2024-12-31', holidays: ['2024-03-06'] },
 });

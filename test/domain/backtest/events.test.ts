@@ -54,7 +54,11 @@ describe('an index whose value falls to zero', () => {
 });
 
 describe('a security that ends by an action', () => {
-  const delisted = (value: number, treatment: Treatment = {}, type: 'DELISTING' | 'ACQUISITION' = 'DELISTING') =>
+  const simulateDelisting = (
+    value: number,
+    treatment: Treatment = {},
+    type: 'DELISTING' | 'ACQUISITION' = 'DELISTING',
+  ) =>
     simulate({
       close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
       actions: [{ name: 'A', type, value, ex: '2024-03-07' }],
@@ -62,7 +66,7 @@ describe('a security that ends by an action', () => {
     });
 
   test('leaves at its proceeds on the first session on or after the ex day; the rest takes its weight', () => {
-    const run = delisted(80);
+    const run = simulateDelisting(80);
     close(listLevels(run), [100, 100, 100, 90, 90, 90]);
     expect(weightsOf(run, 2)).toEqual({ A: 0.5, B: 0.5 });
     expect(weightsOf(run, 3)).toEqual({ B: 1 });
@@ -71,11 +75,11 @@ describe('a security that ends by an action', () => {
   });
 
   test('is written off only if it brings nothing and the treatment requires it', () => {
-    close(listLevels(delisted(0, { delisting: 'zero' })), [100, 100, 100, 50, 50, 50]);
-    close(listLevels(delisted(0)), [100, 100, 100, 100, 100, 100]);
-    close(listLevels(delisted(80, { delisting: 'zero' })), [100, 100, 100, 90, 90, 90]);
-    close(listLevels(delisted(80, { delisting: 'last_price' })), [100, 100, 100, 100, 100, 100]);
-    close(listLevels(delisted(0, { delisting: 'zero' }, 'ACQUISITION')), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(simulateDelisting(0, { delisting: 'zero' })), [100, 100, 100, 50, 50, 50]);
+    close(listLevels(simulateDelisting(0)), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(simulateDelisting(80, { delisting: 'zero' })), [100, 100, 100, 90, 90, 90]);
+    close(listLevels(simulateDelisting(80, { delisting: 'last_price' })), [100, 100, 100, 100, 100, 100]);
+    close(listLevels(simulateDelisting(0, { delisting: 'zero' }, 'ACQUISITION')), [100, 100, 100, 100, 100, 100]);
   });
 
   test('that was the last one leaves cash at level', () => {
@@ -171,7 +175,7 @@ describe('a security whose bars stop without an action', () => {
 });
 
 describe('a spin-off', () => {
-  const spun = (kid: (number | null)[], treatment: Treatment = {}) =>
+  const simulateSpinOff = (kid: (number | null)[], treatment: Treatment = {}) =>
     simulate({
       close: { A: [100, 100, 90, 90, 90, 90], B: repeatPrice(50), KID: kid },
       actions: [{ name: 'A', type: 'SPIN_OFF', value: 0.5, ex: '2024-03-06', related: 'KID' }],
@@ -179,21 +183,27 @@ describe('a spin-off', () => {
     });
 
   test('enters at zero and is worth its price from its first bar on', () => {
-    const run = spun([null, null, 20, 24, 24, 24]);
+    const run = simulateSpinOff([null, null, 20, 24, 24, 24]);
     close(listLevels(run), [100, 100, 100, 101, 101, 101]);
     expect(weightsOf(run, 2)['KID']).toBeCloseTo(0.05, 12);
-    close(listLevels(spun([null, null, null, 20, 24, 24])), [100, 100, 95, 100, 101, 101]);
+    close(listLevels(simulateSpinOff([null, null, null, 20, 24, 24])), [100, 100, 95, 100, 101, 101]);
   });
 
   test('without a bar in time, or ignored, is worth nothing', () => {
-    close(listLevels(spun([null, null, null, null, null, 20], { max_stale_sessions: 2 })), [100, 100, 95, 95, 95, 95]);
-    close(listLevels(spun([null, null, 20, 24, 24, 24], { spin_offs: 'ignore' })), [100, 100, 95, 95, 95, 95]);
+    close(
+      listLevels(simulateSpinOff([null, null, null, null, null, 20], { max_stale_sessions: 2 })),
+      [100, 100, 95, 95, 95, 95],
+    );
+    close(
+      listLevels(simulateSpinOff([null, null, 20, 24, 24, 24], { spin_offs: 'ignore' })),
+      [100, 100, 95, 95, 95, 95],
+    );
   });
 });
 
 describe('cash and ratios', () => {
   test('a special dividend buys more of its security in every variant, an ordinary one by the variant', () => {
-    const paying = (type: 'DIVIDEND' | 'SPECIAL_DIVIDEND', treatment: Treatment) =>
+    const listLevelsPaying = (type: 'DIVIDEND' | 'SPECIAL_DIVIDEND', treatment: Treatment) =>
       listLevels(
         simulate({
           close: { A: [100, 100, 95, 95, 95, 95] },
@@ -201,12 +211,15 @@ describe('cash and ratios', () => {
           treatment: { ...CONSTITUENT, ...treatment },
         }),
       )[2]!;
-    close([paying('SPECIAL_DIVIDEND', {}), paying('SPECIAL_DIVIDEND', { special_dividends: 'ignore' })], [105, 95]);
+    close(
+      [listLevelsPaying('SPECIAL_DIVIDEND', {}), listLevelsPaying('SPECIAL_DIVIDEND', { special_dividends: 'ignore' })],
+      [105, 95],
+    );
     close(
       [
-        paying('DIVIDEND', {}),
-        paying('DIVIDEND', { dividends: 'total' }),
-        paying('DIVIDEND', { dividends: 'net', withholding_tax: 0.15 }),
+        listLevelsPaying('DIVIDEND', {}),
+        listLevelsPaying('DIVIDEND', { dividends: 'total' }),
+        listLevelsPaying('DIVIDEND', { dividends: 'net', withholding_tax: 0.15 }),
       ],
       [95, 105, 103.5],
     );
@@ -277,22 +290,24 @@ describe('cash and ratios', () => {
 });
 
 describe('another currency', () => {
-  const abroad = (rates: Record<string, (number | null)[]>, currency = 'EUR') =>
+  const simulateAbroad = (rates: Record<string, (number | null)[]>, currency = 'EUR') =>
     simulate({ close: { A: repeatPrice(100), ...rates }, reference: { A: { CURRENCY: currency } } });
 
   test('moves the level by the rate, carried forward, from either pair', () => {
-    close(listLevels(abroad({ EURUSD: [1, 1.1, null, 1.21, 1.21, 1.21] })), [100, 110, 110, 121, 121, 121]);
-    close(listLevels(abroad({ USDEUR: [1, 0.8, 0.8, 0.5, 0.5, 0.5] })), [100, 125, 125, 200, 200, 200]);
+    close(listLevels(simulateAbroad({ EURUSD: [1, 1.1, null, 1.21, 1.21, 1.21] })), [100, 110, 110, 121, 121, 121]);
+    close(listLevels(simulateAbroad({ USDEUR: [1, 0.8, 0.8, 0.5, 0.5, 0.5] })), [100, 125, 125, 200, 200, 200]);
   });
 
   test('in minor units is a hundredth of the major one', () => {
-    const run = abroad({ GBPUSD: [1.5, 1.5, 1.5, 1.5, 1.5, 3] }, 'GBX');
+    const run = simulateAbroad({ GBPUSD: [1.5, 1.5, 1.5, 1.5, 1.5, 3] }, 'GBX');
     close(listLevels(run), [100, 100, 100, 100, 100, 200]);
     expect(portfolioTransactionsOf(run)[0]!.price).toBeCloseTo(1.5, 12);
   });
 
   test('without its rate is refused', () => {
-    expect(() => abroad({})).toThrow(expect.objectContaining({ code: 'FX_MISSING' }));
-    expect(() => abroad({ EURUSD: [null, 1, 1, 1, 1, 1] })).toThrow(expect.objectContaining({ code: 'FX_MISSING' }));
+    expect(() => simulateAbroad({})).toThrow(expect.objectContaining({ code: 'FX_MISSING' }));
+    expect(() => simulateAbroad({ EURUSD: [null, 1, 1, 1, 1, 1] })).toThrow(
+      expect.objectContaining({ code: 'FX_MISSING' }),
+    );
   });
 });

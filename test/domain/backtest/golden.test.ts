@@ -7,7 +7,7 @@ import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
-import { plainDecider } from './test-deciders.js';
+import { createPlainDecider } from './test-deciders.js';
 
 const fixture = JSON.parse(
   readFileSync(new URL('../../../../test/golden/backtest/four-names.json', import.meta.url), 'utf8'),
@@ -48,7 +48,7 @@ function runGolden(variant: 'price' | 'total'): Run {
   return runBacktest({
     market,
     calendars: openCalendars(),
-    createDecider: plainDecider,
+    createDecider: createPlainDecider,
     report: () => {},
     plan: {
       runId: document.id,

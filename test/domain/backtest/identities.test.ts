@@ -13,7 +13,7 @@ import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { recordJson } from '#views/record-json.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { randomMarket } from './random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
@@ -165,7 +165,7 @@ describe('on random markets with every kind of corporate action', () => {
     onRuns((found, pick) => {
       const columns = columnsOf(found);
       const day = found.days[pick % found.days.length]!;
-      const weights = readHeldWeights(columns, formatDay(day));
+      const weights = readPositiveWeights(columns, formatDay(day));
       const view = createWeightsView({
         runId: 'X',
         requestedAsOf: null,

@@ -107,12 +107,14 @@ export interface CalendarSketch {
 }
 
 /** Returns calendars without holidays, whose sessions are the weekdays of a range. */
-export function weekdayCalendars(sketches: Readonly<Record<string, CalendarSketch>>): Calendars {
-  const calendars = new Map(Object.entries(sketches).map(([code, sketch]) => [code, weekdayCalendar(code, sketch)]));
+export function createWeekdayCalendars(sketches: Readonly<Record<string, CalendarSketch>>): Calendars {
+  const calendars = new Map(
+    Object.entries(sketches).map(([code, sketch]) => [code, createWeekdayCalendar(code, sketch)]),
+  );
   return { list: () => [...calendars.values()], get: (code) => calendars.get(code) };
 }
 
-function weekdayCalendar(code: string, { from, to, holidays = [] }: CalendarSketch): Calendar {
+function createWeekdayCalendar(code: string, { from, to, holidays = [] }: CalendarSketch): Calendar {
   const closed = new Set(holidays.map(parseValidDay));
   const days: Day[] = [];
   for (let day = parseValidDay(from); day <= parseValidDay(to); day++)

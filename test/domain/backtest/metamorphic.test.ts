@@ -193,12 +193,12 @@ describe('on random markets', () => {
   test('the order of the securities in the store changes levels by rounding at most', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, ({ market }, document) => {
-        const reversed = (identifier: string) =>
+        const reverseIdentifier = (identifier: string) =>
           identifier === 'EURUSD'
             ? identifier
             : `${String.fromCharCode(90 - (identifier.charCodeAt(0) - 65))}${identifier}`;
         const first = tryRun(market, document);
-        const other = tryRun(renameSecurities(market, reversed), document);
+        const other = tryRun(renameSecurities(market, reverseIdentifier), document);
         if (!first || !other) return;
         first.index.book.value.forEach((value, t) =>
           expect(Math.abs(other.index.book.value[t]! - value)).toBeLessThanOrEqual(1e-10 * value),
@@ -309,15 +309,15 @@ describe('on random markets', () => {
           )
             return;
           const day = market.dates[row]!;
-          const scaled = (panel: Float64Array, factor: number) =>
+          const scalePanel = (panel: Float64Array, factor: number) =>
             panel.map((value, i) => (i % names === column && i >= row * names ? value * factor : value));
           const split: MarketData = {
             ...market,
             contentHash: `${market.contentHash}-split`,
             fields: new Map([
               ...market.fields,
-              ['CLOSE', scaled(market.fields.get('CLOSE')!, 0.25)],
-              ['SHARES_OUTSTANDING', scaled(market.fields.get('SHARES_OUTSTANDING')!, 4)],
+              ['CLOSE', scalePanel(market.fields.get('CLOSE')!, 0.25)],
+              ['SHARES_OUTSTANDING', scalePanel(market.fields.get('SHARES_OUTSTANDING')!, 4)],
             ]),
             actions: [
               ...market.actions,

@@ -90,22 +90,22 @@ describe('a merger into shares and cash', () => {
 });
 
 describe('endings of one security on one day', () => {
-  const endedBy = (...actions: Parameters<typeof simulate>[0]['actions'] & object) =>
+  const simulateEndings = (...actions: Parameters<typeof simulate>[0]['actions'] & object) =>
     listLevels(simulate({ close: CLOSES, actions })).at(-1)!;
   const ending = { name: 'A', ex: '2024-03-06' };
 
   test('are applied in the order of their consideration', () => {
     const bid = { ...ending, type: 'ACQUISITION', value: 130 } as const;
     // A delisting without a price replaces neither an acquisition with a price nor a merger without value.
-    expect(endedBy(bid, { ...ending, type: 'DELISTING', value: 0 })).toBeCloseTo(110, 10);
-    expect(endedBy(bid, { ...ending, type: 'MERGER', value: 2, related: 'ABSENT' })).toBeCloseTo(110, 10);
+    expect(simulateEndings(bid, { ...ending, type: 'DELISTING', value: 0 })).toBeCloseTo(110, 10);
+    expect(simulateEndings(bid, { ...ending, type: 'MERGER', value: 2, related: 'ABSENT' })).toBeCloseTo(110, 10);
     expect(
-      endedBy({ ...ending, type: 'ACQUISITION', value: 0 }, { ...ending, type: 'DELISTING', value: 70 }),
+      simulateEndings({ ...ending, type: 'ACQUISITION', value: 0 }, { ...ending, type: 'DELISTING', value: 70 }),
     ).toBeCloseTo(90, 10);
   });
 
   test('are paid once where one of them is a change of ticker', () => {
     const renamed = { ...ending, type: 'TICKER_CHANGE', value: 1, related: 'B' } as const;
-    expect(endedBy({ ...ending, type: 'ACQUISITION', value: 130 }, renamed)).toBeCloseTo(110, 10);
+    expect(simulateEndings({ ...ending, type: 'ACQUISITION', value: 130 }, renamed)).toBeCloseTo(110, 10);
   });
 });

@@ -3,17 +3,17 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { createRunFiles } from '#domain/backtest/run-file/write.js';
-import { countHeldBytes } from '#base/memory/kept-memory.js';
+import { countRetainedBytes } from '#base/memory/kept-memory.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { canPage, limitMemory, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createZeroPanel } from '#market/panels/panels.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { createMarket } from '../../workers/bits-market.js';
-import { plainDecider } from './test-deciders.js';
+import { createPlainDecider } from './test-deciders.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 const document = IndexDocument.parse({
   id: 'X',
@@ -32,7 +32,7 @@ function createFiles(): readonly [columns: Uint8Array, prices: Uint8Array] {
   const run = runBacktest({
     market: { ...result, fields: new Map([['CLOSE', close]]) },
     calendars: openCalendars(),
-    createDecider: plainDecider,
+    createDecider: createPlainDecider,
     report: () => {},
     plan: {
       runId: 'X',
@@ -53,7 +53,7 @@ test('a run on paged panels has the bits of one in memory', async ({ skip }) => 
     limitMemory({ panelBytes: 100_000, folder: await folderFor() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const paged = createFiles();
-    expect([countHeldBytes(1000), countHeldBytes(3_200_000)]).toEqual([1000, 100_000]);
+    expect([countRetainedBytes(1000), countRetainedBytes(3_200_000)]).toEqual([1000, 100_000]);
     expect(readFileSync('/proc/self/maps', 'utf8')).toContain(findMemoryLimit().folder);
     expect(paged.map((bytes, i) => Buffer.compare(bytes, inMemory[i]!))).toEqual([0, 0]);
   } finally {

@@ -4,7 +4,7 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 
-const index = (id: string, rest: object = {}) =>
+const createIndex = (id: string, rest: object = {}) =>
   IndexDocument.parse({
     id,
     name: id,
@@ -13,7 +13,7 @@ const index = (id: string, rest: object = {}) =>
     pipeline: { weighting: { type: 'EqualWeight' } },
     ...rest,
   });
-const follows = (id: string, source: string) => index(id, { universe: { kind: 'index', id: source } });
+const createFollower = (id: string, source: string) => createIndex(id, { universe: { kind: 'index', id: source } });
 const createBenchmark = (id: string) => ({ benchmark: { id, kind: 'index' } });
 
 function plan(indices: readonly IndexDocument[], request: object = {}, rest: Partial<BacktestPlan> = {}): BacktestPlan {
@@ -27,69 +27,78 @@ function plan(indices: readonly IndexDocument[], request: object = {}, rest: Par
   };
 }
 
-const changes = (before: BacktestPlan, now: BacktestPlan) => listDefinitionChanges({ plan: before }, { plan: now });
+const listChanges = (before: BacktestPlan, now: BacktestPlan) => listDefinitionChanges({ plan: before }, { plan: now });
 
 describe('the definitions of two plans', () => {
   test('are the same whatever is asked of them', () => {
-    expect(changes(plan([index('A')]), plan([index('A')], { transaction_cost_bps: 5 }))).toEqual([]);
+    expect(listChanges(plan([createIndex('A')]), plan([createIndex('A')], { transaction_cost_bps: 5 }))).toEqual([]);
     expect(
-      changes(plan([index('A')]), plan([index('A'), follows('B', 'C'), index('C')], createBenchmark('B'))),
+      listChanges(
+        plan([createIndex('A')]),
+        plan([createIndex('A'), createFollower('B', 'C'), createIndex('C')], createBenchmark('B')),
+      ),
     ).toEqual([]);
     expect(
-      changes(
-        plan([index('A'), index('B')], createBenchmark('B')),
-        plan([index('A'), index('C')], createBenchmark('C')),
+      listChanges(
+        plan([createIndex('A'), createIndex('B')], createBenchmark('B')),
+        plan([createIndex('A'), createIndex('C')], createBenchmark('C')),
       ),
     ).toEqual([]);
   });
 
   test('differ where a stored risk model was estimated again, by its id', () => {
     const model = { asset_ids: ['X'], observed_end: '2020-01-02', covariance: 'ab' };
-    const of = (covariance: string) => plan([index('A')], {}, { models: { core: { ...model, covariance } } });
-    expect(changes(of('ab'), of('ab'))).toEqual([]);
-    expect(changes(of('ab'), of('cd'))).toEqual(['The risk model core changed since this run.']);
+    const planOf = (covariance: string) => plan([createIndex('A')], {}, { models: { core: { ...model, covariance } } });
+    expect(listChanges(planOf('ab'), planOf('ab'))).toEqual([]);
+    expect(listChanges(planOf('ab'), planOf('cd'))).toEqual(['The risk model core changed since this run.']);
   });
 
   test('differ where the index, one that it reaches or its benchmark does, by the fields that do', () => {
-    expect(changes(plan([index('A')]), plan([index('A', { base_value: 7, name: 'Other' })]))).toEqual([
+    expect(listChanges(plan([createIndex('A')]), plan([createIndex('A', { base_value: 7, name: 'Other' })]))).toEqual([
       'The index A changed since this run: base_value, name.',
     ]);
     expect(
-      changes(plan([follows('A', 'B'), index('B')]), plan([follows('A', 'B'), index('B', { currency: 'EUR' })])),
+      listChanges(
+        plan([createFollower('A', 'B'), createIndex('B')]),
+        plan([createFollower('A', 'B'), createIndex('B', { currency: 'EUR' })]),
+      ),
     ).toEqual(['The index B changed since this run: currency.']);
     expect(
-      changes(
-        plan([index('A'), index('B')], createBenchmark('B')),
-        plan([index('A'), index('B', { base_value: 7 })], createBenchmark('B')),
+      listChanges(
+        plan([createIndex('A'), createIndex('B')], createBenchmark('B')),
+        plan([createIndex('A'), createIndex('B', { base_value: 7 })], createBenchmark('B')),
       ),
     ).toEqual(['The index B changed since this run: base_value.']);
-    expect(changes(plan([follows('A', 'B'), index('B')]), plan([follows('A', 'C'), index('C')]))).toEqual([
-      'The index A changed since this run: universe.',
-    ]);
+    expect(
+      listChanges(
+        plan([createFollower('A', 'B'), createIndex('B')]),
+        plan([createFollower('A', 'C'), createIndex('C')]),
+      ),
+    ).toEqual(['The index A changed since this run: universe.']);
   });
 
   test('differ where a strategy fills in the same request otherwise, not where another one was asked for', () => {
     const strategy = { rebalance: null, drift_tolerance: null, exposure: 1 };
-    const before = plan([index('A')], { transaction_cost_bps: 5 }, { runId: 'S', strategy });
-    const now = plan([index('A')], { transaction_cost_bps: 9 }, { runId: 'S', strategy });
+    const before = plan([createIndex('A')], { transaction_cost_bps: 5 }, { runId: 'S', strategy });
+    const now = plan([createIndex('A')], { transaction_cost_bps: 9 }, { runId: 'S', strategy });
     expect(listDefinitionChanges({ plan: before, asked: {} }, { plan: now, asked: {} })).toEqual([
       'The strategy S changed since this run: transaction_cost_bps.',
     ]);
     expect(
       listDefinitionChanges({ plan: before, asked: {} }, { plan: now, asked: { transaction_cost_bps: 9 } }),
     ).toEqual([]);
-    expect(changes(before, { ...before, strategy: { ...strategy, exposure: 0.5 } })).toEqual([
+    expect(listChanges(before, { ...before, strategy: { ...strategy, exposure: 0.5 } })).toEqual([
       'The strategy S changed since this run: exposure.',
     ]);
-    expect(changes(before, { ...before, indexId: 'B', documents: { A: index('A'), B: index('B') } })).toEqual([
-      'The indices that the run depends on changed from A to B.',
-    ]);
+    expect(
+      listChanges(before, { ...before, indexId: 'B', documents: { A: createIndex('A'), B: createIndex('B') } }),
+    ).toEqual(['The indices that the run depends on changed from A to B.']);
   });
 
   test('do not include the request, which is compared separately because its end may move', () => {
-    expect(isSameRequest(plan([index('A')], { end: '2020-06-30' }), plan([index('A')], { end: '2021-06-30' }))).toBe(
-      true,
-    );
-    expect(isSameRequest(plan([index('A')], { start: '2020-06-30' }), plan([index('A')]))).toBe(false);
+    expect(
+      isSameRequest(plan([createIndex('A')], { end: '2020-06-30' }), plan([createIndex('A')], { end: '2021-06-30' })),
+    ).toBe(true);
+    expect(isSameRequest(plan([createIndex('A')], { start: '2020-06-30' }), plan([createIndex('A')]))).toBe(false);
   });
 });

@@ -5,7 +5,7 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { Adjustment, ReturnVariant } from '#domain/market/market-data.js';
-import { indexLevels } from '#views/levels-view.js';
+import { createIndexLevels } from '#views/levels-view.js';
 import { cut, extend, openExtended } from './extend/extended.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { run } from './random-run.js';
@@ -15,7 +15,7 @@ const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'];
 const CLOSE = { A: [100, 110, 99, 99], B: [50, 50, 55, 60] };
 const DIVIDEND: ActionSketch = { name: 'A', type: 'DIVIDEND', value: 2, ex: '2024-03-06' };
 /** Levels of equal weights bought on the first date: half the growth of A plus half the growth of B. */
-const HELD = [100, 105, (100 * (0.99 + 1.1)) / 2, (100 * (0.99 + 1.2)) / 2];
+const HELD_LEVELS = [100, 105, (100 * (0.99 + 1.1)) / 2, (100 * (0.99 + 1.2)) / 2];
 
 const indexOf = (dividends: ReturnVariant, tax = 0) =>
   IndexDocument.parse({
@@ -41,14 +41,14 @@ describe('on prices that include dividends', () => {
   test.each(VARIANTS)('an index that asks for the %s return has a total return alone', (dividends) => {
     const result = runOf('total', dividends, [DIVIDEND]);
     expect([result.variants.price, result.variants.net]).toEqual([null, null]);
-    result.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD[t]!, 10));
+    result.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD_LEVELS[t]!, 10));
     const columns = openExtended(createRunColumns(result, { contentHash: 's' }));
-    expect(indexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({
+    expect(createIndexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({
       variant: 'total',
       levels: result.index.book.value,
     });
     for (const variant of ['price', 'net'] as const) {
-      expect(() => indexLevels(columns, { variant, start: null, end: null })).toThrow(
+      expect(() => createIndexLevels(columns, { variant, start: null, end: null })).toThrow(
         expect.objectContaining({ code: 'VARIANT_NOT_AVAILABLE', detail: { variant, accepted: ['total'] } }),
       );
     }

@@ -17,7 +17,7 @@ const NAMES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF', 'GG', 'HH', 'KID', 'NEW'];
 /** Securities that trade in euros on the second exchange. */
 const FOREIGN = new Set(['EE', 'GG']);
 
-interface Choices {
+interface MarketChoices {
   readonly sessions: number;
   readonly steps: readonly number[];
   readonly gaps: readonly number[];
@@ -47,15 +47,15 @@ const TYPES: readonly ActionType[] = [
   'TICKER_CHANGE',
 ];
 
-export const randomMarket = randomMarketOver(fc.integer({ min: 25, max: 50 }));
+export const randomMarket = createRandomMarketOver(fc.integer({ min: 25, max: 50 }));
 
 /**
  * Returns random markets with a random number of sessions. @param sessions at most 130, the length of the test
  * calendars
  */
-export function randomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<RandomMarket> {
+export function createRandomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<RandomMarket> {
   return fc
-    .record<Choices>({
+    .record<MarketChoices>({
       sessions,
       steps: fc.array(fc.integer({ min: -60, max: 60 }), { minLength: 500, maxLength: 500 }),
       gaps: fc.array(fc.nat(499), { maxLength: 40 }),
@@ -75,7 +75,7 @@ export function randomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<R
     .map(sketch);
 }
 
-function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment }: Choices): RandomMarket {
+function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment }: MarketChoices): RandomMarket {
   const closed = new Set(HOLIDAYS);
   const dates: string[] = [];
   for (let day = parseValidDay(FIRST_DAY); dates.length < sessions; day++) {
@@ -102,7 +102,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
   });
   close['EURUSD'] = dates.map((_, t) => (t % 7 === 3 ? null : 1.1 + 0.001 * steps[t % steps.length]!));
   const placed = actions.map(({ name, type, at, size }): ActionSketch =>
-    toAction(NAMES[name]!, type, { ex: dateAt(at), size }),
+    toAction(NAMES[name]!, type, { ex: formatDateAt(at), size }),
   );
   return {
     dates,
@@ -127,7 +127,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
 }
 
 /** Returns the calendar day after a number of days, which may be a weekend. */
-function dateAt(days: number): string {
+function formatDateAt(days: number): string {
   return formatDay(parseValidDay(FIRST_DAY) + days);
 }
 

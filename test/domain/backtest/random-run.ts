@@ -1,6 +1,6 @@
 import type { Memory } from '#domain/backtest/run-file/block-placement.js';
 import { fc } from '../../fast-check.js';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
@@ -9,12 +9,12 @@ import type { ResolvedRequest, StrategyTerms } from '#domain/documents/backtest-
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { weekdayCalendars } from './market-builder.js';
+import { createWeekdayCalendars } from './market-builder.js';
 import { HOLIDAYS, OTHER_HOLIDAYS } from './random-market.js';
 import { randomDates, randomReviews } from './random-reviews.js';
-import { plainDecider, SIGNED_DECIDERS } from './test-deciders.js';
+import { createPlainDecider, SIGNED_DECIDERS } from './test-deciders.js';
 
-export const CALENDARS = weekdayCalendars({
+export const CALENDARS = createWeekdayCalendars({
   MAIN: { from: '2023-12-01', to: '2024-06-30', holidays: HOLIDAYS },
   OTHER: { from: '2023-12-01', to: '2024-06-30', holidays: OTHER_HOLIDAYS },
 });
@@ -70,14 +70,14 @@ export const randomRequest = fc.record({
 });
 
 /** Random deciders: the decider of the definition, or a decider with short positions and cash. */
-export const randomDecider = fc.constantFrom(plainDecider, plainDecider, ...SIGNED_DECIDERS);
+export const randomDecider = fc.constantFrom(createPlainDecider, createPlainDecider, ...SIGNED_DECIDERS);
 
 export interface RunRequest extends Partial<ResolvedRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
   readonly strategy?: StrategyTerms;
   readonly memory?: Memory;
   readonly pricesApart?: boolean;
-  readonly known?: KnownMarkets;
+  readonly known?: DatedMarkets;
   readonly createDecider?: DeciderFactory;
 }
 
@@ -95,7 +95,7 @@ export function runOn(
     memory,
     pricesApart = false,
     known,
-    createDecider = plainDecider,
+    createDecider = createPlainDecider,
     ...request
   }: RunRequest = {},
 ): Run {

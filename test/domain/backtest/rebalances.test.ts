@@ -6,10 +6,10 @@ import { type IndexDocument as Definition, IndexDocument } from '#domain/documen
 import { createAttributionView } from '#views/attribution-view.js';
 import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import { listRebalances, createRebalanceView } from '#views/rebalances-view.js';
-import { summaryView } from '#views/summary-view.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { createSummaryView } from '#views/summary-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { portfolioTransactionsOf } from './transactions.js';
-import { buildMarket, weekdayCalendars } from './market-builder.js';
+import { buildMarket, createWeekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { columnsOf } from './shorts-case.js';
 import { definitionOf, WEEK, simulate, STAMP, weightsOf, close, repeatPrice } from './event-case.js';
@@ -70,29 +70,33 @@ describe('the schedule', () => {
       rebalance: { frequency: 'custom' as const, dates: ['2024-03-09'], roll: 'unadjusted' as const },
     };
     const columns = columnsOf(simulate(sketch));
-    const namedOn = (asOf: string) => {
-      const weights = readHeldWeights(columns, asOf);
+    const readRebalanceDates = (asOf: string) => {
+      const weights = readPositiveWeights(columns, asOf);
       const view = createWeightsView({ ...EMPTY, requestedAsOf: asOf, weights });
       return [view.rebalance_date, view.drift === null, createRebalanceView(columns, asOf).traded_on];
     };
     // The rebalance on a Saturday takes effect at the close of Friday, so its date is the Friday.
-    expect(namedOn('2024-03-07')).toEqual(['2024-03-04', false, '2024-03-04']);
-    expect(namedOn('2024-03-08')).toEqual(['2024-03-08', true, '2024-03-08']);
-    expect(namedOn('2024-03-11')).toEqual(['2024-03-09', false, '2024-03-08']);
+    expect(readRebalanceDates('2024-03-07')).toEqual(['2024-03-04', false, '2024-03-04']);
+    expect(readRebalanceDates('2024-03-08')).toEqual(['2024-03-08', true, '2024-03-08']);
+    expect(readRebalanceDates('2024-03-11')).toEqual(['2024-03-09', false, '2024-03-08']);
     const cut = simulate({ ...sketch, end: '2024-03-08' });
     const overview = JSON.parse(new TextDecoder().decode(runOverviewJson(cut))) as {
       last_rebalance: string;
       end: string;
     };
     expect(overview).toMatchObject({ last_rebalance: '2024-03-08', end: '2024-03-08' });
-    expect(summaryView(columnsOf(cut)).last_rebalance).toBe('2024-03-08');
+    expect(createSummaryView(columnsOf(cut)).last_rebalance).toBe('2024-03-08');
     const calendar = cut.index.book.sm.calendar;
     const { rebalance, base_date: base } = definitionOf(sketch);
     const cadence = { rebalance, calendar };
     const schedule = { baseDay: parseValidDay(base), cadences: [cadence], called: [] };
-    const around = (asOf: string) => selectScheduleAround({ schedule, asOf: parseValidDay(asOf), limit: 4 });
-    expect(around('2024-03-08').recent.map(({ date }) => formatDay(date))).toEqual(['2024-03-04']);
-    expect(around('2024-03-11').recent.map(({ date }) => formatDay(date))).toEqual(['2024-03-09', '2024-03-04']);
+    const findSurroundingRebalances = (asOf: string) =>
+      selectScheduleAround({ schedule, asOf: parseValidDay(asOf), limit: 4 });
+    expect(findSurroundingRebalances('2024-03-08').recent.map(({ date }) => formatDay(date))).toEqual(['2024-03-04']);
+    expect(findSurroundingRebalances('2024-03-11').recent.map(({ date }) => formatDay(date))).toEqual([
+      '2024-03-09',
+      '2024-03-04',
+    ]);
   });
 
   test('unadjusted is carried out once for two dates that come to one session, and reports both', () => {
@@ -260,7 +264,7 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
     const longer = Object.fromEntries(
       Object.entries(prices).map(([name, bars]) => [name, [...bars, bars[5]!, bars[5]!, bars[5]!]]),
     );
-    const levelsWhen = (suspended: boolean) => {
+    const computeLevelsWhen = (suspended: boolean) => {
       const bars = suspended ? [...longer['B']!.slice(0, 6), null, null, null] : longer['B']!;
       const run = simulate({
         dates,
@@ -273,7 +277,7 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
       expect(run.portfolio.unfilled.length > 0).toBe(suspended);
       return [...run.level.subarray(0, 3)];
     };
-    expect(levelsWhen(true)).toEqual(levelsWhen(false));
+    expect(computeLevelsWhen(true)).toEqual(computeLevelsWhen(false));
   });
 
   test('has the first price of a spun-off name as a contribution of that name', () => {
@@ -303,7 +307,7 @@ describe('ranges', () => {
   });
 
   test('that a calendar covers in part are cut and reported', () => {
-    const calendars = weekdayCalendars({ MAIN: { from: '2024-03-05', to: '2024-03-08' } });
+    const calendars = createWeekdayCalendars({ MAIN: { from: '2024-03-05', to: '2024-03-08' } });
     const document = IndexDocument.parse({
       id: 'X',
       name: 'X',

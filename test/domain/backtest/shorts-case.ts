@@ -5,7 +5,7 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { type Weights, WEEK } from './signed-case.js';
 
-export function heldOn({ sm, columns, weights }: Book, at: number): Record<string, number> {
+export function readHeldOn({ sm, columns, weights }: Book, at: number): Record<string, number> {
   return Object.fromEntries(
     [...columns].flatMap((column, slot) =>
       weights[at * columns.length + slot] !== 0

@@ -6,7 +6,7 @@ import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from './market-builder.js';
 import { type RunRequest, runOn } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';
-import { heldOn, columnsOf, closeTo } from './shorts-case.js';
+import { readHeldOn, columnsOf, closeTo } from './shorts-case.js';
 
 describe('a derived index with a short position', () => {
   const close = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };
@@ -39,15 +39,15 @@ describe('a derived index with a short position', () => {
   const short = run([{ type: 'PositionBounds', params: { lower: -0.05, upper: -0.05, identifiers: ['X'] } }]);
 
   test('holds it at its rebalance, and its weights sum to 1', () => {
-    expect(Object.keys(heldOn(short.index.book, 0))).toEqual(['A', 'B', 'X']);
-    expect(heldOn(short.index.book, 0)['X']).toBeCloseTo(-0.05, 12);
-    expect(Object.values(heldOn(short.index.book, 0)).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12);
+    expect(Object.keys(readHeldOn(short.index.book, 0))).toEqual(['A', 'B', 'X']);
+    expect(readHeldOn(short.index.book, 0)['X']).toBeCloseTo(-0.05, 12);
+    expect(Object.values(readHeldOn(short.index.book, 0)).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12);
   });
 
   test('ends where its own weights and the growth of its names lead', () => {
     let level = 100;
     for (let t = 1; t < WEEK.length; t++) {
-      const before = heldOn(short.index.book, t - 1);
+      const before = readHeldOn(short.index.book, t - 1);
       level *= Object.entries(before).reduce(
         (sum, [name, weight]) => sum + (weight * close[name as 'A'][t]!) / close[name as 'A'][t - 1]!,
         0,
@@ -100,7 +100,7 @@ describe('an index derived from one with a short position', () => {
       { type: 'RelativePositionBounds', params: { lower: 1.5, upper: 2, identifiers: ['X'] } },
     ];
     const found = run(derive('D', 'S', rows));
-    expect(heldOn(found.index.book, 0)['X']).toBeCloseTo(-0.3, 8);
+    expect(readHeldOn(found.index.book, 0)['X']).toBeCloseTo(-0.3, 8);
     expect(createReconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 
@@ -112,14 +112,14 @@ describe('an index derived from one with a short position', () => {
       universe: { kind: 'index', id: 'S' },
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
-    closeTo(heldOn(run(child).index.book, 0), { A: 1 / 3, B: 1 / 3, X: 1 / 3 });
+    closeTo(readHeldOn(run(child).index.book, 0), { A: 1 / 3, B: 1 / 3, X: 1 / 3 });
   });
 
   test('is followed by a strategy, whose shorts scale with its exposure and have separate limits', () => {
-    const followed = (strategy: StrategyTerms) => heldOn(run(short, { strategy }).portfolio, 0);
-    closeTo(followed({ rebalance: null, drift_tolerance: null, exposure: 0.5 }), { A: 0.3, B: 0.3, X: -0.1 });
+    const runFollower = (strategy: StrategyTerms) => readHeldOn(run(short, { strategy }).portfolio, 0);
+    closeTo(runFollower({ rebalance: null, drift_tolerance: null, exposure: 0.5 }), { A: 0.3, B: 0.3, X: -0.1 });
     const limits = [{ id: '', type: 'PositionBounds', params: { lower: -0.05, upper: 1 } }];
-    closeTo(followed({ rebalance: null, drift_tolerance: 0.01, exposure: 1, constraints: limits }), {
+    closeTo(runFollower({ rebalance: null, drift_tolerance: 0.01, exposure: 1, constraints: limits }), {
       A: 0.525,
       B: 0.525,
       X: -0.05,

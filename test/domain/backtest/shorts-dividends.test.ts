@@ -8,7 +8,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { createAssetView } from '#views/asset-view.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
-import { cut, extend, filesAfter, openExtended } from './extend/extended.js';
+import { cut, extend, listFilesAfter, openExtended } from './extend/extended.js';
 import { eventsOf } from './exported-events.js';
 import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
@@ -97,7 +97,7 @@ describe.each([
         { createDecider, calendars: CALENDARS },
       );
       if (typeof gone === 'string') throw new Error(gone);
-      const files = filesAfter([stored], gone);
+      const files = listFilesAfter([stored], gone);
       const extended = openExtended(files.at(-1)!, files);
       expect(findFirstDifference(extended, columns)).toBeNull();
       expect(extended.has('shortCash')).toBe(columns.has('shortCash'));

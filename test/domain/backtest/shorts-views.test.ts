@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createAssetView } from '#views/asset-view.js';
 import { createAttributionView } from '#views/attribution-view.js';
-import { groupsView } from '#views/groups-view.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { createGroupsView } from '#views/groups-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
-import { heldOn, columnsOf, repeatPrice } from './shorts-case.js';
+import { readHeldOn, columnsOf, repeatPrice } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';
 
 describe('views of a run with a short position', () => {
@@ -43,14 +43,14 @@ describe('views of a run with a short position', () => {
     const view = createWeightsView({
       runId: 'X',
       requestedAsOf: null,
-      weights: readHeldWeights(columns, null),
+      weights: readPositiveWeights(columns, null),
       benchmark: new Map([['C', 0.1]]),
       sharesOf: () => null,
       risk: null,
       activeRisk: null,
     });
     expect(view.weights.map(({ identifier }) => identifier)).toEqual(['A', 'B', 'C']);
-    const held = heldOn(run.portfolio, 5)['C']!;
+    const held = readHeldOn(run.portfolio, 5)['C']!;
     expect(view.weights[2]).toMatchObject({
       weight: held,
       active_weight: held - 0.1,
@@ -66,7 +66,7 @@ describe('views of a run with a short position', () => {
     expect(view.contributions).toHaveLength(3);
     expect(short.average_weight).toBeLessThan(0);
     expect(short.total_return).toBeCloseTo(0, 12);
-    const groups = groupsView(columns, {
+    const groups = createGroupsView(columns, {
       window: { start: null, end: null },
       by: 'SIDE',
       groupOf: (name) => (name === 'C' ? 'short' : 'long'),

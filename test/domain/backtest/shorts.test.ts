@@ -3,7 +3,7 @@ import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { type Treatment, type Weights, createHolding, simulateSigned } from './signed-case.js';
 import { portfolioTransactionsOf } from './transactions.js';
-import { heldOn, columnsOf, close, closeTo, listLevels, repeatPrice } from './shorts-case.js';
+import { readHeldOn, columnsOf, close, closeTo, listLevels, repeatPrice } from './shorts-case.js';
 
 describe('a short position', () => {
   test('loses what its name gains, and drifts with it', () => {
@@ -12,11 +12,11 @@ describe('a short position', () => {
       weights: { A: 1.4, B: -0.4 },
     });
     close(listLevels(run), [100, 92, 106, 106, 106, 106]);
-    closeTo(heldOn(run.index.book, 1), { A: 1.4 / 0.92, B: -0.48 / 0.92 });
+    closeTo(readHeldOn(run.index.book, 1), { A: 1.4 / 0.92, B: -0.48 / 0.92 });
   });
 
   test('pays dividends whole: nothing is withheld from what it pays', () => {
-    const paying = (weights: Weights, treatment: Treatment) =>
+    const listLevelsPaying = (weights: Weights, treatment: Treatment) =>
       listLevels(
         simulateSigned({
           close: { A: repeatPrice(100), B: repeatPrice(50) },
@@ -29,9 +29,12 @@ describe('a short position', () => {
         }),
       )[2]!;
     const net = { dividends: 'net', withholding_tax: 0.2 } as const;
-    close([paying({ A: 1.5, B: -0.5 }, {}), paying({ A: 1.5, B: -0.5 }, { dividends: 'total' })], [100, 110]);
+    close(
+      [listLevelsPaying({ A: 1.5, B: -0.5 }, {}), listLevelsPaying({ A: 1.5, B: -0.5 }, { dividends: 'total' })],
+      [100, 110],
+    );
     // A pays 8 % on a weight of 1.5, and B costs 10 % on a weight of 0.5.
-    close([paying({ A: 1.5, B: -0.5 }, net), paying({ A: 0.5, B: 0.5 }, net)], [107, 108]);
+    close([listLevelsPaying({ A: 1.5, B: -0.5 }, net), listLevelsPaying({ A: 0.5, B: 0.5 }, net)], [107, 108]);
   });
 
   test('pays special dividends, splits and changes currency as a long one does', () => {
@@ -60,7 +63,7 @@ describe('a short position', () => {
       weights: { A: 1.5, B: -0.5 },
     });
     close(listLevels(spun), [100, 100, 100, 97.5, 97.5, 97.5]);
-    closeTo(heldOn(spun.index.book, 2), { A: 1.5, B: -0.4, KID: -0.1 });
+    closeTo(readHeldOn(spun.index.book, 2), { A: 1.5, B: -0.4, KID: -0.1 });
     const merged = simulateSigned({
       close: { A: repeatPrice(100), B: [50, 50, 55, null, null, null] },
       actions: [{ name: 'B', type: 'MERGER', value: 0.6, ex: '2024-03-06', related: 'A' }],
@@ -68,7 +71,7 @@ describe('a short position', () => {
     });
     // The short position in B is converted to 0.6 A at 100: 60 for 50.
     close(listLevels(merged), [100, 100, 90, 90, 90, 90]);
-    closeTo(heldOn(merged.index.book, 2), { A: 1 });
+    closeTo(readHeldOn(merged.index.book, 2), { A: 1 });
   });
 
   test('is a sale at the first purchase and a purchase when it is covered, both of positive notional', () => {
@@ -116,7 +119,7 @@ describe('a security that leaves a book with short positions', () => {
 
   test('long, leaves its weight to the long securities: long, short and net exposure stay', () => {
     const run = runWithout('A', { A: 0.4, B: 0.6, C: 0.3, D: -0.3 });
-    closeTo(heldOn(run.index.book, 3), { B: 0.6 + 0.4 * (0.6 / 0.9), C: 0.3 + 0.4 * (0.3 / 0.9), D: -0.3 });
+    closeTo(readHeldOn(run.index.book, 3), { B: 0.6 + 0.4 * (0.6 / 0.9), C: 0.3 + 0.4 * (0.3 / 0.9), D: -0.3 });
     expect([...run.index.book.cash]).toEqual([0, 0, 0, 0, 0, 0]);
     expect([...run.index.book.divisor]).toEqual([1, 1, 1, 1, 1, 1]);
   });
@@ -125,20 +128,20 @@ describe('a security that leaves a book with short positions', () => {
     const run = runWithout('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120);
     // Covering at 120 what was sold at 100 loses 0.24 of 1; the portfolio is then worth 0.96.
     close(listLevels(run), [100, 100, 100, 96, 96, 96]);
-    closeTo(heldOn(run.index.book, 3), { A: 0.8 / 0.96, B: 0.7 / 0.96, D: -0.54 / 0.96 });
+    closeTo(readHeldOn(run.index.book, 3), { A: 0.8 / 0.96, B: 0.7 / 0.96, D: -0.54 / 0.96 });
   });
 
   test('as the last short one is paid from cash, then by selling long securities', () => {
-    closeTo(heldOn(runWithout('D', { A: 0.5, B: 0.4, D: -0.2 }).index.book, 3), { A: 0.5, B: 0.4 });
+    closeTo(readHeldOn(runWithout('D', { A: 0.5, B: 0.4, D: -0.2 }).index.book, 3), { A: 0.5, B: 0.4 });
     expect(runWithout('D', { A: 0.5, B: 0.4, D: -0.2 }).index.book.cash[3]).toBeCloseTo(0.1, 12);
     const run = runWithout('D', { A: 0.6, B: 0.6, D: -0.2 });
-    closeTo(heldOn(run.index.book, 3), { A: 0.5, B: 0.5 });
+    closeTo(readHeldOn(run.index.book, 3), { A: 0.5, B: 0.5 });
     expect(run.index.book.cash[3]).toBe(0);
   });
 
   test('as the last long one leaves cash', () => {
     const run = runWithout('A', { A: 1.2, D: -0.2 });
-    closeTo(heldOn(run.index.book, 3), { D: -0.2 });
+    closeTo(readHeldOn(run.index.book, 3), { D: -0.2 });
     expect(run.index.book.cash[3]).toBeCloseTo(1.2, 12);
   });
 
@@ -176,7 +179,7 @@ describe('a security that leaves a book with short positions', () => {
 });
 
 describe('short positions that lose more than there was', () => {
-  const squeezed = (end: string | null, value = 200) =>
+  const simulateSqueeze = (end: string | null, value = 200) =>
     simulateSigned({
       close: { A: repeatPrice(100), B: [50, 50, 100, value, value, value] },
       weights: { A: 1.5, B: -0.5 },
@@ -184,7 +187,7 @@ describe('short positions that lose more than there was', () => {
     });
 
   test('are refused by the day, with what the index was worth before and then', () => {
-    expect(() => squeezed(null)).toThrow(
+    expect(() => simulateSqueeze(null)).toThrow(
       expect.objectContaining({
         code: 'NUMERIC_FAILURE',
         message:
@@ -192,8 +195,8 @@ describe('short positions that lose more than there was', () => {
         detail: { date: '2024-03-07' },
       }),
     );
-    expect(() => squeezed('2024-03-07')).toThrow(expect.objectContaining({ code: 'NUMERIC_FAILURE' }));
+    expect(() => simulateSqueeze('2024-03-07')).toThrow(expect.objectContaining({ code: 'NUMERIC_FAILURE' }));
   });
 
-  test('are measured up to the day before', () => close(listLevels(squeezed('2024-03-06')), [100, 100, 50]));
+  test('are measured up to the day before', () => close(listLevels(simulateSqueeze('2024-03-06')), [100, 100, 50]));
 });

@@ -2,10 +2,10 @@ import { IndexDocument, type IndexDocument as Definition } from '#domain/documen
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import type { Decision } from '#domain/books/decider.js';
 import type { Run } from '#domain/backtest/run.js';
-import { buildMarket, weekdayCalendars, type MarketSketch } from './market-builder.js';
+import { buildMarket, createWeekdayCalendars, type MarketSketch } from './market-builder.js';
 import { runOn, type RunRequest } from './random-run.js';
 
-export const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
+export const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
 export const WEEK = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08', '2024-03-11'];
 
 export type Weights = Readonly<Record<string, number>>;

@@ -9,7 +9,7 @@ import { slowBook, type SlowDay } from './slow-index.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 
-interface Choices {
+interface SignedChoices {
   readonly steps: readonly number[];
   readonly actions: readonly {
     readonly kind: number;
@@ -27,10 +27,10 @@ interface Choices {
 const DATES = Array.from({ length: 26 }, (_, i) => i).flatMap((i) => (i % 7 < 5 ? [formatDay(19_786 + i)] : []));
 const NAMES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF', 'GG'];
 /** Securities with prices from the first to the last date, into which other securities can be converted. */
-const STEADY = ['AA', 'BB', 'KID'];
-const REBALANCED = [DATES[0]!, DATES[7]!, DATES[13]!];
+const STEADY_SECURITIES = ['AA', 'BB', 'KID'];
+const REBALANCE_DATES = [DATES[0]!, DATES[7]!, DATES[13]!];
 
-const choices: fc.Arbitrary<Choices> = fc.record({
+const choices: fc.Arbitrary<SignedChoices> = fc.record({
   steps: fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 200, maxLength: 200 }),
   actions: fc.array(
     fc.record({
@@ -51,19 +51,21 @@ const choices: fc.Arbitrary<Choices> = fc.record({
 /**
  * Builds a market and its weights, and determines whether both implementations under comparison can hold these weights.
  */
-function sketchOf({ steps, actions, shares, cash, gaps }: Choices) {
+function sketchOf({ steps, actions, shares, cash, gaps }: SignedChoices) {
   const placed = new Map<string, ActionSketch>();
   const endOf = new Map<string, number>();
   for (const { kind, name: n, at, size } of actions) {
     const name = NAMES[n]!;
     const ex = DATES[at]!;
-    const isSteady = STEADY.includes(name);
+    const isSteady = STEADY_SECURITIES.includes(name);
     const action: ActionSketch | null = [
       { name, type: 'DIVIDEND', value: 0.3 * size, ex } as const,
       { name, type: 'SPECIAL_DIVIDEND', value: 0.2 * size, ex } as const,
       { name, type: 'SPLIT', value: 1 + size / 4, ex } as const,
       { name, type: 'SPIN_OFF', value: 0.02 * size, ex, related: 'KID' } as const,
-      isSteady ? null : ({ name, type: 'MERGER', value: 0.1 * size, ex, related: STEADY[size % 2]! } as const),
+      isSteady
+        ? null
+        : ({ name, type: 'MERGER', value: 0.1 * size, ex, related: STEADY_SECURITIES[size % 2]! } as const),
       isSteady ? null : ({ name, type: 'DELISTING', value: size % 2 === 0 ? 0 : 4 * size, ex } as const),
       isSteady ? null : ({ name, type: 'ACQUISITION', value: 5 * size, ex } as const),
     ][kind]!;
@@ -83,14 +85,14 @@ function sketchOf({ steps, actions, shares, cash, gaps }: Choices) {
         t > 0 &&
         t % 3 === 1 &&
         gaps.includes((t * 8 + n) % 200) &&
-        !STEADY.includes(name) &&
-        !REBALANCED.includes(DATES[t]!);
+        !STEADY_SECURITIES.includes(name) &&
+        !REBALANCE_DATES.includes(DATES[t]!);
       return t >= (endOf.get(name) ?? Infinity) || isGap ? null : Math.round(price * 100) / 100;
     });
   });
   const rates = DATES.map((_, t) => 1.1 + steps[(t * 3) % 200]! / 500);
   const targets = new Map(
-    REBALANCED.map((date, r) => {
+    REBALANCE_DATES.map((date, r) => {
       const there = NAMES.filter((name) => close[name]![DATES.indexOf(date)] !== null);
       const requests = there
         .map((name) => [name, shares[(7 * r + NAMES.indexOf(name)) % 21]!] as const)
@@ -149,7 +151,7 @@ test('on random markets with random signed weights index and portfolio are those
         weights: {},
         reference: { CC: { CURRENCY: 'EUR' }, FF: { CURRENCY: 'EUR' } },
         treatment: { ...CONSTITUENT, dividends: chosen.variant, withholding_tax: 0.3 },
-        rebalance: { frequency: 'custom', dates: REBALANCED.slice(1) },
+        rebalance: { frequency: 'custom', dates: REBALANCE_DATES.slice(1) },
         request: {
           transaction_cost_bps: chosen.costBps,
           createDecider: createHolding((session) => targets.get(DATES[session]!)!),

@@ -27,7 +27,7 @@ export function slowBook(
   { dates, close, actions = [], targets, rates = {}, variant, tax, costRate }: SlowInput,
   capital: number,
 ): SlowDay[] {
-  const rate = (name: string, t: number): number => rates[name]?.[t] ?? 1;
+  const rateOf = (name: string, t: number): number => rates[name]?.[t] ?? 1;
   const actionsOf = (name: string, t: number) =>
     actions.filter((action) => action.name === name && action.ex === dates[t]);
   const held = new Map<string, number>();
@@ -38,7 +38,7 @@ export function slowBook(
     for (const [name, money] of held) {
       const today = actionsOf(name, t);
       const split = today.filter(({ type }) => type === 'SPLIT').reduce((product, { value }) => product * value, 1);
-      const before = priceAt(name, t - 1);
+      const before = priceOf(name, t - 1);
       const carried = before / split;
       const ordinary = today.filter(({ type }) => type === 'DIVIDEND').reduce((sum, { value }) => sum + value, 0);
       const special = today
@@ -47,7 +47,7 @@ export function slowBook(
       const reinvested = variant === 'price' ? 0 : variant === 'total' || money < 0 ? 1 : 1 - tax;
       const end = today.find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
       const merged =
-        end?.type === 'MERGER' ? (end.value * priceAt(end.related!, t) * rate(end.related!, t)) / rate(name, t) : 0;
+        end?.type === 'MERGER' ? (end.value * priceOf(end.related!, t) * rateOf(end.related!, t)) / rateOf(name, t) : 0;
       const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merged + (end.cash ?? 0) : end.value;
       const price = proceeds > 0 ? proceeds : (close[name]![t] ?? carried);
       const growth = (split * (price + special + reinvested * ordinary)) / before;
@@ -55,10 +55,10 @@ export function slowBook(
         if (type === 'SPIN_OFF')
           entering.push([
             related!,
-            (money / (before * rate(name, t - 1))) * split * value * priceAt(related!, t) * rate(related!, t),
+            (money / (before * rateOf(name, t - 1))) * split * value * priceOf(related!, t) * rateOf(related!, t),
           ]);
       }
-      held.set(name, money * growth * (rate(name, t) / rate(name, t - 1)));
+      held.set(name, money * growth * (rateOf(name, t) / rateOf(name, t - 1)));
     }
     for (const [name, money] of entering) held.set(name, (held.get(name) ?? 0) + money);
     const weights = targets.get(dates[t]!);
@@ -68,13 +68,13 @@ export function slowBook(
   }
   return days;
 
-  function priceAt(name: string, t: number): number {
+  function priceOf(name: string, t: number): number {
     const bar = close[name]![t];
     if (bar !== null && bar !== undefined) return bar;
     const split = actionsOf(name, t)
       .filter(({ type }) => type === 'SPLIT')
       .reduce((product, { value }) => product * value, 1);
-    return priceAt(name, t - 1) / split;
+    return priceOf(name, t - 1) / split;
   }
 
   function computeTotal(): number {
@@ -96,7 +96,7 @@ export function slowBook(
       held.delete(name);
       let paid = money;
       if (end.type === 'MERGER') {
-        const shares = (end.value * priceAt(end.related!, t) * rate(end.related!, t)) / rate(name, t);
+        const shares = (end.value * priceOf(end.related!, t) * rateOf(end.related!, t)) / rateOf(name, t);
         paid = (money * (end.cash ?? 0)) / (shares + (end.cash ?? 0));
         held.set(end.related!, (held.get(end.related!) ?? 0) + money - paid);
       }
@@ -113,18 +113,18 @@ export function slowBook(
       brought -= taken;
       taken = 0;
     }
-    scale(shorts, -taken / (1 - costRate));
+    scaleTrades(shorts, -taken / (1 - costRate));
     if (brought < 0) {
       const paid = longs.length === 0 ? -brought : Math.min(-brought, cash);
       cash -= paid;
       brought += paid;
     }
     if (longs.length === 0) cash += brought;
-    else scale(longs, brought >= 0 ? brought / (1 + costRate) : brought / (1 - costRate));
+    else scaleTrades(longs, brought >= 0 ? brought / (1 + costRate) : brought / (1 - costRate));
   }
 
   /** Adds money to securities, in proportion to their holdings. */
-  function scale(names: readonly [name: string, money: number][], added: number): void {
+  function scaleTrades(names: readonly [name: string, money: number][], added: number): void {
     const sum = names.reduce((before, [, money]) => before + money, 0);
     for (const [name, money] of names) held.set(name, money + (added * money) / sum);
   }
@@ -133,13 +133,13 @@ export function slowBook(
   function rebalance(weights: Readonly<Record<string, number>>): void {
     const value = computeTotal();
     const names = [...new Set([...held.keys(), ...Object.keys(weights)])];
-    const spent = (left: number): number =>
+    const computeCostRemainder = (left: number): number =>
       left +
       costRate * names.reduce((sum, name) => sum + Math.abs((weights[name] ?? 0) * left - (held.get(name) ?? 0)), 0);
     let [low, high] = [0, value];
     for (let i = 0; i < 200; i++) {
       const middle = (low + high) / 2;
-      if (spent(middle) > value) high = middle;
+      if (computeCostRemainder(middle) > value) high = middle;
       else low = middle;
     }
     const left = costRate === 0 ? value : low;

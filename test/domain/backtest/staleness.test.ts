@@ -8,7 +8,11 @@ import { close, codesOf, repeatPrice, listLevels, simulate, weightsOf, WEEK } fr
  */
 const CLOSES = { A: [100, 80, null, null, null, null], B: repeatPrice(50), C: repeatPrice(20) };
 const treatment = { max_stale_sessions: 2 };
-const on = (date: string, effective_lag = 0) => ({ frequency: 'custom' as const, dates: [date], effective_lag });
+const createCustomSchedule = (date: string, effective_lag = 0) => ({
+  frequency: 'custom' as const,
+  dates: [date],
+  effective_lag,
+});
 const daysOf = (run: ReturnType<typeof simulate>) =>
   run.index.book.silent.map(({ session }) => formatDay(run.index.book.sm.sessions[session]!));
 const EQUAL = { B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) };
@@ -16,8 +20,8 @@ const EQUAL = { B: expect.closeTo(0.5, 12), C: expect.closeTo(0.5, 12) };
 describe('a security leaves at the close of the last session that is waited for', () => {
   test.each([
     ['without a rebalance', { frequency: 'none' } as const],
-    ['on a rebalance date as well, on which it is not selected', on('2024-03-07')],
-    ['where it was decided before its price stopped, and takes effect then', on('2024-03-07', 2)],
+    ['on a rebalance date as well, on which it is not selected', createCustomSchedule('2024-03-07')],
+    ['where it was decided before its price stopped, and takes effect then', createCustomSchedule('2024-03-07', 2)],
   ])('%s', (_, rebalance) => {
     const run = simulate({ close: CLOSES, treatment, rebalance });
     close(listLevels(run), [100, 280 / 3, 280 / 3, 280 / 3, 280 / 3, 280 / 3]);
@@ -28,14 +32,14 @@ describe('a security leaves at the close of the last session that is waited for'
   });
 
   test('and is selected one session before, for that session', () => {
-    const run = simulate({ close: CLOSES, treatment, rebalance: on('2024-03-06') });
+    const run = simulate({ close: CLOSES, treatment, rebalance: createCustomSchedule('2024-03-06') });
     expect(Object.keys(weightsOf(run, 2))).toEqual(['A', 'B', 'C']);
     expect(weightsOf(run, 3)).toEqual(EQUAL);
     expect(daysOf(run)).toEqual(['2024-03-07']);
   });
 
   test('not to be bought on a later effective date, at a price that is older than what is waited for', () => {
-    const run = simulate({ close: CLOSES, treatment, rebalance: on('2024-03-11', 4) });
+    const run = simulate({ close: CLOSES, treatment, rebalance: createCustomSchedule('2024-03-11', 4) });
     expect(WEEK[5]).toBe('2024-03-11');
     expect(weightsOf(run, 4)).toEqual(EQUAL);
     expect(weightsOf(run, 5)).toEqual(EQUAL);

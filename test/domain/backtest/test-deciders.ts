@@ -7,12 +7,12 @@ import { applyCaps } from '#domain/rules/capping.js';
  * Creates a simple decider for tests of later steps: it selects all securities of the universe, weighted equally or by
  * CLOSE x SHARES_OUTSTANDING, and applies the document's cap.
  */
-export const plainDecider: DeciderFactory = (document: IndexDocument, composer: Composer) => {
+export const createPlainDecider: DeciderFactory = (document: IndexDocument, composer: Composer) => {
   const sm = composer.market(document.id);
   return {
     decide(session, _incumbents, _outgoing, among): Decision {
       const columns = among ?? composer.universe(document.id, session);
-      if (columns.length === 0) return nothing;
+      if (columns.length === 0) return emptyDecision;
       const shares = sm.market.fields.get('SHARES_OUTSTANDING');
       const byValue = document.pipeline?.weighting.type === 'MarketCapWeight' && shares !== undefined;
       const values = Float64Array.from(columns, (column) =>
@@ -22,7 +22,7 @@ export const plainDecider: DeciderFactory = (document: IndexDocument, composer: 
       const raw = values.map((value) => value / sum);
       const limit = document.pipeline?.weighting.cap;
       const outcome = applyCaps({ raw, cap: typeof limit === 'number' ? limit : null, floor: null, groups: [] });
-      if (outcome.kind === 'infeasible') return nothing;
+      if (outcome.kind === 'infeasible') return emptyDecision;
       const { weights, cap, capped, redistributed } = outcome;
       return {
         kind: 'decided',
@@ -53,7 +53,7 @@ export function createSignedDecider({ short, cash }: SignedTerms): DeciderFactor
   return (document, composer) => ({
     decide(session): Decision {
       const columns = composer.universe(document.id, session);
-      if (columns.length === 0) return nothing;
+      if (columns.length === 0) return emptyDecision;
       const isShort = (column: number): boolean => column % 3 === 1;
       const sizeOf = (side: boolean): number =>
         columns.reduce((sum, column) => sum + (isShort(column) === side ? column + 2 : 0), 0);
@@ -88,7 +88,7 @@ export const SIGNED_DECIDERS: readonly DeciderFactory[] = [
   { short: 0.8, cash: 1 },
 ].map(createSignedDecider);
 
-const nothing: Decision = {
+const emptyDecision: Decision = {
   kind: 'empty',
   code: 'EMPTY_INDEX',
   finding: { severity: 'error', code: 'EMPTY_RANGE', message: 'Nothing is in the universe.', path: 'universe' },

@@ -132,14 +132,19 @@ describe('a calendar', () => {
     ];
     const closed = [{ name: 'Christmas Eve', on: '12-24' }];
     const calendar = open({ hours, early, closed }).calendars.get('XAAA')!;
-    const on = (text: string) => calendar.hoursOn(parseValidDay(text));
-    expect(on('2020-01-06')).toEqual({ open: '09:00', close: '16:00', breaks: [['12:00', '13:00']], openDay: 0 });
-    expect(on('2020-01-10')).toMatchObject({ close: '15:00', breaks: [] });
-    expect(on('2021-03-01')).toMatchObject({ open: '08:00' });
-    expect(on('2021-11-01')).toMatchObject({ open: '09:00' });
-    expect(on('2020-12-23')).toMatchObject({ close: '12:30', breaks: [] });
-    expect(on('2020-07-06')).toMatchObject({ close: '13:00' });
-    expect(on('2020-12-24')).toBeUndefined();
+    const readHoursOn = (text: string) => calendar.hoursOn(parseValidDay(text));
+    expect(readHoursOn('2020-01-06')).toEqual({
+      open: '09:00',
+      close: '16:00',
+      breaks: [['12:00', '13:00']],
+      openDay: 0,
+    });
+    expect(readHoursOn('2020-01-10')).toMatchObject({ close: '15:00', breaks: [] });
+    expect(readHoursOn('2021-03-01')).toMatchObject({ open: '08:00' });
+    expect(readHoursOn('2021-11-01')).toMatchObject({ open: '09:00' });
+    expect(readHoursOn('2020-12-23')).toMatchObject({ close: '12:30', breaks: [] });
+    expect(readHoursOn('2020-07-06')).toMatchObject({ close: '13:00' });
+    expect(readHoursOn('2020-12-24')).toBeUndefined();
     expect([...calendar.earlyCloses.keys()].map(formatDay).sort()).toEqual([
       '2020-07-06',
       '2020-12-23',

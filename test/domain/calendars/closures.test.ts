@@ -14,26 +14,26 @@ const CHANGES: readonly SessionChange[] = [
   { date: '2024-11-29', session: 'closed', reason: 'A half day by the rules' },
 ];
 const closures = { XNYS: { version: 3, changes: [...CHANGES] } };
-const corrected = correctCalendars(base, closures).get('XNYS')!;
+const correctedCalendar = correctCalendars(base, closures).get('XNYS')!;
 const rules = base.get('XNYS')!;
 
 test('sessions differ from the rules on exactly the recorded days', () => {
-  const [was, is] = [new Set(rules.sessions), new Set(corrected.sessions)];
+  const [was, is] = [new Set(rules.sessions), new Set(correctedCalendar.sessions)];
   expect([...was].filter((day) => !is.has(day)).map(formatDay)).toEqual(['2024-03-05', '2024-11-29']);
   expect([...is].filter((day) => !was.has(day)).map(formatDay)).toEqual(['2024-03-09']);
-  expect([...corrected.sessions]).toEqual([...corrected.sessions].toSorted((a, b) => a - b));
+  expect([...correctedCalendar.sessions]).toEqual([...correctedCalendar.sessions].toSorted((a, b) => a - b));
   for (let day = parseValidDay('2024-01-01'); day <= parseValidDay('2024-12-31'); day++)
-    expect(corrected.isSession(day), formatDay(day)).toBe(is.has(day));
+    expect(correctedCalendar.isSession(day), formatDay(day)).toBe(is.has(day));
 });
 
 test('hours are the recorded ones, and the usual ones on an added session', () => {
-  const hours = (date: string) => corrected.hoursOn(parseValidDay(date));
-  expect(hours('2024-03-05')).toBeUndefined();
-  expect(hours('2024-03-09')).toMatchObject({ open: '09:30', close: '16:00' });
-  expect(hours('2024-03-12')).toMatchObject({ open: '09:30', close: '13:00' });
-  expect(hours('2024-03-13')).toMatchObject({ open: '11:00', close: '16:00' });
-  expect(hours('2024-03-14')).toEqual(rules.hoursOn(parseValidDay('2024-03-14')));
-  expect(corrected.earlyCloses.has(parseValidDay('2024-11-29'))).toBe(false);
+  const readHours = (date: string) => correctedCalendar.hoursOn(parseValidDay(date));
+  expect(readHours('2024-03-05')).toBeUndefined();
+  expect(readHours('2024-03-09')).toMatchObject({ open: '09:30', close: '16:00' });
+  expect(readHours('2024-03-12')).toMatchObject({ open: '09:30', close: '13:00' });
+  expect(readHours('2024-03-13')).toMatchObject({ open: '11:00', close: '16:00' });
+  expect(readHours('2024-03-14')).toEqual(rules.hoursOn(parseValidDay('2024-03-14')));
+  expect(correctedCalendar.earlyCloses.has(parseValidDay('2024-11-29'))).toBe(false);
 });
 
 test('other calendars are the same objects, and documents contribute the newest version', () => {

@@ -3,7 +3,7 @@ import { listObservedDays, parseObservance } from '#domain/calendars/observance.
 import { parseValidDay, formatDay, toWeekday } from '#domain/time/days.js';
 
 const isWeekday = (day: number) => toWeekday(day) < 5;
-const observed = (...holidays: [string, string?][]) =>
+const listObserved = (...holidays: [string, string?][]) =>
   [
     ...listObservedDays(
       holidays.map(([name, observance]) => ({
@@ -25,25 +25,28 @@ describe('an observance', () => {
   });
 
   test('moves a Sunday holiday past the holidays that follow it', () => {
-    expect(observed(['2022-12-25', 'sun>'], ['2022-12-26', 'sun>'])).toEqual(['2022-12-26', '2022-12-27']);
-    expect(observed(['2019-05-05', 'sun>'], ['2019-05-06'])).toEqual(['2019-05-06', '2019-05-07']);
+    expect(listObserved(['2022-12-25', 'sun>'], ['2022-12-26', 'sun>'])).toEqual(['2022-12-26', '2022-12-27']);
+    expect(listObserved(['2019-05-05', 'sun>'], ['2019-05-06'])).toEqual(['2019-05-06', '2019-05-07']);
   });
 
   test('moves a holiday that shares its day with another, at any position in the list', () => {
-    expect(observed(['2020-10-01', 'same>'], ['2020-10-01'])).toEqual(['2020-10-01', '2020-10-02']);
-    expect(observed(['2020-10-01'], ['2020-10-01', 'same>'])).toEqual(['2020-10-01', '2020-10-02']);
+    expect(listObserved(['2020-10-01', 'same>'], ['2020-10-01'])).toEqual(['2020-10-01', '2020-10-02']);
+    expect(listObserved(['2020-10-01'], ['2020-10-01', 'same>'])).toEqual(['2020-10-01', '2020-10-02']);
   });
 
   test('does not let two moved holidays share a day', () => {
-    expect(observed(['2023-01-21', 'sat> sun>'], ['2023-01-22', 'sat> sun>'])).toEqual(['2023-01-23', '2023-01-24']);
+    expect(listObserved(['2023-01-21', 'sat> sun>'], ['2023-01-22', 'sat> sun>'])).toEqual([
+      '2023-01-23',
+      '2023-01-24',
+    ]);
   });
 
   test('skips the weekend when it looks for a free day', () => {
-    expect(observed(['2021-04-04', 'sun>'], ['2021-04-02'], ['2021-04-05'])).toEqual([
+    expect(listObserved(['2021-04-04', 'sun>'], ['2021-04-02'], ['2021-04-05'])).toEqual([
       '2021-04-02',
       '2021-04-05',
       '2021-04-06',
     ]);
-    expect(observed(['2022-09-09', 'same>'], ['2022-09-09'])).toEqual(['2022-09-09', '2022-09-12']);
+    expect(listObserved(['2022-09-09', 'same>'], ['2022-09-09'])).toEqual(['2022-09-09', '2022-09-12']);
   });
 });

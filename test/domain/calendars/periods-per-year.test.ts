@@ -39,12 +39,13 @@ const close = {
   A: dates.map((_, t) => 100 + 9 * Math.sin(t)),
   B: dates.map((_, t) => 50 + 4 * Math.cos(2 * t)),
 };
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-const variance = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + (value - mean(values)) ** 2, 0) / (values.length - 1);
+const computeMean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+const computeVariance = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + (value - computeMean(values)) ** 2, 0) / (values.length - 1);
 
 /** Returns a run on a calendar; its market has the dates of the calendar. */
-function ranOn(code: string) {
+function runOnCalendar(code: string) {
   const calendar = calendars.get(code)!;
   const own = dates.filter((date) => calendar.isSession(parseValidDay(date)));
   const kept = Object.fromEntries(
@@ -65,18 +66,18 @@ test.each([
   ['24/7', 365],
   ['XNYS', 252],
 ])('on %s volatility, the Sharpe ratio and the annual return are those of %i sessions', (code, year) => {
-  const run = ranOn(code);
+  const run = runOnCalendar(code);
   const level = [...run.level];
   const returns = level.slice(1).map((value, t) => value / level[t]! - 1);
-  const volatility = Math.sqrt(year * variance(returns));
+  const volatility = Math.sqrt(year * computeVariance(returns));
   expect(run.metrics.volatility).toBeCloseTo(volatility, 12);
-  expect(run.metrics.sharpe_ratio).toBeCloseTo((year * mean(returns)) / volatility, 12);
+  expect(run.metrics.sharpe_ratio).toBeCloseTo((year * computeMean(returns)) / volatility, 12);
   expect(run.metrics.annualised_return).toBeCloseTo((level.at(-1)! / level[0]!) ** (year / returns.length) - 1, 12);
   const bytes = createRunColumns(run, { contentHash: 'x' });
   const columns = openColumns((from, to) => bytes.slice(from, to));
   const asked = { of: 'portfolio', variant: null, start: null, end: null } as const;
   const { statistics } = createPerformanceView(columns, asked);
-  const losses = mean(returns.map((value) => Math.min(value, 0) ** 2));
+  const losses = computeMean(returns.map((value) => Math.min(value, 0) ** 2));
   expect(statistics.downside_volatility).toBeCloseTo(Math.sqrt(year * losses), 12);
 });
 
@@ -84,7 +85,7 @@ test.each([
   ['24/7', 365],
   ['XNYS', 252],
 ])('on %s the variances of a risk model are those of %i sessions', (code, year) => {
-  const { sm } = ranOn(code).index.book;
+  const { sm } = runOnCalendar(code).index.book;
   const growth = computeGrowth(sm, createSecurityTerms('total', 'USD'));
   const window = { sm, growth, from: 0, to: sm.sessions.length - 1 };
   const settings = { estimator: 'shrinkage', target: 'constant_correlation', intensity: 0 } as const;
@@ -98,5 +99,5 @@ test.each([
     return { covariance: estimate.covariance.slice() };
   });
   const returns = [...sm.sessions].slice(1).map((_, t) => growth[2 * (t + 1)]! - 1);
-  expect(covariance[0]).toBeCloseTo(year * variance(returns), 12);
+  expect(covariance[0]).toBeCloseTo(year * computeVariance(returns), 12);
 });

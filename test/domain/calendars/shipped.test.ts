@@ -18,7 +18,7 @@ const SHARED = join(ROOT, '../shared/calendars');
  * Days on which the calendars follow an exchange's announcement instead of the reference; data/calendars/README.md
  * lists the sources.
  */
-const CONFIRMED: Corrections = {
+const CONFIRMED_CLOSURES: Corrections = {
   XIDX: [{ close: ['2025-08-18'], open: [], confidence: 'confirmed' }],
   XKLS: [{ close: ['2021-12-03'], open: [], confidence: 'confirmed' }],
   XMOS: [{ close: [], open: ['2026-03-09', '2026-05-11'], confidence: 'confirmed' }],
@@ -105,7 +105,7 @@ describe('the shipped calendars', () => {
       expect(references.length).toBe(71);
       for (const reference of references) {
         const calendar = calendars.get(reference.code)!;
-        const corrected = correctReference(correctReference(reference, corrections, ['high']), CONFIRMED, [
+        const corrected = correctReference(correctReference(reference, corrections, ['high']), CONFIRMED_CLOSURES, [
           'confirmed',
         ]);
         expect(compareSessions(calendar, corrected).years, reference.code).toEqual([]);
@@ -120,7 +120,7 @@ describe('the shipped calendars', () => {
         readFileSync(join(SHARED, 'year-counts.json'), 'utf8'),
       );
       const confirmedYears = new Set(
-        Object.entries(CONFIRMED).flatMap(([code, entries]) =>
+        Object.entries(CONFIRMED_CLOSURES).flatMap(([code, entries]) =>
           entries.flatMap(({ close, open }) => [...close, ...open].map((day) => `${code} ${day.slice(0, 4)}`)),
         ),
       );

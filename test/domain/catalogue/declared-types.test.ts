@@ -17,7 +17,7 @@ const ENTRIES: readonly CatalogueEntry[] = [
 const parameters = ENTRIES.flatMap((entry) =>
   createTypeSpec(entry).parameters.map((spec) => ({ entry, spec, name: `${entry.type}.${spec.name}` })),
 );
-const accepts = ({ entry, spec }: (typeof parameters)[number], value: unknown): boolean =>
+const isAccepted = ({ entry, spec }: (typeof parameters)[number], value: unknown): boolean =>
   (entry.params.shape[spec.name] as { safeParse(given: unknown): { success: boolean } }).safeParse(value).success;
 
 /** Strings that a string parameter accepts: a column or a day. */
@@ -27,13 +27,13 @@ test('a parameter that is declared as a text takes one, and one that is declared
   for (const parameter of parameters) {
     const { type, choices } = parameter.spec;
     if (type === 'string')
-      expect([parameter.name, (choices ?? TEXTS).some((text) => accepts(parameter, text))]).toEqual([
+      expect([parameter.name, (choices ?? TEXTS).some((text) => isAccepted(parameter, text))]).toEqual([
         parameter.name,
         true,
       ]);
     // A `json` parameter for any value accepts numbers and strings; every other one refuses strings.
-    if (type === 'json' && !accepts(parameter, 1))
-      expect([parameter.name, TEXTS.some((text) => accepts(parameter, text))]).toEqual([parameter.name, false]);
+    if (type === 'json' && !isAccepted(parameter, 1))
+      expect([parameter.name, TEXTS.some((text) => isAccepted(parameter, text))]).toEqual([parameter.name, false]);
   }
 });
 

@@ -6,8 +6,8 @@ import { listNamedIndices } from '#domain/documents/named-indices.js';
 import { CALENDARS, createGeneratedMarket } from '../rules/rule-market.js';
 
 const market = createGeneratedMarket({ names: 10, sessions: 30, seed: 1 });
-const stored = new Map<string, IndexDocument>();
-const context = { calendars: CALENDARS.list(), indexOf: (id: string) => stored.get(id), market };
+const storedIndices = new Map<string, IndexDocument>();
+const context = { calendars: CALENDARS.list(), indexOf: (id: string) => storedIndices.get(id), market };
 
 const createBody = (id: string, field: unknown, rest: Record<string, unknown> = {}) => ({
   id,
@@ -133,9 +133,9 @@ describe('findings', () => {
 
   test('an index that leads back through the expressions of another is refused', () => {
     const inner = validateIndex(createBody('INNER', 'SCORE'), context).document!;
-    stored.set('INNER', inner);
+    storedIndices.set('INNER', inner);
     const outer = validateIndex(createBody('OUTER', 'SCORE * weight_in("INNER")'), context).document!;
-    stored.set('OUTER', outer);
+    storedIndices.set('OUTER', outer);
     expect(listNamedIndices(outer).map(({ id }) => id)).toEqual(['INNER']);
     expect(listFindings(createBody('INNER', 'SCORE * member_of("OUTER")'))[0]![0]).toBe('CIRCULAR_REFERENCE');
   });

@@ -81,8 +81,8 @@ test('a misspelt identifier is reported with its path and the similar identifier
 });
 
 test('names beyond twenty are counted by their list', () => {
-  const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `UNKNOWN-NAME-${i}`);
-  const createRow = (count: number) => ({ id: '', type: 'Exclude', params: { identifiers: names(count) } });
+  const createNames = (count: number): string[] => Array.from({ length: count }, (_, i) => `UNKNOWN-NAME-${i}`);
+  const createRow = (count: number) => ({ id: '', type: 'Exclude', params: { identifiers: createNames(count) } });
   const findings = findUnknownRowSecurities([createRow(19), createRow(4), createRow(1)], MARKET, 'constraints');
   expect(findings).toHaveLength(22);
   expect(findings.slice(20).map(({ path, message }) => [path, message])).toEqual([

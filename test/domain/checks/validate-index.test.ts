@@ -35,7 +35,7 @@ const derived = {
   },
 };
 
-const STORED = new Map(
+const STORED_INDICES = new Map(
   [
     { ...rules, id: 'PARENT' },
     { ...rules, id: 'GOOD-2' },
@@ -47,8 +47,8 @@ const STORED = new Map(
 
 const calendars = ['XLON', 'XNYS'].map((code) => ({ code }) as CalendarOption); // the check reads only the codes
 
-function contextFor(body: Readonly<Record<string, unknown>>): IndexContext {
-  return { calendars, indexOf: (id) => STORED.get(id), replaces: STORED.get(String(body['id'])) };
+function createContextFor(body: Readonly<Record<string, unknown>>): IndexContext {
+  return { calendars, indexOf: (id) => STORED_INDICES.get(id), replaces: STORED_INDICES.get(String(body['id'])) };
 }
 
 /** Sets or deletes the member at a path like `pipeline.selection[0].params`. */
@@ -68,7 +68,7 @@ describe('all errors of a bad document are reported', () => {
     const body: Record<string, unknown> = structuredClone(bad.base === 'derived' ? derived : rules);
     for (const path of bad.delete ?? []) change(body, path);
     for (const [path, value] of Object.entries(bad.set ?? {})) change(body, path, value);
-    const { document, findings } = validateIndex(body, contextFor(body));
+    const { document, findings } = validateIndex(body, createContextFor(body));
     expect(
       findings.map(({ severity, code, path }) => `${severity === 'error' ? '' : `${severity} `}${code} ${path}`),
     ).toEqual(bad.expect);
@@ -78,7 +78,7 @@ describe('all errors of a bad document are reported', () => {
 });
 
 describe('a good document', () => {
-  const check = (body: Readonly<Record<string, unknown>>) => validateIndex(body, contextFor(body));
+  const check = (body: Readonly<Record<string, unknown>>) => validateIndex(body, createContextFor(body));
 
   test('it comes back with its defaults, and is then a fixed point', () => {
     const { document, findings } = check(rules);
@@ -159,7 +159,7 @@ describe('a good document', () => {
   test('a base date without prices in the served market is a warning that names its dates', () => {
     const market = buildMarket({ dates: ['2020-01-02', '2020-01-03'], close: { A: [1, 2] } });
     const listMessages = (base_date: string) =>
-      validateIndex({ ...rules, base_date }, { ...contextFor(rules), market })
+      validateIndex({ ...rules, base_date }, { ...createContextFor(rules), market })
         .findings.filter(({ path }) => path === 'base_date')
         .map(({ severity, message }) => `${severity}: ${message}`);
     const held = 'the prices in the data, 2020-01-02 to 2020-01-03';
@@ -197,7 +197,7 @@ describe('a good document', () => {
         weighting: { type: 'FieldWeight', params: { field: 'EARNINGS' }, group_caps: [{ field: 'COUNTRY', cap: 0.5 }] },
       },
     };
-    const { document, findings } = validateIndex(body, { ...contextFor(body), market });
+    const { document, findings } = validateIndex(body, { ...createContextFor(body), market });
     expect(document).toBeDefined();
     expect(findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`)).toEqual([
       'warning OUT_OF_RANGE base_date',

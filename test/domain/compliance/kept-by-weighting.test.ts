@@ -31,7 +31,9 @@ const weightInStages = (above: number, each: number, together: number) => ({
     },
   },
 });
-const cappedBy = (cap: string) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
+const createCappedIndexTerms = (cap: string) => ({
+  weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap },
+});
 const selectLargest = (count: number) => ({
   selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
   weighting: { type: 'EqualWeight' },
@@ -52,8 +54,8 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['UCITS_5_10_40', weightInStages(0.12, 0.045, 0.36), ['in stages', '12 %', '10 %']],
     ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.48), ['in stages', '45 %', '40 %']],
     ['UCITS_5_10_40', weightInStages(0.09, 0.06, 0.36), ['in stages', '40 %']],
-    ['UCITS_5_10_40', cappedBy('min(0.09, 3 * SHARE)'), ['capped at 9 %', '99 %']],
-    ['UCITS_5_10_40', cappedBy('3 * SHARE'), ['without a cap', '100 %']],
+    ['UCITS_5_10_40', createCappedIndexTerms('min(0.09, 3 * SHARE)'), ['capped at 9 %', '99 %']],
+    ['UCITS_5_10_40', createCappedIndexTerms('3 * SHARE'), ['without a cap', '100 %']],
   ])('%s is not kept by %j, which a check says', (rule, pipeline, words) => {
     const [found, ...more] = warningsOf({ ...pipeline, ...createBreachRule(rule) });
     expect(more).toEqual([]);
@@ -68,7 +70,7 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['SEC_75_5_10', weightCapped(0.05)],
     ['UCITS_5_10_40', selectLargest(20)],
     ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.36)],
-    ['UCITS_5_10_40', cappedBy('min(0.05, 3 * SHARE)')],
+    ['UCITS_5_10_40', createCappedIndexTerms('min(0.05, 3 * SHARE)')],
   ])('%s is kept by %j', (rule, pipeline) => {
     expect(warningsOf({ ...pipeline, ...createBreachRule(rule) })).toEqual([]);
   });

@@ -161,14 +161,18 @@ test('with short positions too the distance of every rule is the least move by t
 
 test('the distance on each session is that of its close: of two securities, each in its turn', () => {
   const rows = LIMIT_RULES.UCITS_20_35.rows.slice(0, 1);
-  const day = (at: number, weights: readonly number[]): WatchedDate => ({
+  const createWatchedDate = (at: number, weights: readonly number[]): WatchedDate => ({
     at,
     rows,
     holdings: holdingsOf(weights),
     event: null,
   });
   const { distances } = watchLimits(
-    [day(0, [0.3, 0.25, 0.25, 0.2]), day(1, [0.2, 0.34, 0.26, 0.2]), day(2, [0.4, 0.6])],
+    [
+      createWatchedDate(0, [0.3, 0.25, 0.25, 0.2]),
+      createWatchedDate(1, [0.2, 0.34, 0.26, 0.2]),
+      createWatchedDate(2, [0.4, 0.6]),
+    ],
     {
       from: 0,
       withDistances: true,
@@ -243,11 +247,11 @@ test.each(['ActiveBounds', 'Turnover', 'TrackingError', 'Beta'])('%s is refused:
 
 test('a breach runs from the first session beyond a bound to the last, and has the cause of its first', () => {
   const rows = LIMIT_RULES.UCITS_20_35.rows.slice(0, 1);
-  const at = (largest: number) => holdingsOf([largest, 1 - largest]);
+  const holdLargest = (largest: number) => holdingsOf([largest, 1 - largest]);
   const dates: WatchedDate[] = [0.3, 0.36, 0.38, 0.35, 0.4, 0.5, 0.36].map((weight, k) => ({
     at: k,
     rows,
-    holdings: at(weight < 0.5 ? 1 - weight : weight),
+    holdings: holdLargest(weight < 0.5 ? 1 - weight : weight),
     event: null,
   }));
   // Weights 0.7, 0.64, 0.62, 0.65, 0.6, 0.5, 0.64: always above 0.35.
@@ -257,7 +261,7 @@ test('a breach runs from the first session beyond a bound to the last, and has t
     breaches: [{ begin: 0, end: null, worst: { at: 0, value: 0.7 } }],
   });
   const spread = (weight: number): Holdings => holdingsOf([weight, ...Array<number>(5).fill((1 - weight) / 5)]);
-  const day = (k: number, weight: number, event: WatchedDate['event'] = null): WatchedDate => ({
+  const createWatchedDate = (k: number, weight: number, event: WatchedDate['event'] = null): WatchedDate => ({
     at: k,
     rows,
     holdings: spread(weight),
@@ -265,15 +269,15 @@ test('a breach runs from the first session beyond a bound to the last, and has t
   });
   const { breaches, headroom } = watchLimits(
     [
-      day(0, 0.3),
-      day(1, 0.36),
-      day(2, 0.38),
-      day(3, 0.35),
-      day(4, 0.4, { kind: 'rebalance', before: spread(0.3) }),
-      day(5, 0.3),
-      day(6, 0.4, { kind: 'rebalance', before: spread(0.36) }),
-      day(7, 0.3),
-      day(8, 0.4, { kind: 'action', before: spread(0.34) }),
+      createWatchedDate(0, 0.3),
+      createWatchedDate(1, 0.36),
+      createWatchedDate(2, 0.38),
+      createWatchedDate(3, 0.35),
+      createWatchedDate(4, 0.4, { kind: 'rebalance', before: spread(0.3) }),
+      createWatchedDate(5, 0.3),
+      createWatchedDate(6, 0.4, { kind: 'rebalance', before: spread(0.36) }),
+      createWatchedDate(7, 0.3),
+      createWatchedDate(8, 0.4, { kind: 'action', before: spread(0.34) }),
     ],
     { from: 0 },
   );

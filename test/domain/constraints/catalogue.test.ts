@@ -7,7 +7,7 @@ import { ConstraintRow } from '#domain/constraints/constraint-row.js';
  * Class, kind, unit, convexity and parameters (`name=default`, `name!` if required) as the interface document lists
  * them.
  */
-const LISTED = `
+const EXPECTED_CATALOGUE = `
 FullInvestment | eq fraction yes |
 WeightSum | ineq fraction yes | lower=1 upper=1
 LongOnly | ineq fraction yes |
@@ -47,7 +47,7 @@ const check = (rows: unknown[]) =>
   );
 
 describe('the constraint catalogue', () => {
-  test.each(LISTED)('%s', (line) => {
+  test.each(EXPECTED_CATALOGUE)('%s', (line) => {
     const [type, traits, parameters] = line.split('|').map((part) => part.trim());
     const spec = listConstraintSpecs().find((candidate) => candidate.type === type)!;
     expect(`${spec.kind} ${spec.unit} ${spec.convex ? 'yes' : 'no'}`).toBe(traits);
@@ -60,7 +60,7 @@ describe('the constraint catalogue', () => {
   });
 
   test('holds the listed classes in the listed order', () => {
-    expect(CONSTRAINT_CLASSES.map(({ type }) => type)).toEqual(LISTED.map((line) => line.split(' ')[0]));
+    expect(CONSTRAINT_CLASSES.map(({ type }) => type)).toEqual(EXPECTED_CATALOGUE.map((line) => line.split(' ')[0]));
   });
 
   test.each(listConstraintSpecs())('$type: the example is a valid row', ({ example }) => {

@@ -4,7 +4,7 @@ import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { smallProblem, solvers } from '../optimisation/small-problems.js';
+import { buildProblem, solvers } from '../optimisation/small-problems.js';
 
 const NAMES = 20;
 
@@ -17,17 +17,18 @@ interface World {
 }
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-const l1 = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) => Math.abs(value - b[i]!)));
-const variance = (d: readonly number[], sigma: readonly (readonly number[])[]) =>
+const computeL1Distance = (a: readonly number[], b: readonly number[]) =>
+  sum(a.map((value, i) => Math.abs(value - b[i]!)));
+const computeVariance = (d: readonly number[], sigma: readonly (readonly number[])[]) =>
   sum(d.map((x, i) => x * sum(d.map((y, j) => sigma[i]![j]! * y))));
-const minus = (a: readonly number[], b: readonly number[]) => a.map((value, i) => value - b[i]!);
+const subtractVectors = (a: readonly number[], b: readonly number[]) => a.map((value, i) => value - b[i]!);
 const readSector = (w: readonly number[], s: number) => sum(w.filter((_, i) => i % 5 === s));
-const zScores = (values: readonly number[]) => {
+const computeZScores = (values: readonly number[]) => {
   const mean = sum(values) / values.length;
   const deviation = Math.sqrt(sum(values.map((value) => (value - mean) ** 2)) / values.length);
   return values.map((value) => (value - mean) / deviation);
 };
-const dot = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) => value * b[i]!));
+const computeDotProduct = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) => value * b[i]!));
 
 /**
  * Meaning of each class, computed only from the weights: quantities and their permitted range. A binding row is at one
@@ -73,31 +74,47 @@ const MEANINGS: [
     { field: 'SECTOR', groups: ['S3'], lower: 0.02, upper: 0.02, small_group: { below: 1, multiple: 1.3 } },
     ({ w, b }) => [{ value: readSector(w, 3), least: readSector(b, 3) + 0.02, most: 1.3 * readSector(b, 3) }],
   ],
-  ['Turnover', { limit: 0.2, reference: 'previous' }, ({ w, previous }) => [{ value: l1(w, previous) / 2, most: 0.2 }]],
+  [
+    'Turnover',
+    { limit: 0.2, reference: 'previous' },
+    ({ w, previous }) => [{ value: computeL1Distance(w, previous) / 2, most: 0.2 }],
+  ],
   [
     'TradeSize',
     { upper: 0.03, reference: 'previous' },
     ({ w, previous }) => w.map((value, i) => ({ value: Math.abs(value - previous[i]!), most: 0.03 })),
   ],
-  ['Volatility', { limit: 0.1 }, ({ w, sigma }) => [{ value: Math.sqrt(variance(w, sigma)), most: 0.1 }]],
+  ['Volatility', { limit: 0.1 }, ({ w, sigma }) => [{ value: Math.sqrt(computeVariance(w, sigma)), most: 0.1 }]],
   ['EffectiveNumber', { minimum: 15 }, ({ w }) => [{ value: 1 / sum(w.map((value) => value * value)), least: 15 }]],
-  ['FactorExposure', { field: 'X', lower: 0.4 }, ({ w, values }) => [{ value: dot(w, zScores(values)), least: 0.4 }]],
+  [
+    'FactorExposure',
+    { field: 'X', lower: 0.4 },
+    ({ w, values }) => [{ value: computeDotProduct(w, computeZScores(values)), least: 0.4 }],
+  ],
   [
     'FactorExposure',
     { field: 'X', upper: -5, standardise: false, active: true },
-    ({ w, b, values }) => [{ value: dot(minus(w, b), values), most: -5 }],
+    ({ w, b, values }) => [{ value: computeDotProduct(subtractVectors(w, b), values), most: -5 }],
   ],
-  ['WeightedAverage', { field: 'X', upper: 35 }, ({ w, values }) => [{ value: dot(w, values) / sum(w), most: 35 }]],
+  [
+    'WeightedAverage',
+    { field: 'X', upper: 35 },
+    ({ w, values }) => [{ value: computeDotProduct(w, values) / sum(w), most: 35 }],
+  ],
   [
     'WeightedAverage',
     { field: 'X', lower: 1.2, relative: true },
-    ({ w, b, values }) => [{ value: dot(w, values) / sum(w), least: 1.2 * dot(b, values) }],
+    ({ w, b, values }) => [{ value: computeDotProduct(w, values) / sum(w), least: 1.2 * computeDotProduct(b, values) }],
   ],
   [
     'Beta',
     { lower: 1.05, upper: 1.1 },
     ({ w, b, sigma }) => [
-      { value: sum(w.map((x, i) => x * dot(sigma[i]!, b))) / variance(b, sigma), least: 1.05, most: 1.1 },
+      {
+        value: sum(w.map((x, i) => x * computeDotProduct(sigma[i]!, b))) / computeVariance(b, sigma),
+        least: 1.05,
+        most: 1.1,
+      },
     ],
   ],
   [
@@ -121,7 +138,7 @@ const MEANINGS: [
 
 function worldOf(problem: Problem, weights: Float64Array): World {
   const matrix = createMetricMatrix(problem.metric);
-  const values = problemValues(problem);
+  const values = computeProblemValues(problem);
   return {
     w: [...weights],
     b: [...problem.index],
@@ -132,25 +149,25 @@ function worldOf(problem: Problem, weights: Float64Array): World {
 }
 
 /** Returns the datapoint values of the small market, read from the coefficients of a row. */
-function problemValues({ rows }: Problem): number[] {
+function computeProblemValues({ rows }: Problem): number[] {
   const row = rows.at(-1)!.row;
   return row.form === 'linear' ? [...row.coefficients] : [];
 }
 
 /** Classes that are tested below or in another file. */
-const ELSEWHERE = ['ActiveShare', 'TrackingError', 'CVaR', 'CDaR'];
+const TYPES_OF_OTHER_TESTS = ['ActiveShare', 'TrackingError', 'CVaR', 'CDaR'];
 
 test('every convex class has a meaning', () => {
   const convex = CONSTRAINT_CLASSES.flatMap(({ type, convex: isConvex }) => (isConvex ? [type] : []));
-  const list = new Set([...MEANINGS.map(([type]) => type), ...ELSEWHERE]);
+  const list = new Set([...MEANINGS.map(([type]) => type), ...TYPES_OF_OTHER_TESTS]);
   expect(convex.filter((type) => !list.has(type))).toEqual([]);
 });
 
 describe('the rows of a class mean what the class says', () => {
   test.each(MEANINGS)('%s %j', (type, params, meaning) => {
     const reading = { id: 'reading', type: 'FactorExposure', params: { field: 'X', lower: -1e6, standardise: false } };
-    const problem = smallProblem({ names: NAMES, seed: 21, hasPrevious: true, rows: [{ type, params }] });
-    const shown = smallProblem({
+    const problem = buildProblem({ names: NAMES, seed: 21, hasPrevious: true, rows: [{ type, params }] });
+    const shown = buildProblem({
       names: NAMES,
       seed: 21,
       hasPrevious: true,
@@ -162,7 +179,7 @@ describe('the rows of a class mean what the class says', () => {
     });
     const outcome = solveProblem(solvers, problem);
     if (outcome.kind !== 'solved') throw new Error(outcome.kind);
-    const ranges = meaning({ ...worldOf(problem, outcome.solution.weights), values: problemValues(shown) });
+    const ranges = meaning({ ...worldOf(problem, outcome.solution.weights), values: computeProblemValues(shown) });
     for (const { value, least = -Infinity, most = Infinity } of ranges) {
       expect(value).toBeGreaterThanOrEqual(least - 1e-8);
       expect(value).toBeLessThanOrEqual(most + 1e-8);
@@ -178,10 +195,10 @@ describe('the rows of a class mean what the class says', () => {
   test('an active share below the one of the nearest weights binds at its limit', () => {
     const exposure = { type: 'FactorExposure', params: { field: 'X', lower: 0.4 } };
     const computeShare = (rows: object[]) => {
-      const problem = smallProblem({ names: NAMES, seed: 21, rows });
+      const problem = buildProblem({ names: NAMES, seed: 21, rows });
       const outcome = solveProblem(solvers, problem);
       if (outcome.kind !== 'solved') throw new Error(outcome.kind);
-      return l1([...outcome.solution.weights], [...problem.index]) / 2;
+      return computeL1Distance([...outcome.solution.weights], [...problem.index]) / 2;
     };
     const limit = 0.95 * computeShare([exposure]);
     expect(computeShare([exposure, { type: 'ActiveShare', params: { limit } }])).toBeCloseTo(limit, 10);
@@ -195,10 +212,10 @@ describe('the rows of a class mean what the class says', () => {
     ['EffectiveNumber', { minimum: 15 }],
     ['WeightedAverage', { field: 'X', upper: 35 }],
   ])('%s %j: soft, it is kept at a high price and given up at a low one', (type, params) => {
-    const weightsAt = (soft: number | null) => {
+    const solveWeightsAt = (soft: number | null) => {
       const outcome = solveProblem(
         solvers,
-        smallProblem({
+        buildProblem({
           names: NAMES,
           seed: 21,
           hasPrevious: true,
@@ -208,11 +225,11 @@ describe('the rows of a class mean what the class says', () => {
       if (outcome.kind !== 'solved') throw new Error(outcome.kind);
       return [...outcome.solution.weights];
     };
-    const hard = weightsAt(null);
-    const free = weightsAt(-1);
-    expect(l1(hard, free)).toBeGreaterThan(1e-3);
-    expect(l1(weightsAt(1e3), hard)).toBeLessThan(1e-6);
-    expect(l1(weightsAt(1e-9), free)).toBeLessThan(1e-5);
+    const hard = solveWeightsAt(null);
+    const free = solveWeightsAt(-1);
+    expect(computeL1Distance(hard, free)).toBeGreaterThan(1e-3);
+    expect(computeL1Distance(solveWeightsAt(1e3), hard)).toBeLessThan(1e-6);
+    expect(computeL1Distance(solveWeightsAt(1e-9), free)).toBeLessThan(1e-5);
   });
 
   test('a small group is bounded by a multiple of its index weight, another by its active weight', () => {
@@ -220,7 +237,7 @@ describe('the rows of a class mean what the class says', () => {
       identifiers: ['A', 'B', 'C', 'D'],
       index: Float64Array.of(0.5, 0.3, 0.18, 0.02),
       previous: null,
-      metric: smallProblem({ names: 4, seed: 1, rows: [] }).metric,
+      metric: buildProblem({ names: 4, seed: 1, rows: [] }).metric,
       rows: [
         ConstraintRow.parse({
           type: 'ActiveGroupBounds',
@@ -251,7 +268,7 @@ describe('the rows of a class mean what the class says', () => {
         identifiers: ['A', 'B', 'C', 'D'],
         index,
         previous: null,
-        metric: smallProblem({ names: 4, seed: 1, rows: [] }).metric,
+        metric: buildProblem({ names: 4, seed: 1, rows: [] }).metric,
         rows: [ConstraintRow.parse({ type, params })],
         datapoints: { numbers: () => values, categories: () => [], medianValueTraded: () => values },
       });

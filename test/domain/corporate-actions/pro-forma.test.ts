@@ -37,14 +37,18 @@ const createBefore = (variant: ReturnVariant = 'price') =>
     },
   }) as const;
 
-const unknown = () => null;
-const STAYS = { proceeds: null, received: null };
+const returnUnknown = () => null;
+const UNCHANGED_POSITION = { proceeds: null, received: null };
 
 /** Market value of an index with a value of 1000 and a divisor of 1: 4 shares of A at 50 and 8 shares of B at 100. */
 const valueOf = (sharesA: number, priceA: number): number => sharesA * priceA + 800;
 
 test('a special dividend is bought back into the security, and the divisor keeps the level', () => {
-  const { weight, shares, divisor } = computeProForma(createAction('SPECIAL_DIVIDEND', 5), createBefore(), unknown);
+  const { weight, shares, divisor } = computeProForma(
+    createAction('SPECIAL_DIVIDEND', 5),
+    createBefore(),
+    returnUnknown,
+  );
   // The cash of 20 buys 20 / 45 shares at the price ex dividend; before the open, the market value of the index falls
   // by 20.
   expect(4 * shares!).toBeCloseTo(4 + 20 / 45, 12);
@@ -64,13 +68,13 @@ const createAdjustedBefore = (rights: 'subscribe' | 'price_only', splitShares: '
 
 test('a special dividend that adjusts the close leaves the shares, and the divisor falls by what it takes', () => {
   // A is worth 4 x 45 of an index value of 980.
-  const after = computeProForma(createAction('SPECIAL_DIVIDEND', 5), createAdjustedBefore('price_only'), unknown);
+  const after = computeProForma(createAction('SPECIAL_DIVIDEND', 5), createAdjustedBefore('price_only'), returnUnknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.98, 12)]);
   expect(after.weight).toBeCloseTo(180 / 980, 12);
 });
 
 test('an ordinary dividend that the whole index reinvests changes neither shares nor divisor', () => {
-  const after = computeProForma(createAction('DIVIDEND', 5), createAdjustedBefore('price_only'), unknown);
+  const after = computeProForma(createAction('DIVIDEND', 5), createAdjustedBefore('price_only'), returnUnknown);
   expect([after.shares, after.divisor]).toEqual([1, 1]);
   expect(after.weight).toBeCloseTo(180 / 980, 12);
 });
@@ -78,36 +82,36 @@ test('an ordinary dividend that the whole index reinvests changes neither shares
 test('rights are subscribed for, or change the price alone', () => {
   // One new share for each four at 30: the price ex rights is (50 + 0.25 x 30) / 1.25 = 46.
   const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
-  const subscribed = computeProForma(rights, createAdjustedBefore('subscribe'), unknown);
+  const subscribed = computeProForma(rights, createAdjustedBefore('subscribe'), returnUnknown);
   expect([subscribed.shares, subscribed.divisor]).toEqual([1.25, expect.closeTo((5 * 46 + 800) / 1000, 12)]);
   expect(subscribed.weight).toBeCloseTo(230 / 1030, 12);
-  const priced = computeProForma(rights, createAdjustedBefore('price_only'), unknown);
+  const priced = computeProForma(rights, createAdjustedBefore('price_only'), returnUnknown);
   expect([priced.shares, priced.divisor]).toEqual([1, expect.closeTo((4 * 46 + 800) / 1000, 12)]);
 });
 
 test('a split of a price-weighted index leaves its shares', () => {
-  const after = computeProForma(createAction('SPLIT', 2), createAdjustedBefore('price_only', 'keep'), unknown);
+  const after = computeProForma(createAction('SPLIT', 2), createAdjustedBefore('price_only', 'keep'), returnUnknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.9, 12)]);
   expect(after.weight).toBeCloseTo(100 / 900, 12);
 });
 
 test('an ordinary dividend leaves a price index, and its weight falls by what is gone', () => {
-  const { weight, shares, divisor } = computeProForma(createAction('DIVIDEND', 5), createBefore(), unknown);
+  const { weight, shares, divisor } = computeProForma(createAction('DIVIDEND', 5), createBefore(), returnUnknown);
   expect([shares, divisor]).toEqual([1, 1]);
   expect(weight).toBeCloseTo((4 * 45) / valueOf(4, 45), 12);
-  expect(computeProForma(createAction('DIVIDEND', 5), createBefore('total'), unknown).weight).toBe(0.2);
+  expect(computeProForma(createAction('DIVIDEND', 5), createBefore('total'), returnUnknown).weight).toBe(0.2);
 });
 
 test('a net return buys back what a withholding tax of a quarter leaves of a dividend, and its level loses the tax', () => {
-  const { weight, shares, divisor } = computeProForma(createAction('DIVIDEND', 5), createBefore('net'), unknown);
+  const { weight, shares, divisor } = computeProForma(createAction('DIVIDEND', 5), createBefore('net'), returnUnknown);
   // Of the cash of 20, 15 buy a third of a share at 45. A is then worth 195 in an index of 995, whose level falls by 5.
   expect(4 * shares!).toBeCloseTo(4 + 1 / 3, 12);
   expect(weight).toBeCloseTo(195 / 995, 12);
   expect(valueOf(4, 45) / divisor!).toBeCloseTo(995, 10);
   // A short position pays the whole dividend, as in a total return.
   const short = { ...createBefore('net'), weight: -0.2 };
-  expect(computeProForma(createAction('DIVIDEND', 5), short, unknown)).toEqual(
-    computeProForma(createAction('DIVIDEND', 5), { ...short, variant: 'total' }, unknown),
+  expect(computeProForma(createAction('DIVIDEND', 5), short, returnUnknown)).toEqual(
+    computeProForma(createAction('DIVIDEND', 5), { ...short, variant: 'total' }, returnUnknown),
   );
 });
 
@@ -115,11 +119,14 @@ test('a spin-off keeps the name as it is and brings shares that weigh nothing ye
   const spinOff = { ...createAction('SPIN_OFF', 0.25), related: 'S' };
   const stays = { weight: 0.2, shares: 1, divisor: 1, proceeds: null };
   const received = { identifier: 'S', ratio: 0.25, weight: 0 };
-  expect(computeProForma(spinOff, createBefore(), unknown)).toEqual({ ...stays, received });
+  expect(computeProForma(spinOff, createBefore(), returnUnknown)).toEqual({ ...stays, received });
   const { treatment } = createBefore();
   const ignored = { ...createBefore(), treatment: { ...treatment, spin_offs: 'ignore' as const } };
-  expect(computeProForma(spinOff, ignored, unknown)).toEqual({ ...stays, received: null });
-  expect(computeProForma(spinOff, { ...createBefore(), isTotal: true }, unknown)).toEqual({ ...stays, received: null });
+  expect(computeProForma(spinOff, ignored, returnUnknown)).toEqual({ ...stays, received: null });
+  expect(computeProForma(spinOff, { ...createBefore(), isTotal: true }, returnUnknown)).toEqual({
+    ...stays,
+    received: null,
+  });
 });
 
 test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividend at 45', () => {
@@ -135,22 +142,24 @@ test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividen
 });
 
 test('a split multiplies only shares, a security that leaves has none, and rights wait for a decision', () => {
-  expect(computeProForma(createAction('SPLIT', 4), createBefore(), unknown)).toEqual({
-    ...STAYS,
+  expect(computeProForma(createAction('SPLIT', 4), createBefore(), returnUnknown)).toEqual({
+    ...UNCHANGED_POSITION,
     weight: 0.2,
     shares: 4,
     divisor: 1,
   });
   // The four shares yield 240 and leave an index that is worth 1040; 800 remain invested.
-  expect(computeProForma(createAction('ACQUISITION', 60), createBefore(), unknown)).toEqual({
+  expect(computeProForma(createAction('ACQUISITION', 60), createBefore(), returnUnknown)).toEqual({
     weight: 0,
     shares: 0,
     divisor: expect.closeTo(800 / 1040, 12),
     proceeds: 60,
     received: null,
   });
-  expect(computeProForma(createAction('DELISTING', 0), { ...createBefore(), weight: 1 }, unknown).divisor).toBeNull();
-  expect(computeProForma(createAction('RIGHTS_ISSUE', 0.25), createBefore(), unknown).weight).toBeNull();
+  expect(
+    computeProForma(createAction('DELISTING', 0), { ...createBefore(), weight: 1 }, returnUnknown).divisor,
+  ).toBeNull();
+  expect(computeProForma(createAction('RIGHTS_ISSUE', 0.25), createBefore(), returnUnknown).weight).toBeNull();
 });
 
 test('of a merger into shares and cash the shares stay and the cash buys all that is held then', () => {
@@ -170,17 +179,28 @@ test('of a merger into shares and cash the shares stay and the cash buys all tha
 });
 
 test('the payment for a security that ends: the value of the action, or the last price; in a merger the shares', () => {
-  const paid = (
+  const computePayment = (
     type: ActionType,
     value: number,
     delisting: 'action_value' | 'last_price' | 'zero' = 'action_value',
   ) => {
     const { treatment, ...rest } = createBefore();
-    return computeProForma(createAction(type, value), { ...rest, treatment: { ...treatment, delisting } }, unknown)
-      .proceeds;
+    return computeProForma(
+      createAction(type, value),
+      { ...rest, treatment: { ...treatment, delisting } },
+      returnUnknown,
+    ).proceeds;
   };
-  expect([paid('DELISTING', 40), paid('DELISTING', 0), paid('DELISTING', 40, 'last_price')]).toEqual([40, 50, 50]);
-  expect([paid('DELISTING', 0, 'zero'), paid('ACQUISITION', 0, 'zero'), paid('MERGER', 2)]).toEqual([0, 50, 50]);
+  expect([
+    computePayment('DELISTING', 40),
+    computePayment('DELISTING', 0),
+    computePayment('DELISTING', 40, 'last_price'),
+  ]).toEqual([40, 50, 50]);
+  expect([
+    computePayment('DELISTING', 0, 'zero'),
+    computePayment('ACQUISITION', 0, 'zero'),
+    computePayment('MERGER', 2),
+  ]).toEqual([0, 50, 50]);
   // Two B at 27 replace one A at 50: 54 for each 50. A is 20 % of the index.
   const merger = computeProForma({ ...createAction('MERGER', 2), related: 'B' }, createBefore(), () => 27 / 50);
   expect(merger).toMatchObject({
@@ -197,7 +217,7 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
   // The price ex rights is (50 + 0.25 * 30) / 1.25 = 46. The right to a quarter of a share is worth 0.25 * (46 - 30) =
   // 4, which equals 50 - 46.
-  const { weight, shares, divisor } = computeProForma(rights, createBefore(), unknown);
+  const { weight, shares, divisor } = computeProForma(rights, createBefore(), returnUnknown);
   expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
   // The index pays 30 for a fifth share of A, and its level does not change.
   expect(valueOf(5, 46) / divisor!).toBeCloseTo(1000, 10);

@@ -52,13 +52,13 @@ function sectionOf(rows: Rows, stored: PluginDocument) {
 const valuesOf = (rows: Rows, stored: PluginDocument, text = 'OWN'): Float64Array =>
   sectionOf(rows, stored).numbers(parseExpression(text).tree, COLUMNS);
 
-const latest = { close: { expression: 'CLOSE', sessions: 1 } };
+const latestInput = { close: { expression: 'CLOSE', sessions: 1 } };
 const window = { h: { expression: 'CLOSE', sessions: 6 } };
 
 describe('a plug-in', () => {
   test('with the arithmetic of an expression has its bits', () => {
     const source = 'function compute({ close, high }) { return close.map((price, i) => (price / high[i] - 0.5) * 3); }';
-    const inputs = { ...latest, high: { expression: 'max(CLOSE, window=6)', sessions: 1 } };
+    const inputs = { ...latestInput, high: { expression: 'max(CLOSE, window=6)', sessions: 1 } };
     fc.assert(
       fc.property(closes, (rows) => {
         const text = '(CLOSE / max(CLOSE, window=6) - 0.5) * 3';
@@ -84,7 +84,7 @@ describe('a plug-in', () => {
 
   test('is a datapoint of expressions: its ranks are those of its values', () => {
     const rows: Rows = Array.from({ length: SESSIONS }, () => [3, 1, 2, 7, 5, 4, 6]);
-    const stored = findPlugin('function compute({ close }) { return close.map((v) => -v); }', latest);
+    const stored = findPlugin('function compute({ close }) { return close.map((v) => -v); }', latestInput);
     expect([...valuesOf(rows, stored, 'rank(OWN)')]).toEqual([3, 1, 2, 7, 5, 4, 6]);
   });
 });
@@ -126,7 +126,7 @@ describe('100 plug-ins that look for later data', () => {
 
 test('a plug-in that fails refuses the decision with its fault and the date', () => {
   const rows: Rows = Array.from({ length: SESSIONS }, () => Array.from({ length: NAMES }, () => 1));
-  const stored = findPlugin('function compute() { throw new Error("no luck"); }', latest);
+  const stored = findPlugin('function compute() { throw new Error("no luck"); }', latestInput);
   let thrown: unknown;
   try {
     valuesOf(rows, stored);

@@ -81,9 +81,9 @@ describe('functions that expressions have, too', () => {
 describe('functions of pairs, runs and shapes agree with plain code', () => {
   const selectPairs = (a: readonly number[], b: readonly number[]): [number, number][] =>
     a.map((value, t): [number, number] => [value, b[t]!]).filter(([x, y]) => x === x && y === y);
-  const covariance = (pairs: readonly (readonly [number, number])[], i: 0 | 1, j: 0 | 1): number => {
-    const mean = (k: 0 | 1): number => pairs.reduce((sum, p) => sum + p[k], 0) / pairs.length;
-    return pairs.reduce((sum, p) => sum + (p[i] - mean(i)) * (p[j] - mean(j)), 0);
+  const computeCovariance = (pairs: readonly (readonly [number, number])[], i: 0 | 1, j: 0 | 1): number => {
+    const computeMean = (k: 0 | 1): number => pairs.reduce((sum, p) => sum + p[k], 0) / pairs.length;
+    return pairs.reduce((sum, p) => sum + (p[i] - computeMean(i)) * (p[j] - computeMean(j)), 0);
   };
 
   test('dot, beta and correlation, with one row for all', () => {
@@ -100,14 +100,14 @@ describe('functions of pairs, runs and shapes agree with plain code', () => {
         );
         expectClose(
           evaluateRows(`rows.beta(h, ${text}, ${LENGTH})`, h, COUNT),
-          pairs.map((p) => (isFlat(p, 1) ? NaN : covariance(p, 0, 1) / covariance(p, 1, 1))),
+          pairs.map((p) => (isFlat(p, 1) ? NaN : computeCovariance(p, 0, 1) / computeCovariance(p, 1, 1))),
         );
         expectClose(
           evaluateRows(`rows.correlation(h, ${text}, ${LENGTH})`, h, COUNT),
           pairs.map((p) =>
             isFlat(p, 0) || isFlat(p, 1)
               ? NaN
-              : covariance(p, 0, 1) / Math.sqrt(covariance(p, 0, 0) * covariance(p, 1, 1)),
+              : computeCovariance(p, 0, 1) / Math.sqrt(computeCovariance(p, 0, 0) * computeCovariance(p, 1, 1)),
           ),
         );
       }),

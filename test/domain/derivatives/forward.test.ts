@@ -51,25 +51,28 @@ describe('a forward', () => {
         ),
         (s, r, d, fractions) => {
           const dividends = fractions.filter((x) => x.days <= d).map((x) => ({ days: x.days, amount: x.amount * s }));
-          const at = (change: Partial<typeof r>, moved = s) =>
+          const priceAtSpot = (change: Partial<typeof r>, moved = s) =>
             priceForward({ spot: moved, days: d, rates: { ...r, ...change }, dividends }).fairValue;
           const h = 1e-6;
           const forward = priceForward({ spot: s, days: d, rates: r, dividends });
           const scale = s * Math.exp(10) * 1e-10;
           expect(
             Math.abs(
-              forward.rho - (1e-4 * (at({ riskFree: r.riskFree + h }) - at({ riskFree: r.riskFree - h }))) / (2 * h),
+              forward.rho -
+                (1e-4 * (priceAtSpot({ riskFree: r.riskFree + h }) - priceAtSpot({ riskFree: r.riskFree - h }))) /
+                  (2 * h),
             ),
           ).toBeLessThan(scale);
           if (dividends.length === 0) {
             expect(
               Math.abs(
                 forward.dividendSensitivity -
-                  (1e-4 * (at({ dividend: r.dividend + h }) - at({ dividend: r.dividend - h }))) / (2 * h),
+                  (1e-4 * (priceAtSpot({ dividend: r.dividend + h }) - priceAtSpot({ dividend: r.dividend - h }))) /
+                    (2 * h),
               ),
             ).toBeLessThan(scale);
           }
-          expect(forward.delta).toBeCloseTo((at({}, s * 1.001) - at({}, s * 0.999)) / (0.002 * s), 6);
+          expect(forward.delta).toBeCloseTo((priceAtSpot({}, s * 1.001) - priceAtSpot({}, s * 0.999)) / (0.002 * s), 6);
         },
       ),
     );
@@ -107,15 +110,15 @@ describe('a forward', () => {
 });
 
 describe('a term structure', () => {
-  const of = (riskFree: number, dividend: number) =>
+  const computeStructure = (riskFree: number, dividend: number) =>
     computeTermStructure({ spot: 100, days: [30, 60, 90], rates: { riskFree, dividend, borrow: 0 } });
   test('is named by the order of spot and prices', () => {
-    expect(of(0.05, 0.01).shape).toBe('contango');
-    expect(of(0.01, 0.05).shape).toBe('backwardation');
-    expect(of(0.03, 0.03).shape).toBe('flat');
+    expect(computeStructure(0.05, 0.01).shape).toBe('contango');
+    expect(computeStructure(0.01, 0.05).shape).toBe('backwardation');
+    expect(computeStructure(0.03, 0.03).shape).toBe('flat');
   });
   test('has no roll before its first point', () => {
-    const { points } = of(0.05, 0.01);
+    const { points } = computeStructure(0.05, 0.01);
     expect(points.map((point) => point.rollFromPrevious === null)).toEqual([true, false, false]);
     expect(points[1]!.rollFromPrevious).toBeCloseTo(-0.04, 12);
   });

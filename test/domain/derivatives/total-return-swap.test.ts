@@ -5,14 +5,14 @@ import { listResetDates, valueSwap, type SwapTerms } from '#domain/derivatives/t
 
 const start = parseValidDay('2024-01-02');
 const maturity = parseValidDay('2026-01-02');
-const ends = listResetDates({ start, maturity, frequency: 'quarterly', calendar: undefined });
+const extremeMatrix = listResetDates({ start, maturity, frequency: 'quarterly', calendar: undefined });
 const base: SwapTerms = {
   spot: 100,
   initialLevel: 100,
   notional: 1e6,
   asOf: start,
   periodStart: start,
-  periodEnds: ends,
+  periodEnds: extremeMatrix,
   returnType: 'total',
   rates: { riskFree: 0.05, dividend: 0.02, borrow: 0 },
   spread: 0,
@@ -29,10 +29,10 @@ describe('reset dates', () => {
     expect(resets.map(formatDay)).toEqual(['2024-09-02', '2024-12-02', '2025-02-28', '2025-05-31']);
   });
   test('are 1,200 at most', () => {
-    const monthly = (until: string) =>
+    const listMonthlyResets = (until: string) =>
       listResetDates({ start, maturity: parseValidDay(until), frequency: 'monthly', calendar: undefined });
-    expect(monthly('2124-01-02')).toHaveLength(1200);
-    expect(() => monthly('2124-01-04')).toThrow(expect.objectContaining({ code: 'VALIDATION_FAILED' }));
+    expect(listMonthlyResets('2124-01-02')).toHaveLength(1200);
+    expect(() => listMonthlyResets('2124-01-04')).toThrow(expect.objectContaining({ code: 'VALIDATION_FAILED' }));
   });
 
   test('are the maturity alone without a frequency', () => {
@@ -87,11 +87,11 @@ describe('a total return swap', () => {
       rates: { riskFree: 0.03, dividend: 0.02, borrow: 0.004 },
       spread: 0.002,
     };
-    const at = (riskFree: number, spot = 107) =>
+    const valueAtRate = (riskFree: number, spot = 107) =>
       valueSwap({ ...terms, spot, rates: { ...terms.rates, riskFree } }).value;
     const { rho, delta } = valueSwap(terms);
-    expect(rho).toBeCloseTo((1e-4 * (at(0.03 + 1e-5) - at(0.03 - 1e-5))) / 2e-5, 5);
-    expect(delta).toBeCloseTo((at(0.03, 107.01) - at(0.03, 106.99)) / 0.02, 5);
+    expect(rho).toBeCloseTo((1e-4 * (valueAtRate(0.03 + 1e-5) - valueAtRate(0.03 - 1e-5))) / 2e-5, 5);
+    expect(delta).toBeCloseTo((valueAtRate(0.03, 107.01) - valueAtRate(0.03, 106.99)) / 0.02, 5);
   });
 
   test('equals a single period worked by hand', () => {

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { listPaidDividends, listAnnouncedDividends } from '#domain/dividends/dividend-fractions.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
+import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
-const calendars = weekdayCalendars({ XTST: { from: '2023-12-01', to: '2024-12-31' } });
+const calendars = createWeekdayCalendars({ XTST: { from: '2023-12-01', to: '2024-12-31' } });
 const market = buildMarket({
   dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'],
   close: { A: [100, 102, 51, 50], E: [20, 20, null, 25], EURUSD: [1, 1.1, 1.2, 1.25] },

@@ -15,7 +15,7 @@ function runMerger(events: object | undefined, more: object = {}) {
   });
 }
 
-const heldAt = ({ index: { book } }: ReturnType<typeof runMerger>, at: number): string[] =>
+const readHeldAt = ({ index: { book } }: ReturnType<typeof runMerger>, at: number): string[] =>
   Array.from(book.columns)
     .filter((_, slot) => book.weights[at * book.columns.length + slot] !== 0)
     .map((column) => book.sm.identifiers[column]!);
@@ -24,7 +24,7 @@ describe('a merger into a security outside the universe', () => {
   test('turns a holding into that security unless the document removes it', () => {
     for (const events of [undefined, {}, { acquirer: 'convert' }]) {
       const run = runMerger(events);
-      expect(heldAt(run, 1)).toEqual(['A', 'C']);
+      expect(readHeldAt(run, 1)).toEqual(['A', 'C']);
       // Half a share of A and of B at 100 is held; B is worth two shares of C at 50.
       expectNear(run.index.book.value[1]!, 100);
       expectNear(run.index.book.value[2]!, 0.5 * 110 + 60);
@@ -33,7 +33,7 @@ describe('a merger into a security outside the universe', () => {
 
   test('removes the security at its last price, and its weight goes to the others', () => {
     const run = runMerger({ acquirer: 'remove' });
-    expect(heldAt(run, 1)).toEqual(['A']);
+    expect(readHeldAt(run, 1)).toEqual(['A']);
     expectNear(run.index.book.value[1]!, 95);
     expectNear(run.index.book.value[2]!, 95 * 1.1);
     expectNear(run.index.book.divisor[1]!, 50 / 95);
@@ -43,7 +43,7 @@ describe('a merger into a security outside the universe', () => {
   });
 
   test('is one into a member where the acquirer is in the universe', () => {
-    expect(heldAt(runMerger({ acquirer: 'remove' }, { universe: ['A', 'B', 'C'] }), 1)).toEqual(['A', 'C']);
+    expect(readHeldAt(runMerger({ acquirer: 'remove' }, { universe: ['A', 'B', 'C'] }), 1)).toEqual(['A', 'C']);
   });
 
   test('leaves pending shares, too', () => {
@@ -51,6 +51,6 @@ describe('a merger into a security outside the universe', () => {
       { acquirer: 'remove' },
       { rebalance: { frequency: 'custom', dates: [DAYS[2]], effective_lag: 2 } },
     );
-    expect(heldAt(run, 2)).toEqual(['A']);
+    expect(readHeldAt(run, 2)).toEqual(['A']);
   });
 });

@@ -4,11 +4,11 @@ import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
-import { overlayOn } from '../overlays/overlay-case.js';
+import { createOverlayIndex } from '../overlays/overlay-case.js';
 import {
   CALENDARS,
   expectNear,
-  levelsIn,
+  readLevels,
   runIndexCase,
   shareChangesOf,
   type IndexCase,
@@ -37,7 +37,7 @@ function runAmended(changes: object, more: Partial<IndexCase>): Run {
   });
 }
 
-function heldAt({ index: { book } }: Run, at: number): Record<string, number> {
+function readHeldAt({ index: { book } }: Run, at: number): Record<string, number> {
   const H = book.columns.length;
   return Object.fromEntries(
     [...book.columns].flatMap((column, slot) => {
@@ -61,7 +61,7 @@ describe('an amendment of the treatment', () => {
         ],
       },
     );
-    const price = levelsIn(run, 'price');
+    const price = readLevels(run, 'price');
     expectNear(price[2]!, 85); // half of the index falls by 30 %
     expectNear(price[REVIEW]!, 80.75); // the earlier settings still apply on the session of the review
     expectNear(price[11]!, 80.75); // the previous close, less the dividend, is 49
@@ -82,10 +82,10 @@ describe('an amendment of the treatment', () => {
         ],
       },
     );
-    const net = levelsIn(run, 'net');
+    const net = readLevels(run, 'net');
     expectNear(net[REVIEW]!, 100);
     expectNear(net[11]!, 100 * (0.5 * (80 / 90) + 0.5 + (0.7 * 0.5 * 10) / 90));
-    expectNear(levelsIn(run, 'total')[11]!, 100);
+    expectNear(readLevels(run, 'total')[11]!, 100);
   });
 
   test('of a parent is followed by the index derived from its prices: an overlay on it', () => {
@@ -103,7 +103,7 @@ describe('an amendment of the treatment', () => {
         { name: 'A', type: 'SPECIAL_DIVIDEND', value: 21, ex: DAYS[11]! },
       ],
     });
-    const overlay = overlayOn({ type: 'fee', percent: 0 }, { base_date: DAYS[0] });
+    const overlay = createOverlayIndex({ type: 'fee', percent: 0 }, { base_date: DAYS[0] });
     const { index } = runOn(CALENDARS, market, overlay, { documents: { X: parent } });
     expectNear(index.book.value[2]!, 85);
     expectNear(index.book.value[11]!, 85);
@@ -141,9 +141,9 @@ describe('an amendment of the changes between reviews', () => {
       },
     );
     expect(shareChangesOf(run)).toEqual([{ session: 11, column: 0, before: 150, after: 300 }]);
-    expect(heldAt(run, 3)).toEqual({ A: 0.5, B: 0.5 });
-    expect(heldAt(run, 4)).toEqual({ A: 0.6, B: 0.4 });
-    expect(heldAt(run, 11)).toEqual({ A: 0.75, B: 0.25 });
+    expect(readHeldAt(run, 3)).toEqual({ A: 0.5, B: 0.5 });
+    expect(readHeldAt(run, 4)).toEqual({ A: 0.6, B: 0.4 });
+    expect(readHeldAt(run, 11)).toEqual({ A: 0.75, B: 0.25 });
   });
 
   test('replaces constituents that leave after its first review, and none before', () => {
@@ -159,9 +159,9 @@ describe('an amendment of the changes between reviews', () => {
         ],
       },
     );
-    expect(heldAt(run, 2)).toEqual({ B: 1 });
-    expect(heldAt(run, REVIEW)).toEqual({ B: 0.5, C: 0.5 });
-    expect(heldAt(run, 11)).toEqual({ C: 0.5, D: 0.5 });
+    expect(readHeldAt(run, 2)).toEqual({ B: 1 });
+    expect(readHeldAt(run, REVIEW)).toEqual({ B: 0.5, C: 0.5 });
+    expect(readHeldAt(run, 11)).toEqual({ C: 0.5, D: 0.5 });
   });
 
   test('adds a review of weights', () => {
@@ -177,7 +177,7 @@ describe('an amendment of the changes between reviews', () => {
 test('an amendment of an overlay is followed from the close of its date on, from the level of that close', () => {
   const market = buildMarket({ dates: DAYS, close: { A: listSteps(100), B: listSteps(100, { 12: 120 }) } });
   const X = IndexDocument.parse(documentOf({ pipeline: { weighting: { type: 'EqualWeight' } } }));
-  const overlay = overlayOn(
+  const overlay = createOverlayIndex(
     { type: 'fee', percent: 10 },
     { base_date: DAYS[0], amendments: [{ effective_from: '2024-03-13', changes: { overlay: { percent: 0 } } }] },
   );

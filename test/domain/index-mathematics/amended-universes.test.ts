@@ -25,7 +25,7 @@ function reviewsOf({ index: { compositions } }: Run): Record<string, Record<stri
   );
 }
 
-function heldOn({ index: { book } }: Run, date: string): string[] {
+function readHeldOn({ index: { book } }: Run, date: string): string[] {
   const at = DAYS.indexOf(date);
   return Array.from(book.columns)
     .filter((_, slot) => book.weights[at * book.columns.length + slot] !== 0)
@@ -35,21 +35,21 @@ function heldOn({ index: { book } }: Run, date: string): string[] {
 describe('an amended universe', () => {
   test('is that by which a suspended constituent stays or leaves', () => {
     const close = { A: DAYS.map((_, t) => (t < 3 ? 100 : null)), B: repeatPrice(100), C: repeatPrice(100) };
-    const suspended = (changes: object) =>
+    const runSuspended = (changes: object) =>
       runIndexCase({
         close,
         rebalance: weekly,
         treatment: { max_stale_sessions: null },
         document: { amendments: [{ effective_from: '2024-03-20', changes }] },
       });
-    expect(heldOn(suspended({}), '2024-03-22')).toEqual(['A', 'B', 'C']);
-    const run = suspended(list('B', 'C'));
-    expect(heldOn(run, '2024-03-21')).toEqual(['A', 'B', 'C']);
-    expect(heldOn(run, '2024-03-22')).toEqual(['B', 'C']);
+    expect(readHeldOn(runSuspended({}), '2024-03-22')).toEqual(['A', 'B', 'C']);
+    const run = runSuspended(list('B', 'C'));
+    expect(readHeldOn(run, '2024-03-21')).toEqual(['A', 'B', 'C']);
+    expect(readHeldOn(run, '2024-03-22')).toEqual(['B', 'C']);
   });
 
   test('is that which an acquirer is in or outside of', () => {
-    const merged = (changes: object) =>
+    const runMergerWith = (changes: object) =>
       runIndexCase({
         close: { A: repeatPrice(100), B: DAYS.map((_, t) => (t < 20 ? 100 : null)), C: repeatPrice(50) },
         universe: ['A', 'B'],
@@ -58,20 +58,20 @@ describe('an amended universe', () => {
         events: { acquirer: 'remove' },
         document: { amendments: [{ effective_from: '2024-03-12', changes }] },
       });
-    expect(heldOn(merged({}), DAYS[20]!)).toEqual(['A']);
-    expect(heldOn(merged(list('A', 'B', 'C')), DAYS[20]!)).toEqual(['A', 'C']);
+    expect(readHeldOn(runMergerWith({}), DAYS[20]!)).toEqual(['A']);
+    expect(readHeldOn(runMergerWith(list('A', 'B', 'C')), DAYS[20]!)).toEqual(['A', 'C']);
   });
 });
 
 test('decisions on the data known at the time follow each text of a methodology', () => {
   // On 26 March, the share counts of A are corrected from 100 to 500 for all dates.
-  const contentWith = (countOfA: number): MarketData =>
+  const createContentWithCount = (countOfA: number): MarketData =>
     buildMarket({
       dates: DAYS,
       close: { A: listRows(100, 1), B: listRows(50, -0.5), C: repeatPrice(20) },
       fields: { SHARES_OUTSTANDING: { A: repeatPrice(countOfA), B: repeatPrice(300), C: repeatPrice(1000) } },
     });
-  const [before, since] = [contentWith(100), contentWith(500)];
+  const [before, since] = [createContentWithCount(100), createContentWithCount(500)];
   const corrected = parseValidDay('2024-03-26');
   const document = IndexDocument.parse({
     id: 'X',
@@ -127,7 +127,7 @@ describe('an index on an amended one', () => {
         ...request,
       }),
     );
-  const parentOn = (date: string): string[] =>
+  const listParentOn = (date: string): string[] =>
     date < '2024-03-22' ? ['A', 'B', 'C'] : date < '2024-04-02' ? ['B', 'C', 'D'] : ['A', 'C'];
 
   test('by rules has the members that the parent has, by its own texts', () => {
@@ -139,7 +139,7 @@ describe('an index on an amended one', () => {
     for (const [date, held] of Object.entries(result)) {
       const t = DAYS.indexOf(date);
       const price = { A: 100 + t, B: 50 - 0.2 * t, C: 20 + 0.3 * t, D: 80 + 0.1 * t };
-      const members = parentOn(date);
+      const members = listParentOn(date);
       const values = members.map((name) => (date < '2024-03-13' ? 1 : price[name as 'A']));
       expect(Object.keys(held), date).toEqual(members);
       members.forEach((name, i) => expectNear(held[name]!, values[i]! / values.reduce((a, b) => a + b), 1e-11));
@@ -166,7 +166,7 @@ describe('an index on an amended one', () => {
       for (const [date, held] of Object.entries(found)) {
         // The security with the largest forecast is at its bound; the security with the next largest forecast receives
         // the rest.
-        const [best, next] = parentOn(date).toSorted((a, b) => forecast[b as 'A'] - forecast[a as 'A']);
+        const [best, next] = listParentOn(date).toSorted((a, b) => forecast[b as 'A'] - forecast[a as 'A']);
         const upper = date < '2024-03-27' ? 0.6 : 0.7;
         expectNear(held[best!]!, upper, 1e-6);
         expectNear(held[next!]!, 1 - upper, 1e-6);

@@ -16,8 +16,8 @@ const sketch = {
   fields: { SHARES_OUTSTANDING: { A: listRows(100, 0), B: listRows(300, 0), C: listRows(1000, 0) } },
   rebalance: { frequency: 'weekly', anchor: 'first_session' },
 };
-const toCap = { pipeline: { weighting: { type: 'MarketCapWeight' } } };
-const onlyA = { universe: { kind: 'list', identifiers: ['A'] } };
+const capChange = { pipeline: { weighting: { type: 'MarketCapWeight' } } };
+const universeChange = { universe: { kind: 'list', identifiers: ['A'] } };
 const runAmendments = (...amendments: object[]): Run => runIndexCase({ ...sketch, document: { amendments } });
 
 /** Returns the securities and their weights for each review. */
@@ -32,7 +32,7 @@ const levelsOf = ({ index }: Run): number[] => [...index.book.value];
 
 describe('an amendment', () => {
   const plain = runIndexCase(sketch);
-  const run = runAmendments({ effective_from: '2024-03-20', changes: toCap });
+  const run = runAmendments({ effective_from: '2024-03-20', changes: capChange });
 
   test('is followed from the first review on or after its date; history before it stays, bit for bit', () => {
     const [before, after] = [reviewsOf(plain), reviewsOf(run)];
@@ -53,7 +53,7 @@ describe('an amendment', () => {
   });
 
   test('is followed at once where it rebalances', () => {
-    const at = reviewsOf(runAmendments({ effective_from: '2024-03-20', rebalance: true, changes: onlyA }));
+    const at = reviewsOf(runAmendments({ effective_from: '2024-03-20', rebalance: true, changes: universeChange }));
     const dates = at.map(({ date }) => date);
     expect(dates).toContain('2024-03-20');
     expect(at.filter(({ date }) => date >= '2024-03-20').every(({ held }) => Object.keys(held).join() === 'A')).toBe(
@@ -65,7 +65,7 @@ describe('an amendment', () => {
   test('may change the schedule, and another one continues from its text', () => {
     const amendments = [
       { effective_from: '2024-03-12', changes: { rebalance: { frequency: 'monthly' } } },
-      { effective_from: '2024-04-02', rebalance: true, changes: onlyA },
+      { effective_from: '2024-04-02', rebalance: true, changes: universeChange },
     ];
     expect(reviewsOf(runAmendments(...amendments)).map(({ date }) => date)).toEqual([
       '2024-03-04',
@@ -79,7 +79,7 @@ describe('an amendment', () => {
     const lagged = runIndexCase({
       ...sketch,
       rebalance: { ...sketch.rebalance, effective_lag: 3 },
-      document: { amendments: [{ effective_from: '2024-03-22', changes: onlyA }] },
+      document: { amendments: [{ effective_from: '2024-03-22', changes: universeChange }] },
     });
     const at = reviewsOf(lagged);
     expect(Object.keys(at.find(({ date }) => date === '2024-03-15')!.held)).toHaveLength(3);
@@ -100,20 +100,20 @@ const createAmendment = (effective_from: string, changes: object, rest = {}) => 
 test('the text in force on a day has the changes up to it', () => {
   const document = IndexDocument.parse({
     ...body,
-    amendments: [createAmendment('2024-03-20', toCap), createAmendment('2024-04-02', onlyA)],
+    amendments: [createAmendment('2024-03-20', capChange), createAmendment('2024-04-02', universeChange)],
   });
-  const on = (date: string) => findTextOn(document, parseValidDay(date)).document;
-  expect(on('2024-03-19').pipeline!.weighting.type).toBe('EqualWeight');
-  expect(on('2024-03-20').pipeline!.weighting.type).toBe('MarketCapWeight');
-  expect(on('2024-03-20').universe).toBeUndefined();
-  expect(on('2024-04-02')).toMatchObject(onlyA);
-  expect(on('2024-04-02').amendments).toBeUndefined();
+  const findDocumentOn = (date: string) => findTextOn(document, parseValidDay(date)).document;
+  expect(findDocumentOn('2024-03-19').pipeline!.weighting.type).toBe('EqualWeight');
+  expect(findDocumentOn('2024-03-20').pipeline!.weighting.type).toBe('MarketCapWeight');
+  expect(findDocumentOn('2024-03-20').universe).toBeUndefined();
+  expect(findDocumentOn('2024-04-02')).toMatchObject(universeChange);
+  expect(findDocumentOn('2024-04-02').amendments).toBeUndefined();
 });
 
 test('the methodology says which text applies when', () => {
   const document = IndexDocument.parse({
     ...body,
-    amendments: [createAmendment('2024-03-20', toCap, { announced: '2024-03-05', reason: 'Client consultation' })],
+    amendments: [createAmendment('2024-03-20', capChange, { announced: '2024-03-05', reason: 'Client consultation' })],
   });
   const text = createMethodology(document).join('\n');
   expect(text).toContain('From the first review on or after 2024-03-20 the index follows an amended version');
@@ -130,41 +130,44 @@ test('a run stays that of its definition while amendments take effect after its 
     documents: { X: IndexDocument.parse({ ...body, ...(amendments.length === 0 ? {} : { amendments }) }) },
     request: {} as never, // this test does not compare requests
   });
-  const [before, after] = [planOf(), planOf(createAmendment('2024-03-20', toCap))];
-  const changesThrough = (date: string) =>
+  const [before, after] = [planOf(), planOf(createAmendment('2024-03-20', capChange))];
+  const listChangesThrough = (date: string) =>
     listDefinitionChanges({ plan: limitPlanToDate(before, date) }, { plan: limitPlanToDate(after, date) });
-  expect(changesThrough('2024-03-19')).toEqual([]);
-  expect(changesThrough('2024-03-20')).toHaveLength(1);
+  expect(listChangesThrough('2024-03-19')).toEqual([]);
+  expect(listChangesThrough('2024-03-20')).toHaveLength(1);
 });
 
 describe('amendments that cannot be followed are refused', () => {
-  const listAmendmentFindings = (...amendments: object[]) => foundIn({ amendments });
-  const errorsIn = (members: object) =>
+  const listAmendmentFindings = (...amendments: object[]) => listFoundErrors({ amendments });
+  const listErrors = (members: object) =>
     validateIndex({ ...body, ...members }, {
       calendars: [...CALENDARS.list()],
       indexOf: () => undefined,
     } as never).findings.filter(({ severity }) => severity === 'error');
-  const foundIn = (members: object) => errorsIn(members).map(({ code, path }) => `${code} ${path}`);
+  const listFoundErrors = (members: object) => listErrors(members).map(({ code, path }) => `${code} ${path}`);
 
   test('the message names the member of the amendment', () => {
     const amendments = [createAmendment('2024-03-20', { pipeline: { weighting: { type: 'EqualWeight', cap: 7 } } })];
-    expect(errorsIn({ amendments }).map(({ message }) => message)).toEqual([
+    expect(listErrors({ amendments }).map(({ message }) => message)).toEqual([
       'amendments[0].changes.pipeline.weighting.cap is 7; at most 1 is accepted.',
     ]);
   });
 
   test.each([
-    [[createAmendment('2024-03-20', toCap)], []],
+    [[createAmendment('2024-03-20', capChange)], []],
     [
-      [createAmendment('2024-04-02', toCap), createAmendment('2024-03-20', onlyA)],
+      [createAmendment('2024-04-02', capChange), createAmendment('2024-03-20', universeChange)],
       ['INVALID_RANGE amendments[1].effective_from'],
     ],
-    [[createAmendment(DAYS[0]!, toCap)], ['INVALID_RANGE amendments[0].effective_from']],
-    [[createAmendment('2024-03-20', toCap, { announced: '2024-03-20' })], []],
-    [[createAmendment('2024-03-20', toCap, { announced: '2024-03-21' })], ['INVALID_RANGE amendments[0].announced']],
+    [[createAmendment(DAYS[0]!, capChange)], ['INVALID_RANGE amendments[0].effective_from']],
+    [[createAmendment('2024-03-20', capChange, { announced: '2024-03-20' })], []],
+    [
+      [createAmendment('2024-03-20', capChange, { announced: '2024-03-21' })],
+      ['INVALID_RANGE amendments[0].announced'],
+    ],
     [[createAmendment('2024-03-20', { currency: 'EUR' })], ['UNKNOWN_FIELD amendments[0].changes.currency']],
     [[createAmendment('2024-03-20', { treatment: {} })], ['UNKNOWN_FIELD amendments[0].changes.treatment']],
-    [[createAmendment('2024-03-20', toCap, { note: 'x' })], ['UNKNOWN_FIELD amendments[0].note']],
+    [[createAmendment('2024-03-20', capChange, { note: 'x' })], ['UNKNOWN_FIELD amendments[0].note']],
     [
       [createAmendment('2024-03-20', { pipeline: { weighting: { type: 'Nothing' } } })],
       ['UNKNOWN_TYPE amendments[0].changes.pipeline.weighting.type'],
@@ -176,8 +179,10 @@ describe('amendments that cannot be followed are refused', () => {
   ])('%j: %j', (amendments, expected) => expect(listAmendmentFindings(...amendments)).toEqual(expected));
 
   test('an error of the first version, or of an earlier amendment, is reported once and where it was written', () => {
-    const amendments = [createAmendment('2024-03-20', toCap), createAmendment('2024-04-02', onlyA)];
-    expect(foundIn({ rebalance: { frequency: 'never' }, amendments })).toEqual(['NOT_IN_CHOICES rebalance.frequency']);
+    const amendments = [createAmendment('2024-03-20', capChange), createAmendment('2024-04-02', universeChange)];
+    expect(listFoundErrors({ rebalance: { frequency: 'never' }, amendments })).toEqual([
+      'NOT_IN_CHOICES rebalance.frequency',
+    ]);
     const wrong = createAmendment('2024-03-20', { rebalance: { frequency: 'never' } });
     expect(listAmendmentFindings(wrong, amendments[1]!)).toEqual([
       'NOT_IN_CHOICES amendments[0].changes.rebalance.frequency',
@@ -196,15 +201,15 @@ test('an overlay keeps its type and what lies beneath it', () => {
     source_index_id: 'X',
     overlay: { type: 'fee', percent: 1 },
   };
-  const foundIn = (changes: object): string[] =>
+  const listFoundErrors = (changes: object): string[] =>
     validateIndex({ ...overlay, amendments: [createAmendment('2024-03-20', changes)] }, {
       calendars: [...CALENDARS.list()],
       indexOf: (id: string) => (id === 'X' ? source : undefined),
     } as never)
       .findings.filter(({ severity }) => severity === 'error')
       .map(({ code, path }) => `${code} ${path}`);
-  expect(foundIn({ overlay: { percent: 2 } })).toEqual([]);
-  expect(foundIn({ overlay: { type: 'quanto', to: 'USD', percent: null } })).toContain(
+  expect(listFoundErrors({ overlay: { percent: 2 } })).toEqual([]);
+  expect(listFoundErrors({ overlay: { type: 'quanto', to: 'USD', percent: null } })).toContain(
     'IMMUTABLE_FIELD amendments[0].changes.overlay',
   );
 });

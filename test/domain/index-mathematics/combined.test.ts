@@ -3,8 +3,8 @@ import { fc } from '../../fast-check.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { buildMarket, type ActionSketch } from '../backtest/market-builder.js';
-import { expectResumes, newTally } from '../backtest/extend/growing-run.js';
-import { CALENDARS, expectNear, levelsIn, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
+import { expectResumes, createTally } from '../backtest/extend/growing-run.js';
+import { CALENDARS, expectNear, readLevels, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 import { replay, type ReplayTerms } from './plain-replay.js';
 
 /**
@@ -68,10 +68,10 @@ const randomCase = fc.record({
   shift: fc.integer({ min: -50, max: 50 }),
   since: fc.integer({ min: 4, max: SESSIONS - 4 }),
 });
-type Drawn = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
+type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
 /** Returns the market of a random case; prices and share counts after a session can be shifted. */
-function marketOf({ steps, events, counts, shift }: Drawn, changedAfter = Infinity) {
+function marketOf({ steps, events, counts, shift }: RandomCase, changedAfter = Infinity) {
   const listPath = (n: number): number[] => {
     let price = 40 + 15 * n;
     return DAYS.map(
@@ -107,19 +107,19 @@ function marketOf({ steps, events, counts, shift }: Drawn, changedAfter = Infini
   };
 }
 
-const TOP = (count: number) => [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count } }];
+const createTopFilters = (count: number) => [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count } }];
 
-function caseOf(drawn: Drawn): Omit<IndexCase, 'close'> {
+function caseOf(drawn: RandomCase): Omit<IndexCase, 'close'> {
   const { rebalance, weighting, cap, threshold, replacement, exits, amended, decimals, reviews } = drawn;
   const { members, weights, shares } = reviews;
   const specs = [
-    { id: 'members', scope: 'membership', schedule: members, selection: TOP(3) },
+    { id: 'members', scope: 'membership', schedule: members, selection: createTopFilters(3) },
     { id: 'weights', scope: 'weights', schedule: weights },
     { id: 'counts', scope: 'shares', schedule: shares },
   ].filter((one) => one.schedule !== undefined);
   return {
     universe: NAMES,
-    selection: TOP(4),
+    selection: createTopFilters(4),
     weighting: { type: weighting, ...(cap === undefined ? {} : { cap }) },
     rebalance,
     ...(specs.length === 0 ? {} : { reviews: specs }),
@@ -140,7 +140,7 @@ function caseOf(drawn: Drawn): Omit<IndexCase, 'close'> {
                 effective_from: '2024-03-27',
                 ...amended,
                 changes: {
-                  pipeline: { selection: TOP(5) },
+                  pipeline: { selection: createTopFilters(5) },
                   universe: { kind: 'list', identifiers: NAMES.slice(0, 6) },
                 },
               },
@@ -150,7 +150,7 @@ function caseOf(drawn: Drawn): Omit<IndexCase, 'close'> {
   };
 }
 
-function termsOf({ weighting, threshold, decimals }: Drawn): ReplayTerms {
+function termsOf({ weighting, threshold, decimals }: RandomCase): ReplayTerms {
   return {
     special: 'adjust',
     rights: 'price_only',
@@ -171,9 +171,9 @@ describe('all of it in one document, on random markets', () => {
         const expected = replay(run, termsOf(drawn));
         const { reinvested, columns, weights, sm, value, divisor } = run.index.book;
         const { price, total, net } = {
-          price: levelsIn(run, 'price'),
-          total: levelsIn(run, 'total'),
-          net: levelsIn(run, 'net'),
+          price: readLevels(run, 'price'),
+          total: readLevels(run, 'total'),
+          net: readLevels(run, 'net'),
         };
         for (const [levels, plain] of [
           [price, expected.price],
@@ -228,7 +228,7 @@ describe('all of it in one document, on random markets', () => {
   });
 
   test('extended runs have the same bits as whole ones', () => {
-    const tally = newTally();
+    const tally = createTally();
     fc.assert(
       fc.property(
         randomCase,
@@ -252,7 +252,7 @@ describe('all of it in one document, on random markets', () => {
   });
 });
 
-function documentOf(drawn: Drawn): IndexDocument {
+function documentOf(drawn: RandomCase): IndexDocument {
   const { universe, selection, weighting, treatment, document, ...members } = caseOf(drawn);
   return IndexDocument.parse({
     id: 'X',

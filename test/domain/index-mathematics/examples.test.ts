@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createHolding } from '../backtest/signed-case.js';
-import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
+import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(12);
 
 /** Returns the weights after a close, by security. */
-function heldAt({ index: { book } }: Run, at: number): Record<string, number> {
+function readHeldAt({ index: { book } }: Run, at: number): Record<string, number> {
   const H = book.columns.length;
   return Object.fromEntries(
     [...book.columns].flatMap((column, slot) => {
@@ -26,9 +26,9 @@ describe('ordinary dividends', () => {
     const run = runIndexCase({ ...sketch, treatment: { dividends: 'total' } });
     // The price return index is at 100, 95, 140. The dividend on the second session is 5 points, so the total return
     // index is 100 x (95 + 5) / 100 x 140 / 95.
-    expectNear(levelsIn(run, 'total')[2]!, (100 * 140) / 95);
+    expectNear(readLevels(run, 'total')[2]!, (100 * 140) / 95);
     expect((100 * 140) / 95).toBeCloseTo(147.3684, 4);
-    expect(levelsIn(run, 'price').map((level) => Math.round(level * 1e9) / 1e9)).toEqual([100, 95, 140]);
+    expect(readLevels(run, 'price').map((level) => Math.round(level * 1e9) / 1e9)).toEqual([100, 95, 140]);
     expectNear(run.index.book.reinvested!.points[1]!, 5);
     expect([...run.index.book.divisor]).toEqual([1, 1, 1]);
   });
@@ -44,8 +44,8 @@ describe('ordinary dividends', () => {
     );
     for (const run of runs) {
       expect([...run.index.book.weights]).toEqual([...runs[0]!.index.book.weights]);
-      expectNear(levelsIn(run, 'net')[2]!, (100 * (95 + 3.5)) / 100 / (95 / 140));
-      expectNear(levelsIn(run, 'total')[2]!, (100 * 140) / 95);
+      expectNear(readLevels(run, 'net')[2]!, (100 * (95 + 3.5)) / 100 / (95 / 140));
+      expectNear(readLevels(run, 'total')[2]!, (100 * 140) / 95);
     }
   });
 
@@ -57,7 +57,7 @@ describe('ordinary dividends', () => {
       treatment: { dividends: 'total' },
     });
     // Half a share of each security at 100 is held: 0.5 x 90 x 2 + 0.5 x 100, and 0.5 x 10 x 2.
-    expectNear(levelsIn(run, 'price')[1]!, 140);
+    expectNear(readLevels(run, 'price')[1]!, 140);
     expectNear(run.index.book.reinvested!.points[1]!, 10);
   });
 });
@@ -70,9 +70,9 @@ test('a short position pays ordinary dividends whole, whatever is withheld from 
     request: { createDecider: createHolding(() => ({ A: 1.5, B: -0.5 })) },
   });
   // The short position gains the 5 points that it pays.
-  expectNear(levelsIn(run, 'price')[1]!, 105);
-  expectNear(levelsIn(run, 'net')[1]!, 100);
-  expectNear(levelsIn(run, 'total')[1]!, 100);
+  expectNear(readLevels(run, 'price')[1]!, 105);
+  expectNear(readLevels(run, 'net')[1]!, 100);
+  expectNear(readLevels(run, 'total')[1]!, 100);
 });
 
 describe('special dividends', () => {
@@ -85,12 +85,12 @@ describe('special dividends', () => {
     const run = runIndexCase(sketch);
     expect(100 * (1 + (0.1 * 70) / 170)).toBeCloseTo(104.1176, 4);
     for (const variant of ['price', 'total', 'net'] as const) {
-      expectNear(levelsIn(run, variant)[1]!, 100);
-      expectNear(levelsIn(run, variant)[2]!, 100 * (1 + (0.1 * 70) / 170));
+      expectNear(readLevels(run, variant)[1]!, 100);
+      expectNear(readLevels(run, variant)[2]!, 100 * (1 + (0.1 * 70) / 170));
     }
     // The market value before the session falls from 100 to 85, and the divisor falls in proportion.
     expectNear(run.index.book.divisor[1]!, 0.85);
-    expectNear(heldAt(run, 1)['A']!, 70 / 170);
+    expectNear(readHeldAt(run, 1)['A']!, 70 / 170);
   });
 
   test.each(['constituent', 'reinvest'])('buy more of the security that paid them: %s', (special_dividends) => {
@@ -150,12 +150,12 @@ test('a spun-off security leaves at its first close if the treatment requires it
     actions: [{ name: 'A', type: 'SPIN_OFF' as const, value: 1, related: 'KID', ex: DAYS[1]! }],
   };
   const dropped = runIndexCase({ ...sketch, treatment: { spin_offs: 'drop_after_first_session' } });
-  expect(Object.keys(heldAt(dropped, 1))).toEqual(['A', 'B']);
-  expectNear(heldAt(dropped, 1)['A']!, 40 / 90);
+  expect(Object.keys(readHeldAt(dropped, 1))).toEqual(['A', 'B']);
+  expectNear(readHeldAt(dropped, 1)['A']!, 40 / 90);
   expectNear(dropped.index.book.value[1]!, 100);
   expectNear(dropped.index.book.divisor[1]!, 0.9);
   expectNear(dropped.index.book.value[2]!, (100 * (40 + 55)) / 90);
-  expect(Object.keys(heldAt(runIndexCase(sketch), 1))).toEqual(['A', 'B', 'KID']);
+  expect(Object.keys(readHeldAt(runIndexCase(sketch), 1))).toEqual(['A', 'B', 'KID']);
 });
 
 describe('target weights', () => {

@@ -3,10 +3,10 @@ import type { Run } from '#domain/backtest/run.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { buildMarket, weekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
+import { buildMarket, createWeekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
 
-export const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
+export const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
 
 /** Returns weekdays from Monday 4 March 2024 on. */
 export function listWeekdays(count: number): string[] {
@@ -73,7 +73,7 @@ export function runIndexCase({
 }
 
 /** Returns the levels of a return variant. */
-export function levelsIn({ variants }: Run, variant: 'price' | 'total' | 'net'): number[] {
+export function readLevels({ variants }: Run, variant: 'price' | 'total' | 'net'): number[] {
   return [...variants[variant]!.level];
 }
 

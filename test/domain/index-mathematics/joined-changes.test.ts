@@ -5,7 +5,7 @@ import { CALENDARS, expectNear, runIndexCase, shareChangesOf, type IndexCase, li
 const DAYS = listWeekdays(12);
 const repeatPrice = (price: number): number[] => DAYS.map(() => price);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
-const on = (at: number, more: object = {}) => ({ frequency: 'custom', dates: [DAYS[at]], ...more });
+const createScheduleAt = (at: number, more: object = {}) => ({ frequency: 'custom', dates: [DAYS[at]], ...more });
 
 /**
  * Runs an index of A to D with market values 400, 300, 200 and 100, in which the named security is acquired at 100 on a
@@ -29,7 +29,7 @@ function runAcquisition(name: string, at: number, more: Partial<IndexCase> = {})
   });
 }
 
-function heldAt({ index: { book } }: ReturnType<typeof runAcquisition>, at: number): Record<string, number> {
+function readHeldAt({ index: { book } }: ReturnType<typeof runAcquisition>, at: number): Record<string, number> {
   const H = book.columns.length;
   const weights = [...book.columns].map((column, k): [string, number] => [
     book.sm.identifiers[column]!,
@@ -39,15 +39,15 @@ function heldAt({ index: { book } }: ReturnType<typeof runAcquisition>, at: numb
 }
 
 test('a constituent that leaves during a phase is replaced at its last close, and the phase continues', () => {
-  const run = runAcquisition('A', 5, { rebalance: on(4, { phase: { sessions: 4 } }) });
-  expect(heldAt(run, 5)).toEqual({ B: 1 });
-  expect(heldAt(run, 7)).toEqual({ B: 0.5, C: 0.5 });
+  const run = runAcquisition('A', 5, { rebalance: createScheduleAt(4, { phase: { sessions: 4 } }) });
+  expect(readHeldAt(run, 5)).toEqual({ B: 1 });
+  expect(readHeldAt(run, 7)).toEqual({ B: 0.5, C: 0.5 });
   expect(run.rebalances.at(-1)!.phase!.fraction).toBe(1);
 });
 
 test('a constituent that leaves on the session of a review of weights is replaced before the others are weighed', () => {
-  const run = runAcquisition('A', 6, { reviews: [{ id: 'weights', scope: 'weights', schedule: on(6) }] });
-  expect(heldAt(run, 6)).toEqual({ B: 0.5, C: 0.5 });
+  const run = runAcquisition('A', 6, { reviews: [{ id: 'weights', scope: 'weights', schedule: createScheduleAt(6) }] });
+  expect(readHeldAt(run, 6)).toEqual({ B: 0.5, C: 0.5 });
   expect(run.rebalances.at(-1)!.reviews).toEqual(['weights']);
 });
 
@@ -55,7 +55,7 @@ test('share counts of a phase are those of its securities: without a change noth
   const run = runAcquisition('D', 11, {
     weighting: { type: 'MarketCapWeight' },
     events: { share_changes: 'effective' },
-    rebalance: on(4, { phase: { sessions: 3 } }),
+    rebalance: createScheduleAt(4, { phase: { sessions: 3 } }),
     selection: [{ id: 'top', type: 'TopN', params: { field: 'RANK', count: 2 } }],
     fields: {
       SHARES_OUTSTANDING: { A: repeatPrice(4), B: repeatPrice(3), C: repeatPrice(2), D: repeatPrice(1) },
@@ -72,8 +72,8 @@ test('one share of each is held whatever the pricing date', () => {
     reference: { rule: 'sessions_before', sessions: 4 },
     pricing_date: { rule: 'sessions_before', sessions: 1 },
   };
-  const run = runIndexCase({ close, weighting: { type: 'PriceWeight' }, rebalance: on(7, dates) });
-  expectNear(heldAt(run, 7)['A']!, 0.5);
+  const run = runIndexCase({ close, weighting: { type: 'PriceWeight' }, rebalance: createScheduleAt(7, dates) });
+  expectNear(readHeldAt(run, 7)['A']!, 0.5);
   expectNear(run.index.book.divisor[8]!, run.index.book.divisor[6]!);
 });
 
@@ -86,12 +86,12 @@ test('an immediate amendment has the dates of its rebalance, and its events appl
   });
   const [, amended] = run.rebalances;
   expect([amended!.session, amended!.decision].map((session) => session - run.index.book.from)).toEqual([5, 2]);
-  expect(heldAt(run, 8)).toEqual({ B: 0.5, C: 0.5 });
+  expect(readHeldAt(run, 8)).toEqual({ B: 0.5, C: 0.5 });
   const early = runAcquisition('A', 3, {
     events: {},
     document: { amendments: [{ effective_from: DAYS[5], changes: { events: { replacement: 'next_ranked' } } }] },
   });
-  expect(heldAt(early, 4)).toEqual({ B: 1 });
+  expect(readHeldAt(early, 4)).toEqual({ B: 1 });
 });
 
 test('a phase that began before an amendment ends by the text that it began with', () => {
@@ -101,11 +101,11 @@ test('a phase that began before an amendment ends by the text that it began with
       RANK: { A: repeatPrice(3), B: DAYS.map((_, t) => (t < 3 ? 2 : 1)), C: DAYS.map((_, t) => (t < 3 ? 1 : 2)) },
     },
     selection: [{ id: 'top', type: 'TopN', params: { field: 'RANK', count: 2 } }],
-    rebalance: on(4, { phase: { sessions: 4 } }),
+    rebalance: createScheduleAt(4, { phase: { sessions: 4 } }),
     document: { amendments: [{ effective_from: DAYS[6], changes: { rebalance: { phase: null, dates: [DAYS[10]] } } }] },
   });
   expect(run.rebalances.map(({ session }) => session - run.index.book.from)).toEqual([0, 4, 5, 6, 7, 10]);
-  expect(heldAt(run, 7)).toEqual({ A: 0.5, C: 0.5 });
+  expect(readHeldAt(run, 7)).toEqual({ A: 0.5, C: 0.5 });
 });
 
 test.each([[{ pipeline: { weighting: { type: 'PriceWeight' } } }, 'pipeline.weighting']])(

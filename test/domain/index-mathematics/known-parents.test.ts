@@ -56,7 +56,7 @@ function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
 }
 
 /** Returns the composition of a parent index as known on a session, by identifier. */
-function knownOn(session: number, input: ParentCase) {
+function createKnownComposer(session: number, input: ParentCase) {
   const composer = composerOf(input);
   const sm = composer.market('P');
   const { columns, weights } = composer.decidedOn('P', findLastAtMost(sm.sessions, parseValidDay(DAYS[session]!)))!;
@@ -72,13 +72,13 @@ describe.each([
   const rebalance = { weights_as: weightsAs, ...more };
 
   test.each([DECISION, EFFECTIVE - 1])('is known on session %d without an exit that comes later', (session) => {
-    const expected = knownOn(session, { rebalance });
+    const expected = createKnownComposer(session, { rebalance });
     expect(Object.keys(expected)).toEqual(['A', 'B', 'C']);
-    expect(knownOn(session, { rebalance, delisted: EFFECTIVE })).toEqual(expected);
+    expect(createKnownComposer(session, { rebalance, delisted: EFFECTIVE })).toEqual(expected);
   });
 
   test('holds the others once it has taken effect', () => {
-    expect(Object.keys(knownOn(EFFECTIVE + 2, { rebalance, delisted: EFFECTIVE - 1 }))).toEqual(['A', 'B']);
+    expect(Object.keys(createKnownComposer(EFFECTIVE + 2, { rebalance, delisted: EFFECTIVE - 1 }))).toEqual(['A', 'B']);
   });
 });
 

@@ -21,10 +21,10 @@ const randomCase = fc.record({
   members: fc.constantFrom(2, 3, 5),
   split: fc.record({ name: fc.nat(4), at: fc.integer({ min: 1, max: SESSIONS - 1 }) }),
 });
-type Drawn = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
+type RandomCase = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
 /** Returns the share counts of a security in the data; null where the data has no count. */
-function countsOf({ steps, split }: Drawn, n: number): (number | null)[] {
+function countsOf({ steps, split }: RandomCase, n: number): (number | null)[] {
   let count = 100 + 20 * n;
   return DAYS.map((_, t) => {
     if (split.name === n && split.at === t) count *= 2;
@@ -35,7 +35,7 @@ function countsOf({ steps, split }: Drawn, n: number): (number | null)[] {
   });
 }
 
-function runOf(drawn: Drawn): Run {
+function runOf(drawn: RandomCase): Run {
   const { prices, hasFloat, threshold, members, split } = drawn;
   const close = (n: number): number[] => {
     let price = 40 + 10 * n;
@@ -58,7 +58,7 @@ function runOf(drawn: Drawn): Run {
 }
 
 /** Returns the changes by definition: compares every share count of every constituent on every session. */
-function listPlainChanges(run: Run, drawn: Drawn) {
+function listPlainChanges(run: Run, drawn: RandomCase) {
   const { split, threshold, hasFloat } = drawn;
   const counts = NAMES.map((_, n) => countsOf(drawn, n).map((count) => count && count * (hasFloat ? 0.5 : 1)));
   const [adopted, latest] = [new Map<number, number | null>(), new Map<number, number>()];

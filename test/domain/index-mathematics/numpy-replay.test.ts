@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createIndexShares } from '#domain/books/index-shares.js';
 import { fc } from '../../fast-check.js';
-import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
+import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
 
 /**
  * Command of a Python with numpy, which replays indices without code of this project; undefined if none is installed.
@@ -39,10 +39,10 @@ const drawn = fc.record({
   lag: fc.integer({ min: 0, max: 6 }),
 });
 
-type Drawn = typeof drawn extends fc.Arbitrary<infer T> ? T : never;
+type RandomCase = typeof drawn extends fc.Arbitrary<infer T> ? T : never;
 
 /** Returns an index run and the input of its replay. */
-function caseOf({ steps, paid, lag }: Drawn): { readonly run: Run; readonly input: object } {
+function caseOf({ steps, paid, lag }: RandomCase): { readonly run: Run; readonly input: object } {
   const listPath = (start: number, n: number): number[] => {
     let value = start;
     return DAYS.map((_, t) => (value *= 1 + steps[(7 * t + n * 31) % steps.length]! / 1000));
@@ -120,8 +120,8 @@ test.skipIf(python === undefined)('levels, divisor and index shares are those th
   const replayed = JSON.parse(stdout) as ReplayedLevels[];
   for (const [k, { run }] of cases.entries()) {
     const { price, total, divisor, shares } = replayed[k]!;
-    levelsIn(run, 'price').forEach((level, t) => expectNear(level, price[t]!, 1e-11));
-    levelsIn(run, 'total').forEach((level, t) => expectNear(level, total[t]!, 1e-11));
+    readLevels(run, 'price').forEach((level, t) => expectNear(level, price[t]!, 1e-11));
+    readLevels(run, 'total').forEach((level, t) => expectNear(level, total[t]!, 1e-11));
     run.index.book.divisor.forEach((value, t) => expectNear(value, divisor[t]!, 1e-11));
     const sharesOf = createIndexShares(run.index.book, 'USD');
     expect(run.index.compositions.list).toHaveLength(Object.keys(shares).length);

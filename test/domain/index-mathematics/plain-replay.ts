@@ -6,7 +6,7 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
  * actions. The code is independent of the engine and reads only the decisions of a run: decided weights, their
  * sessions, and the sessions from which they are held.
  */
-export interface Replayed {
+export interface ReplayedIndex {
   readonly price: number[];
   readonly total: number[];
   readonly net: number[];
@@ -42,27 +42,27 @@ interface Counts {
   readonly seen: Shares;
 }
 
-export function replay(run: Run, terms: ReplayTerms): Replayed {
+export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
   const { sm, from, length } = run.index.book;
   const market = createMarket(sm.market, sm.sessions);
-  const result: Replayed = { price: [], total: [], net: [], divisor: [], points: [], changes: [], weights: [] };
-  const index = { shares: new Map<string, number>(), divisor: terms.rounded?.first ?? 1, counts: noCounts() };
+  const result: ReplayedIndex = { price: [], total: [], net: [], divisor: [], points: [], changes: [], weights: [] };
+  const index = { shares: new Map<string, number>(), divisor: terms.rounded?.first ?? 1, counts: createEmptyCounts() };
   const pending = new Map<number, { shares: Shares; session: number; counts: Counts; entered: number | undefined }>();
   const base = run.document.base_value;
   let perShare = 0;
   const decided = run.index.compositions.list;
   for (let t = 0; t < from + length; t++) {
     market.open(t);
-    const before = worth(index.shares, market);
+    const before = computeWorth(index.shares, market);
     for (const { shares, counts } of [index, ...pending.values()]) {
       if (terms.threshold !== undefined) changeCounts(shares, counts, market, t, terms);
       adjust(shares, market.actionsOn(t), terms);
     }
     market.adjust(t, terms);
-    changeDivisor(result, index, before, worth(index.shares, market));
+    changeDivisor(result, index, before, computeWorth(index.shares, market));
     keepDivisor(index, terms);
     market.close(t);
-    const value = worth(index.shares, market);
+    const value = computeWorth(index.shares, market);
     const computeDividends = (tax: ReplayTerms['withholdingTax']): number => dividendsOf(index.shares, market, tax);
     if (t > from) {
       const price = value / index.divisor;
@@ -76,18 +76,18 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
     for (const one of pending.values()) leave(one, market, t, terms);
     const left = leave(index, market, t, terms);
     if (index.shares.size > 0)
-      changeDivisor(result, index, worthWith(index.shares, market, left), worth(index.shares, market));
+      changeDivisor(result, index, computeWorthWith(index.shares, market, left), computeWorth(index.shares, market));
     for (const one of decided)
-      if (pricedOn(one, market) === t) pending.set(one.session * 1000 + t, pendingOf(one, market, t, terms));
+      if (findPricingSession(one, market) === t) pending.set(one.session * 1000 + t, pendingOf(one, market, t, terms));
     for (const [key, { session, shares, counts, entered = 1 }] of pending) {
       if (session !== t) continue;
-      const held = worth(index.shares, market);
-      if (t === from) perShare = (base * index.divisor) / worth(shares, market);
-      const scale = t === from || terms.keepsShares ? perShare : (held * entered) / worth(shares, market);
+      const held = computeWorth(index.shares, market);
+      if (t === from) perShare = (base * index.divisor) / computeWorth(shares, market);
+      const scale = t === from || terms.keepsShares ? perShare : (held * entered) / computeWorth(shares, market);
       index.shares = new Map([...shares].map(([name, q]) => [name, q * scale]));
       if (entered !== 1) keepCounts(index.counts, counts, shares);
       index.counts = counts;
-      if (terms.keepsShares || entered !== 1) changeDivisor(result, index, held, worth(index.shares, market));
+      if (terms.keepsShares || entered !== 1) changeDivisor(result, index, held, computeWorth(index.shares, market));
       pending.delete(key);
     }
     keepDivisor(index, terms);
@@ -97,7 +97,7 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
     }
     if (t < from) continue;
     result.divisor.push(index.divisor);
-    const whole = worth(index.shares, market);
+    const whole = computeWorth(index.shares, market);
     result.weights.push(new Map([...index.shares].map(([name, q]) => [name, (q * market.money(name)) / whole])));
   }
   return result;
@@ -107,7 +107,7 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
  * Returns the session of the closes at which weights become shares: the effective session if a phase mixes weights or
  * if a replacement, other than a spun-off security, has joined them.
  */
-function pricedOn(
+function findPricingSession(
   { decision, pricing = decision, session, phase, targets, columns }: Run['rebalances'][number],
   { names }: Pick<Market, 'names'>,
 ): number {
@@ -127,7 +127,7 @@ function pendingOf(
   { keepsShares }: ReplayTerms,
 ): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
   const { session, entered, targets } = one;
-  const { columns: decided, weights: wantedOf } = pricedOn(one, market) === session ? one : (targets ?? one);
+  const { columns: decided, weights: wantedOf } = findPricingSession(one, market) === session ? one : (targets ?? one);
   // Securities that have ended by the pricing date are excluded.
   const isThere = (_: number, k: number): boolean =>
     one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
@@ -143,7 +143,7 @@ function pendingOf(
   };
 }
 
-const noCounts = (): Counts => ({ adopted: new Map(), seen: new Map() });
+const createEmptyCounts = (): Counts => ({ adopted: new Map(), seen: new Map() });
 
 /** Before the session opens, adopts share counts that differ enough from the last adopted counts. */
 function changeCounts(
@@ -193,7 +193,7 @@ function dividendsOf(shares: Shares, market: Market, tax: ReplayTerms['withholdi
   return sum([...shares].map(([name, q]) => q * market.dividend(name) * (1 - rateOf(name)) * market.rate(name)));
 }
 
-function changeDivisor(found: Replayed, index: { divisor: number }, before: number, after: number): void {
+function changeDivisor(found: ReplayedIndex, index: { divisor: number }, before: number, after: number): void {
   if (before === after || before === 0) return;
   const divisorBefore = index.divisor;
   index.divisor *= after / before;
@@ -241,12 +241,12 @@ function leave(
   return left;
 }
 
-function worth(shares: Shares, market: Market): number {
+function computeWorth(shares: Shares, market: Market): number {
   return sum([...shares].map(([name, q]) => q * market.money(name)));
 }
 
-function worthWith(shares: Shares, market: Market, left: Shares): number {
-  return worth(shares, market) + worth(left, market);
+function computeWorthWith(shares: Shares, market: Market, left: Shares): number {
+  return computeWorth(shares, market) + computeWorth(left, market);
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
@@ -273,17 +273,17 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
   const currencies = new Map(
     identifiers.map((name) => [name, (reference.rows.get(name)?.[0]?.values[0] as string | undefined) ?? 'USD']),
   );
-  const on = (t: number) =>
+  const listActionsThrough = (t: number) =>
     actions.filter(({ exDay }) => exDay <= sessions[t]! && (t === 0 || exDay > sessions[t - 1]!));
-  const computeMoney = (name: string): number => carried.get(name)! * rate(name);
-  const rate = (name: string): number => {
+  const computeMoney = (name: string): number => carried.get(name)! * readRate(name);
+  const readRate = (name: string): number => {
     const currency = currencies.get(name)!;
     return currency === 'USD' || name.length === 6 ? 1 : carried.get(`${currency}USD`)!;
   };
   return {
     names: identifiers,
-    actionsOn: on,
-    rate,
+    actionsOn: listActionsThrough,
+    rate: readRate,
     money: (name) => (carried.get(name) === undefined ? 0 : computeMoney(name)),
     dividend: (name) => paid.get(name) ?? 0,
     count(name, t) {
@@ -299,7 +299,7 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
       }),
     open: () => paid.clear(),
     adjust(t, { special, rights }) {
-      for (const { identifier, type, value, subscriptionPrice } of on(t)) {
+      for (const { identifier, type, value, subscriptionPrice } of listActionsThrough(t)) {
         const before = carried.get(identifier);
         if (before === undefined) continue;
         if (type === 'SPLIT') carried.set(identifier, before / value);
@@ -314,10 +314,10 @@ function createMarket({ identifiers, dates, fields, actions, reference }: Market
         const bar = row < 0 ? Number.NaN : close[row * N + i]!;
         if (bar === bar) carried.set(name, bar);
       });
-      for (const { identifier, type, value, related, cash = 0 } of on(t)) {
+      for (const { identifier, type, value, related, cash = 0 } of listActionsThrough(t)) {
         if (type === 'DIVIDEND') paid.set(identifier, (paid.get(identifier) ?? 0) + value);
         if (type === 'ACQUISITION' || (type === 'DELISTING' && value > 0)) carried.set(identifier, value);
-        if (type === 'MERGER') carried.set(identifier, (value * computeMoney(related!)) / rate(identifier) + cash);
+        if (type === 'MERGER') carried.set(identifier, (value * computeMoney(related!)) / readRate(identifier) + cash);
       }
     },
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
+import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(70); // weekdays from Monday 4 March to Friday 7 June 2024
 
@@ -29,14 +29,15 @@ describe('total return of a capitalisation-weighted index', () => {
   });
 
   test('is that of the formula on shares, prices and dividends only, to 1e-12', () => {
-    const value = (t: number): number => names.reduce((sum, name) => sum + shares[name] * computePrice(name, t), 0);
-    const divisor = value(0) / 100;
-    const [pr, tr] = [levelsIn(run, 'price'), levelsIn(run, 'total')];
+    const computePortfolioValue = (t: number): number =>
+      names.reduce((sum, name) => sum + shares[name] * computePrice(name, t), 0);
+    const divisor = computePortfolioValue(0) / 100;
+    const [pr, tr] = [readLevels(run, 'price'), readLevels(run, 'total')];
     let total = 100;
     for (let t = 1; t < DAYS.length; t++) {
       const points = names.reduce((sum, name) => sum + shares[name] * (paid[name][t] ?? 0), 0) / divisor;
-      total *= (value(t) / divisor + points) / (value(t - 1) / divisor);
-      expectNear(pr[t]!, value(t) / divisor);
+      total *= (computePortfolioValue(t) / divisor + points) / (computePortfolioValue(t - 1) / divisor);
+      expectNear(pr[t]!, computePortfolioValue(t) / divisor);
       expectNear(tr[t]!, total);
     }
     expect(tr.at(-1)! / 100).toBeGreaterThan(pr.at(-1)! / 100);
@@ -49,13 +50,15 @@ describe('a price average of one share each, reviewed quarterly', () => {
   // change.
   const [SPLIT, SPECIAL] = [10, 22];
   const REVIEW = DAYS.indexOf('2024-06-03');
-  const own = (name: string, t: number): number => {
+  const drawOwnPrice = (name: string, t: number): number => {
     const drift = 1 + 0.01 * Math.sin(t * (1 + (name.charCodeAt(0) % 5)));
     if (name === 'A') return (t < SPLIT ? 400 : 100) * drift;
     if (name === 'B') return (t < SPECIAL ? 120 : 100) * drift;
     return (name === 'C' ? 60 : 90) * drift;
   };
-  const close = Object.fromEntries(['A', 'B', 'C', 'D'].map((name) => [name, DAYS.map((_, t) => own(name, t))]));
+  const close = Object.fromEntries(
+    ['A', 'B', 'C', 'D'].map((name) => [name, DAYS.map((_, t) => drawOwnPrice(name, t))]),
+  );
   // The average contains C until the review, and D after it.
   const size = { A: 4, B: 3, C: 2, D: 1 };
   const run = runIndexCase({
@@ -80,12 +83,12 @@ describe('a price average of one share each, reviewed quarterly', () => {
   test('has the divisor by hand on every session', () => {
     const { value, divisor } = run.index.book;
     let members = ['A', 'B', 'C'];
-    const sum = (t: number): number => members.reduce((total, name) => total + own(name, t), 0);
+    const sum = (t: number): number => members.reduce((total, name) => total + drawOwnPrice(name, t), 0);
     let D = sum(0) / 100;
     const before = divisor[0]!;
     for (let t = 1; t < DAYS.length; t++) {
       // Closes of the previous session, adjusted for the split and reduced by the special dividend.
-      if (t === SPLIT) D *= (sum(t - 1) - 0.75 * own('A', t - 1)) / sum(t - 1);
+      if (t === SPLIT) D *= (sum(t - 1) - 0.75 * drawOwnPrice('A', t - 1)) / sum(t - 1);
       if (t === SPECIAL) D *= (sum(t - 1) - 18) / sum(t - 1);
       expectNear(value[t]!, sum(t) / D, 1e-11);
       if (t === REVIEW) {

@@ -28,7 +28,7 @@ function runReplacement(more: Partial<IndexCase> = {}) {
 
 type Case = ReturnType<typeof runReplacement>;
 
-function heldAt({ index: { book } }: Case, at: number): Record<string, number> {
+function readHeldAt({ index: { book } }: Case, at: number): Record<string, number> {
   const H = book.columns.length;
   return Object.fromEntries(
     [...book.columns].flatMap((column, slot) => {
@@ -41,8 +41,8 @@ function heldAt({ index: { book } }: Case, at: number): Record<string, number> {
 describe('a constituent that leaves between reviews', () => {
   test('is replaced by the best-ranked security that the last review left out, at its weight', () => {
     const run = runReplacement();
-    expect(heldAt(run, 1)).toEqual({ A: 0.5, B: 0.5 });
-    expect(heldAt(run, 2)).toEqual({ B: 0.5, C: 0.5 });
+    expect(readHeldAt(run, 1)).toEqual({ A: 0.5, B: 0.5 });
+    expect(readHeldAt(run, 2)).toEqual({ B: 0.5, C: 0.5 });
     // C, which has replaced A in the divisor, rises by 10 %.
     expectNear(run.index.book.value[3]!, 105);
     expect([...run.index.book.divisor].map((d) => Math.round(d * 1e12) / 1e12)).toEqual([1, 1, 1, 1, 1]);
@@ -54,8 +54,8 @@ describe('a constituent that leaves between reviews', () => {
 
   test('is replaced by the market value of the other where those are the weights', () => {
     const run = runReplacement({ weighting: { type: 'MarketCapWeight' } });
-    expect(heldAt(run, 1)).toEqual({ A: Math.round((4 / 7) * 1e12) / 1e12, B: Math.round((3 / 7) * 1e12) / 1e12 });
-    expect(heldAt(run, 2)).toEqual({ B: 0.6, C: 0.4 });
+    expect(readHeldAt(run, 1)).toEqual({ A: Math.round((4 / 7) * 1e12) / 1e12, B: Math.round((3 / 7) * 1e12) / 1e12 });
+    expect(readHeldAt(run, 2)).toEqual({ B: 0.6, C: 0.4 });
     // The market value falls from 700 to 300 and rises to 500.
     expectNear(run.index.book.divisor[2]!, 5 / 7);
     expectNear(run.index.book.value[3]!, 104);
@@ -67,7 +67,7 @@ describe('a constituent that leaves between reviews', () => {
       close: { A: [300, 300, 300, null, null], B: repeatPrice(100), C: [50, 50, 50, 60, 60], D: repeatPrice(1) },
       actions: [{ name: 'A', type: 'ACQUISITION', value: 300, ex: DAYS[2]! }],
     });
-    expectNear(heldAt(run, 2)['C']!, 1 / 3);
+    expectNear(readHeldAt(run, 2)['C']!, 1 / 3);
     expectNear(run.index.book.value[3]!, (100 * 160) / 150);
     expectNear(run.index.book.divisor[3]! / run.index.book.divisor[1]!, 150 / 400);
   });
@@ -77,9 +77,9 @@ describe('a constituent that leaves between reviews', () => {
       weighting: { type: 'MarketCapWeight', cap: 0.55 },
       selection: [{ ...TOP_2[0]!, params: { field: 'MARKET_CAP', count: 2 } }],
     });
-    expectNear(heldAt(run, 1)['A']!, 0.55);
+    expectNear(readHeldAt(run, 1)['A']!, 0.55);
     // B is 300 of 545.45, so C is worth 200 of 545.45 within the cap.
-    expectNear(heldAt(run, 2)['C']!, 0.4);
+    expectNear(readHeldAt(run, 2)['C']!, 0.4);
   });
 
   test('is not replaced by a security that no longer passes the rules', () => {
@@ -90,18 +90,18 @@ describe('a constituent that leaves between reviews', () => {
       selection: [rule, ...TOP_2],
       close: { A: [100, 100, 100, null, null], B: repeatPrice(100), C: [100, 40, 40, 40, 40], D: repeatPrice(100) },
     });
-    expect(heldAt(run, 2)).toEqual({ B: 0.5, D: 0.5 });
+    expect(readHeldAt(run, 2)).toEqual({ B: 0.5, D: 0.5 });
   });
 
   test('is replaced by the first of a reserve that has a price and is no constituent', () => {
     const events = { replacement: 'reserve', reserve: ['B', 'X', 'D', 'C'] };
-    expect(heldAt(runReplacement({ events }), 2)).toEqual({ B: 0.5, D: 0.5 });
+    expect(readHeldAt(runReplacement({ events }), 2)).toEqual({ B: 0.5, D: 0.5 });
   });
 
   test('is replaced only if the document requires it, and with a warning if no candidate is left', () => {
-    expect(heldAt(runReplacement({ events: {} }), 2)).toEqual({ B: 1 });
+    expect(readHeldAt(runReplacement({ events: {} }), 2)).toEqual({ B: 1 });
     const run = runReplacement({ events: { replacement: 'reserve', reserve: ['B'] } });
-    expect(heldAt(run, 2)).toEqual({ B: 1 });
+    expect(readHeldAt(run, 2)).toEqual({ B: 1 });
     expect(run.findings.map(({ code }) => code)).toContain('REBALANCE_HELD');
   });
 
@@ -110,16 +110,19 @@ describe('a constituent that leaves between reviews', () => {
     const merger = { name: 'A', type: 'MERGER' as const, value: 1, related: 'B', ex: DAYS[2]! };
     const run = runReplacement({ close, actions: [merger] });
     // B is the whole index. C enters at half of its value, the share that A had, which is a third of the new total.
-    expectNear(heldAt(run, 2)['C']!, 1 / 3);
+    expectNear(readHeldAt(run, 2)['C']!, 1 / 3);
     expectNear(run.index.book.divisor[2]!, 1.5);
-    expect(heldAt(runReplacement({ close, actions: [{ ...merger, related: 'D' }] }), 2)).toEqual({ B: 0.5, D: 0.5 });
+    expect(readHeldAt(runReplacement({ close, actions: [{ ...merger, related: 'D' }] }), 2)).toEqual({
+      B: 0.5,
+      D: 0.5,
+    });
   });
 
   test('is replaced while its shares are pending', () => {
     const run = runReplacement({
       rebalance: { frequency: 'custom', dates: [DAYS[4]], effective_lag: 3 },
     });
-    expect(heldAt(run, 4)).toEqual({ B: 0.5, C: 0.5 });
+    expect(readHeldAt(run, 4)).toEqual({ B: 0.5, C: 0.5 });
   });
 
   test('changes nothing before its session: prices and actions of later sessions are not looked at', () => {
@@ -128,7 +131,7 @@ describe('a constituent that leaves between reviews', () => {
       weighting: { type: 'MarketCapWeight' },
       close: { A: [100, 100, 100, null], B: [100, 100, 100, 7], C: [100, 100, 100, 1], D: repeatPrice(100, 4) },
     });
-    expect(heldAt(start, 2)).toEqual(heldAt(full, 2));
+    expect(readHeldAt(start, 2)).toEqual(readHeldAt(full, 2));
     expect(start.index.book.value.slice(0, 3)).toEqual(full.index.book.value.slice(0, 3));
   });
 });
@@ -142,22 +145,25 @@ describe('a ranking between reviews', () => {
   test('takes out a constituent below the rank, for the best that is none', () => {
     const events = { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule: { frequency: 'custom', dates: [DAYS[3]] } } };
     // B is worth 120 on the third session and ranks third, after C at 200 and before D at 100.
-    expect(heldAt(runReplacement({ ...growing, events }), 3)).toEqual({ A: expect.any(Number), B: expect.any(Number) });
+    expect(readHeldAt(runReplacement({ ...growing, events }), 3)).toEqual({
+      A: expect.any(Number),
+      B: expect.any(Number),
+    });
     const low = { ...events, fast_exit: { ...events.fast_exit, rank: 2 } };
     const run = runReplacement({ ...growing, events: low });
-    expect(Object.keys(heldAt(run, 2))).toEqual(['A', 'B']);
-    expect(Object.keys(heldAt(run, 3))).toEqual(['A', 'C']);
+    expect(Object.keys(readHeldAt(run, 2))).toEqual(['A', 'B']);
+    expect(Object.keys(readHeldAt(run, 3))).toEqual(['A', 'C']);
     expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_exit', session: 3 });
     // Half a share of each security at 100 is held; B falls to 40, and C enters at the weight of B.
     expectNear(run.index.book.value[3]!, 70);
-    expectNear(heldAt(run, 3)['C']!, 2 / 7);
+    expectNear(readHeldAt(run, 3)['C']!, 2 / 7);
   });
 
   test('counts no constituent that has left', () => {
     const schedule = { frequency: 'custom', dates: [DAYS[3]] };
     const events = { fast_exit: { rank: 2, field: 'MARKET_CAP', schedule } };
     // A has left. B is worth 300, C 220 and D 100, so B ranks first of three.
-    expect(heldAt(runReplacement({ events }), 3)).toEqual({ B: 1 });
+    expect(readHeldAt(runReplacement({ events }), 3)).toEqual({ B: 1 });
     const low = { fast_exit: { rank: 1, field: 'MARKET_CAP', schedule } };
     const close = {
       A: [100, 100, 100, null, null],
@@ -167,7 +173,7 @@ describe('a ranking between reviews', () => {
     };
     // C at 220 ranks above B at 210; if A were still counted, A would have rank 1.
     const run = runReplacement({ close, events: low });
-    expect(heldAt(run, 3)).toEqual({ C: 1 });
+    expect(readHeldAt(run, 3)).toEqual({ C: 1 });
     expect(run.rebalances.at(-1)!.swaps).toEqual([
       { rule: 'fast_exit', entered: 2, left: 1, decision: 3, ranked: 3, rank: 1, leftRank: 2 },
     ]);
@@ -177,19 +183,19 @@ describe('a ranking between reviews', () => {
     const close = { A: repeatPrice(100), B: repeatPrice(100), C: repeatPrice(100), D: [null, 100, 350, 350, 385] };
     const events = { fast_entry: { rank: 2, field: 'MARKET_CAP', after_sessions: 1 } };
     const run = runReplacement({ close, actions: [], events });
-    expect(Object.keys(heldAt(run, 1))).toEqual(['A', 'B']);
-    expect(heldAt(run, 2)).toEqual({ A: 0.5, D: 0.5 });
+    expect(Object.keys(readHeldAt(run, 1))).toEqual(['A', 'B']);
+    expect(readHeldAt(run, 2)).toEqual({ A: 0.5, D: 0.5 });
     expectNear(run.index.book.value[4]!, 105);
     expect(run.rebalances.at(-1)).toMatchObject({ cause: 'fast_entry', session: 2 });
     const later = { fast_entry: { ...events.fast_entry, rank: 1 } };
-    expect(Object.keys(heldAt(runReplacement({ close, actions: [], events: later }), 4))).toEqual(['A', 'B']);
+    expect(Object.keys(readHeldAt(runReplacement({ close, actions: [], events: later }), 4))).toEqual(['A', 'B']);
   });
 
   test('keeps the shares of the others, and takes in market value where that is the weight', () => {
     const close = { A: repeatPrice(100), B: repeatPrice(100), C: repeatPrice(100), D: [null, 100, 350, 350, 350] };
     const events = { fast_entry: { rank: 2, field: 'MARKET_CAP', after_sessions: 1 } };
     const run = runReplacement({ close, actions: [], events, weighting: { type: 'MarketCapWeight' } });
-    expectNear(heldAt(run, 2)['D']!, 350 / 750);
+    expectNear(readHeldAt(run, 2)['D']!, 350 / 750);
     expectNear(run.index.book.divisor[2]!, 750 / 700);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../backtest/market-builder.js';
-import { expectNear, levelsIn, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
+import { expectNear, readLevels, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 import { replay, type ReplayTerms } from './plain-replay.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
@@ -58,12 +58,12 @@ const randomCase = fc
   })
   .map(sketch);
 
-interface Sketched {
+interface SketchedIndex {
   readonly sketch: IndexCase;
   readonly terms: ReplayTerms;
 }
 
-interface Drawn {
+interface RandomCase {
   readonly steps: number[];
   readonly halts: { name: number; at: number }[];
   readonly events: { name: number; type: ActionSketch['type']; at: number; size: number }[];
@@ -89,7 +89,7 @@ function sketch({
   counts,
   threshold,
   isReplaced,
-}: Drawn): Sketched {
+}: RandomCase): SketchedIndex {
   const days = listWeekdays(SESSIONS);
   const listPath = (start: number, n: number): number[] => {
     let price = start;
@@ -155,9 +155,9 @@ function sharesOf(names: readonly string[], { days, actions, counts }: CountSket
         actions
           .filter((one) => one.name === name && one.type === 'SPLIT' && days.indexOf(one.ex) <= t)
           .reduce((ratio, { value }) => ratio * value, 1);
-      const grown = (t: number): number =>
+      const computeCountGrowth = (t: number): number =>
         own.filter(({ at }) => at <= t).reduce((factor, { percent }) => factor * (1 + percent / 100), 1);
-      return [name, days.map((_, t) => (100 + 10 * n) * split(t) * grown(t))];
+      return [name, days.map((_, t) => (100 + 10 * n) * split(t) * computeCountGrowth(t))];
     }),
   );
 }
@@ -178,12 +178,14 @@ function changesOf({ threshold, isReplaced }: { threshold: number | undefined; i
  * into A.
  */
 function listOwnEvents<E extends { name: number; type: string; at: number }>(events: readonly E[]): E[] {
-  const ends = (type: string): boolean => type === 'MERGER' || type === 'ACQUISITION';
+  const isEnding = (type: string): boolean => type === 'MERGER' || type === 'ACQUISITION';
   const sorted = events.toSorted((a, b) => a.at - b.at);
   return sorted.filter(({ name, type, at }, i) => {
     const before = sorted.slice(0, i).filter((other) => other.name === name);
     const isSpun = type === 'SPIN_OFF' && before.some((other) => other.type === 'SPIN_OFF');
-    return !isSpun && !(name === 0 && ends(type)) && !before.some((other) => other.at === at || ends(other.type));
+    return (
+      !isSpun && !(name === 0 && isEnding(type)) && !before.some((other) => other.at === at || isEnding(other.type))
+    );
   });
 }
 
@@ -212,7 +214,7 @@ describe('on random markets with every kind of event, halts and three currencies
         const expected = replay(run, terms);
         const { reinvested, columns, weights, sm } = run.index.book;
         for (const variant of ['price', 'total', 'net'] as const)
-          levelsIn(run, variant).forEach((level, t) => expectNear(level, expected[variant][t]!, 1e-10));
+          readLevels(run, variant).forEach((level, t) => expectNear(level, expected[variant][t]!, 1e-10));
         expected.points.forEach((points, t) => expect(reinvested!.points[t]! - points).toBeCloseTo(0, 9));
         expected.divisor.forEach((divisor, t) => expectNear(run.index.book.divisor[t]!, divisor, 1e-10));
         expected.weights.forEach((held, t) =>
@@ -232,14 +234,14 @@ describe('on random markets with every kind of event, halts and three currencies
         const expected = replay(run, terms);
         for (const { before, divisorBefore, after, divisorAfter } of expected.changes)
           expectNear(before / divisorBefore, after / divisorAfter);
-        const [price, total, net] = (['price', 'total', 'net'] as const).map((variant) => levelsIn(run, variant));
+        const [price, total, net] = (['price', 'total', 'net'] as const).map((variant) => readLevels(run, variant));
         const { points, netPoints } = run.index.book.reinvested!;
         for (let t = 1; t < price!.length; t++) {
           expectNear(total![t]!, (total![t - 1]! * (price![t]! + points[t]!)) / price![t - 1]!);
           expectNear(net![t]!, (net![t - 1]! * (price![t]! + netPoints[t]!)) / price![t - 1]!);
         }
         // The index level equals the level of the index's return variant.
-        const own = levelsIn(run, sketch.treatment!['dividends' as never]);
+        const own = readLevels(run, sketch.treatment!['dividends' as never]);
         run.index.book.value.forEach((value, t) => expectNear(value, own[t]!, 1e-11));
       }),
       { numRuns: RUNS },

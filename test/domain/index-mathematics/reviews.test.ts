@@ -9,7 +9,7 @@ const repeatPrice = (value: number): number[] => DAYS.map(() => value);
 const listDriftingPrices = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
 
 /** Returns the composition weights of a day, by security. */
-function weightsOn({ rebalances, index: { book } }: Run, day: string): Record<string, number> {
+function readWeightsOn({ rebalances, index: { book } }: Run, day: string): Record<string, number> {
   const one = rebalances.find(({ session }) =>
     new Date(book.sm.sessions[session]! * 86_400_000).toISOString().startsWith(day),
   )!;
@@ -59,10 +59,14 @@ describe('dates of a rebalance', () => {
     const run = runIndexCase({ close, rebalance });
     const one = run.rebalances[1]!;
     const { sessions } = run.index.book.sm;
-    const day = (session: number) => new Date(sessions[session]! * 86_400_000).toISOString().slice(0, 10);
-    expect([one.session, one.decision, one.pricing!].map(day)).toEqual(['2024-03-15', '2024-03-05', '2024-03-08']);
+    const formatSession = (session: number) => new Date(sessions[session]! * 86_400_000).toISOString().slice(0, 10);
+    expect([one.session, one.decision, one.pricing!].map(formatSession)).toEqual([
+      '2024-03-15',
+      '2024-03-05',
+      '2024-03-08',
+    ]);
     expect(one.announced).toBe(Date.parse('2024-03-06') / 86_400_000);
-    expectNear(weightsOn(run, '2024-03-15')['A']!, 2 / 3);
+    expectNear(readWeightsOn(run, '2024-03-15')['A']!, 2 / 3);
     expect([...one.targets!.weights]).toEqual([0.5, 0.5]);
   });
 
@@ -71,7 +75,7 @@ describe('dates of a rebalance', () => {
       close,
       rebalance: { ...rebalance, pricing_date: { rule: 'sessions_before', sessions: 0 } },
     });
-    expect(weightsOn(run, '2024-03-15')).toEqual({ A: 0.5, B: 0.5 });
+    expect(readWeightsOn(run, '2024-03-15')).toEqual({ A: 0.5, B: 0.5 });
   });
 
   test('a security that leaves between reference and pricing date is dropped, its weight is distributed', () => {
@@ -83,7 +87,7 @@ describe('dates of a rebalance', () => {
     });
     expect(run.rebalances[1]!.targets!.columns.length).toBe(3);
     const b = 1.01 ** 5; // Growth over five sessions from the pricing date.
-    expectNear(weightsOn(run, '2024-03-15')['B']!, b / (1 + b));
+    expectNear(readWeightsOn(run, '2024-03-15')['B']!, b / (1 + b));
   });
 });
 
@@ -99,14 +103,14 @@ describe('a rebalance that is spread over closes', () => {
     });
     expect(run.rebalances).toHaveLength(11);
     const first = 6;
-    const value = (a: number, b: number, t: number) => a * close.A[t]! + b * close.B[t]!;
+    const computeTwoAssetValue = (a: number, b: number, t: number) => a * close.A[t]! + b * close.B[t]!;
     // Both portfolios have equal market values at the first close.
-    const scale = value(100, 100, first) / value(200, 100, first);
+    const scale = computeTwoAssetValue(100, 100, first) / computeTwoAssetValue(200, 100, first);
     for (let k = 1; k <= 10; k++) {
       const t = first + k - 1;
       const a = (1 - k / 10) * 100 + (k / 10) * 200 * scale;
       const b = (1 - k / 10) * 100 + (k / 10) * 100 * scale;
-      expectNear(weightsOn(run, DAYS[t]!)['A']!, (a * close.A[t]!) / value(a, b, t), 1e-12);
+      expectNear(readWeightsOn(run, DAYS[t]!)['A']!, (a * close.A[t]!) / computeTwoAssetValue(a, b, t), 1e-12);
     }
     expectReplayed(run, close);
   });
@@ -124,7 +128,7 @@ describe('a rebalance that is spread over closes', () => {
     for (let k = 1; k <= 5; k++) {
       const t = 8 + k;
       const [near, next] = [(1 - k / 5) * close.NEAR[t]!, (k / 5) * scale * close.NEXT[t]!];
-      expectNear(weightsOn(run, DAYS[t]!)['NEXT']!, next / (near + next), 1e-12);
+      expectNear(readWeightsOn(run, DAYS[t]!)['NEXT']!, next / (near + next), 1e-12);
     }
     expectReplayed(run, close);
   });
@@ -161,7 +165,7 @@ describe('a rebalance that is spread over closes', () => {
     });
     // The phase first holds half a share of B and half a share of C, then one share of C.
     const computeMoney = (t: number) => close.A[t]! + 0.5 * (close.B[t]! + close.C[t]!);
-    expectNear(weightsOn(run, DAYS[7]!)['A']!, close.A[7]! / computeMoney(7));
+    expectNear(readWeightsOn(run, DAYS[7]!)['A']!, close.A[7]! / computeMoney(7));
     expectReplayed(run, close);
     const { value, divisor } = run.index.book;
     expectNear((divisor[7]! * value[7]!) / computeMoney(7), (divisor[8]! * value[8]!) / (close.A[8]! + close.C[8]!));
@@ -196,11 +200,11 @@ describe('several reviews', () => {
       ['rebalance', 'quarterly'],
     ]);
     // D is larger than B and C from session 21 on, but enters only at the next membership review.
-    expect(Object.keys(weightsOn(run, DAYS[20]!))).toEqual(['A', 'B', 'C']);
-    expect(Object.keys(weightsOn(run, DAYS[25]!))).toEqual(['A', 'C', 'D']);
+    expect(Object.keys(readWeightsOn(run, DAYS[20]!))).toEqual(['A', 'B', 'C']);
+    expect(Object.keys(readWeightsOn(run, DAYS[25]!))).toEqual(['A', 'C', 'D']);
     const total = close.B[20]! + close.C[20]!;
-    expectNear(weightsOn(run, DAYS[20]!)['A']!, 0.45);
-    expectNear(weightsOn(run, DAYS[20]!)['B']!, (0.55 * close.B[20]!) / total);
+    expectNear(readWeightsOn(run, DAYS[20]!)['A']!, 0.45);
+    expectNear(readWeightsOn(run, DAYS[20]!)['B']!, (0.55 * close.B[20]!) / total);
     expectReplayed(run, close);
   });
 
@@ -217,7 +221,7 @@ describe('several reviews', () => {
         },
       ],
     });
-    expect(weightsOn(run, DAYS[10]!)).toEqual({ A: 0.5, B: 0.5 });
+    expect(readWeightsOn(run, DAYS[10]!)).toEqual({ A: 0.5, B: 0.5 });
     expect(run.rebalances.at(-1)!.columns.length).toBe(3);
   });
 
@@ -230,7 +234,7 @@ describe('several reviews', () => {
       reviews: [{ id: 'equal', scope: 'weights', schedule: scheduleDates([DAYS[15]]) }],
     });
     const third = 1 / 3;
-    expect(weightsOn(run, DAYS[15]!)).toEqual({ A: third, B: third, KID: third });
+    expect(readWeightsOn(run, DAYS[15]!)).toEqual({ A: third, B: third, KID: third });
   });
 
   test('a review of share counts keeps the factors of caps, and nothing else changes', () => {
@@ -249,10 +253,10 @@ describe('several reviews', () => {
     });
     // Initial capping factors: 0.5 / 0.6 for A, and 0.25 / 0.2 for B and C.
     const [a, b, c] = [(4 * 100 * 0.5) / 0.6, (1 * 0.25) / 0.2, (2 * 100 * 0.25) / 0.2];
-    const at = (t: number) => [a, b * prices.B[t]!, c];
+    const computeLimitValue = (t: number) => [a, b * prices.B[t]!, c];
     const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
-    expectNear(weightsOn(run, DAYS[14]!)['A']!, a / sum(at(14)));
-    expectNear(weightsOn(run, DAYS[14]!)['B']!, at(14)[1]! / sum(at(14)));
+    expectNear(readWeightsOn(run, DAYS[14]!)['A']!, a / sum(computeLimitValue(14)));
+    expectNear(readWeightsOn(run, DAYS[14]!)['B']!, computeLimitValue(14)[1]! / sum(computeLimitValue(14)));
     expect(run.rebalances.at(-1)!).toMatchObject({ reviews: ['counts'], cap: null });
     expectReplayed(run, prices);
   });
@@ -266,7 +270,7 @@ describe('several reviews', () => {
       weighting: { type: 'MarketCapWeight' },
       reviews: [{ id: 'counts', scope: 'shares', schedule: scheduleDates([DAYS[12]]) }],
     });
-    expect(weightsOn(run, DAYS[12]!)).toEqual({ A: 0.5, B: 0.5 });
+    expect(readWeightsOn(run, DAYS[12]!)).toEqual({ A: 0.5, B: 0.5 });
   });
 });
 

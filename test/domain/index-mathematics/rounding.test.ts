@@ -8,15 +8,15 @@ import { createIndexShares } from '#domain/books/index-shares.js';
 import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { closesView } from '#views/closes-view.js';
-import { levels as exportedLevels } from '#views/exports/tables/levels.js';
+import { createClosesView } from '#views/closes-view.js';
+import { produceLevels as exportedLevels } from '#views/exports/tables/levels.js';
 import { roundLevels } from '#views/levels-view.js';
 import { formatWeight } from '#views/report/numbers.js';
-import { summaryView } from '#views/summary-view.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { createSummaryView } from '#views/summary-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
-import { CALENDARS, expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
+import { CALENDARS, expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
 
 test.each([
   [1.005, 2, 1.01],
@@ -44,7 +44,7 @@ describe('a base market value', () => {
     });
     expect(run.index.book.divisor[0]).toBe(5000);
     expect(sharesOf(run, 0)).toEqual([250_000, 125_000]);
-    expectNear(levelsIn(run, 'price')[1]!, (250_000 * 11 + 125_000 * 20) / 5000);
+    expectNear(readLevels(run, 'price')[1]!, (250_000 * 11 + 125_000 * 20) / 5000);
   });
 });
 
@@ -60,12 +60,12 @@ describe('rounded index shares', () => {
     expect(sharesOf(run, 0).map((held) => Math.round(held * 1e9) / 1e9)).toEqual([48, 30, 26]);
     const M = 48 * 7 + 30 * 11 + 26 * 13;
     expectNear(run.index.book.divisor[0]!, M / 100);
-    expectNear(levelsIn(run, 'price')[2]!, (48 * 9 + 30 * 12 + 26 * 14) / (M / 100));
+    expectNear(readLevels(run, 'price')[2]!, (48 * 9 + 30 * 12 + 26 * 14) / (M / 100));
   });
 
   test('stay whole through a split of three for two, without a change of the level', () => {
     const D = (48 * 7 + 30 * 11 + 26 * 13) / 100;
-    expectNear(levelsIn(run, 'price')[3]!, (48 * 9 + 30 * 12 + 39 * 7) / D);
+    expectNear(readLevels(run, 'price')[3]!, (48 * 9 + 30 * 12 + 39 * 7) / D);
     const odd = runIndexCase({
       close: { A: [10, 10, 10], B: [10, 10, 11] },
       actions: [{ name: 'B', type: 'SPLIT', value: 1.5, ex: DAYS[1]! }],
@@ -73,7 +73,7 @@ describe('rounded index shares', () => {
     });
     // 7.5 shares of each security round to 8; the 8 shares of B become 12 at 10 / 1.5.
     const divisor = 160 / 100;
-    expectNear(levelsIn(odd, 'price')[1]!, (8 * 10 + 12 * 10) / divisor);
+    expectNear(readLevels(odd, 'price')[1]!, (8 * 10 + 12 * 10) / divisor);
     const uneven = runIndexCase({
       close: { A: [10, 10, 10], B: [10, 10, 11] },
       actions: [{ name: 'B', type: 'SPLIT', value: 1.45, ex: DAYS[1]! }],
@@ -85,8 +85,8 @@ describe('rounded index shares', () => {
     const after = 8 * 10 + (12 * 10) / 1.45;
     const changed = (1.6 * after) / before;
     expectNear(uneven.index.book.divisor[1]!, changed);
-    expectNear(levelsIn(uneven, 'price')[1]!, (8 * 10 + 12 * 10) / changed);
-    expectNear(levelsIn(uneven, 'price')[2]!, (8 * 10 + 12 * 11) / changed);
+    expectNear(readLevels(uneven, 'price')[1]!, (8 * 10 + 12 * 10) / changed);
+    expectNear(readLevels(uneven, 'price')[2]!, (8 * 10 + 12 * 11) / changed);
   });
 
   test('are whole after a change of the share count', () => {
@@ -99,8 +99,8 @@ describe('rounded index shares', () => {
     });
     // 7.5 shares of each security round to 8. 8.8 shares of A round to 9, so the market value rises from 160 to 170.
     expectNear(counted.index.book.divisor[1]!, 1.7);
-    expectNear(levelsIn(counted, 'price')[1]!, 100);
-    expectNear(levelsIn(counted, 'price')[2]!, (9 * 11 + 80) / 1.7);
+    expectNear(readLevels(counted, 'price')[1]!, 100);
+    expectNear(readLevels(counted, 'price')[2]!, (9 * 11 + 80) / 1.7);
     const { before, after } = counted.index.book.shareChanges!;
     expectNear(after[0]! / before[0]!, 9 / 8);
   });
@@ -111,7 +111,7 @@ describe('rounded index shares', () => {
       actions: [{ name: 'B', type: 'MERGER', value: 0.7, ex: DAYS[2]!, related: 'A' }],
       document: { base_market_value: 900, rounding: { shares: 0 } },
     });
-    const [level, divisor] = [levelsIn(merged, 'price'), merged.index.book.divisor];
+    const [level, divisor] = [readLevels(merged, 'price'), merged.index.book.divisor];
     // 15 shares of B become 10.5 of A: with 30 held, 40.5 round to 41 shares of A, next to 10 of C.
     expectNear(divisor[2]!, (divisor[1]! * (41 * 10 + 10 * 30)) / (40.5 * 10 + 10 * 30));
     expectNear(level[3]!, (41 * 12 + 10 * 33) / divisor[2]!);
@@ -137,9 +137,9 @@ describe('a rounded divisor', () => {
     const run = runIndexCase({ ...sketch, document: { rounding: { divisor: 1 } } });
     expect([...run.index.book.divisor]).toEqual([1, 0.9, 0.9, 0.9]);
     const M = [100, 85, 88.5, 85];
-    levelsIn(run, 'price').forEach((level, t) => expectNear(level, M[t]! / (t === 0 ? 1 : 0.9)));
+    readLevels(run, 'price').forEach((level, t) => expectNear(level, M[t]! / (t === 0 ? 1 : 0.9)));
     expectNear(run.index.book.gross[1]!, 85 / 0.9 / 100);
-    run.index.book.value.forEach((value, t) => expectNear(value, levelsIn(run, 'total')[t]!));
+    run.index.book.value.forEach((value, t) => expectNear(value, readLevels(run, 'total')[t]!));
   });
 
   test('changes levels from the session after a close on which a security left', () => {
@@ -149,10 +149,10 @@ describe('a rounded divisor', () => {
       document: { rounding: { divisor: 2 } },
     });
     const q = 1 / 3;
-    expectNear(levelsIn(run, 'price')[2]!, q * (120 + 100 + 95));
+    expectNear(readLevels(run, 'price')[2]!, q * (120 + 100 + 95));
     const exact = (120 + 95) / (120 + 100 + 95);
     expect(run.index.book.divisor[2]).toBe(roundHalfAwayFromZero(exact, 2));
-    expectNear(levelsIn(run, 'price')[3]!, (q * (130 + 99)) / 0.68);
+    expectNear(readLevels(run, 'price')[3]!, (q * (130 + 99)) / 0.68);
   });
 
   test('that would be 0 is refused with both numbers', () => {
@@ -172,22 +172,22 @@ describe('levels and weights of a document with decimals', () => {
   const whole = runIndexCase(sketch);
   const run = runIndexCase({ ...sketch, document: { rounding: { level: 2, weights: 4 } } });
   const columns = columnsOf(run);
-  const levels = levelsIn(whole, 'price').map((level) => roundTo(2, level));
+  const levels = readLevels(whole, 'price').map((level) => roundTo(2, level));
   const weightOfA = roundTo(4, 3.3 / 3 / (3.3 / 3 + 6.9 / 7));
 
-  test('are computed in full', () => expect(levelsIn(run, 'price')).toEqual(levelsIn(whole, 'price')));
+  test('are computed in full', () => expect(readLevels(run, 'price')).toEqual(readLevels(whole, 'price')));
 
   test('are shown to them by every view and export', () => {
-    expect(closesView(columns).price).toEqual(levels);
+    expect(createClosesView(columns).price).toEqual(levels);
     expect([...roundLevels(columns, { variant: 'price', start: null, end: null }).levels]).toEqual(levels);
-    expect(summaryView(columns).level).toBe(levels[2]);
+    expect(createSummaryView(columns).level).toBe(levels[2]);
     const window = { start: null, end: null };
     const [exported] = [...exportedLevels({ columns, window, market: null }, 0)];
     expect([...exported!.columns.price]).toEqual(levels);
     const view = createWeightsView({
       runId: 'X',
       requestedAsOf: null,
-      weights: readHeldWeights(columns, null),
+      weights: readPositiveWeights(columns, null),
       benchmark: null,
       sharesOf: () => null,
       risk: null,
@@ -210,7 +210,7 @@ test('an amendment changes the decimals of the levels after its first review, no
   const shown = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
   // Reviews are on Fridays; up to and including the review of 8 March, levels have the earlier number of decimals.
   expect(shown).toEqual([...exact].map((level, t) => roundTo(t <= 4 ? 1 : 3, level)));
-  expect(closesView(columns).price).toEqual(shown);
+  expect(createClosesView(columns).price).toEqual(shown);
 });
 
 /** Runs an index with weekly reviews; its levels have one decimal, and three decimals after the review of 8 March. */

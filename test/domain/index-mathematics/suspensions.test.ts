@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { expectResumes, newTally } from '../backtest/extend/growing-run.js';
+import { expectResumes, createTally } from '../backtest/extend/growing-run.js';
 import { CALENDARS, expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 
 const SESSIONS = 90;
@@ -22,7 +22,7 @@ function weightOf({ index: { book } }: ReturnType<typeof runSuspension>, at: num
 }
 
 /** Case with the delisting of Z, which the index does not hold. */
-const ENDING = {
+const ENDING_CASE = {
   close: { A: cutAfter(100, 2), B: repeatPrice(100), Z: cutAfter(1, 3) },
   universe: ['A', 'B'],
   actions: [{ name: 'Z', type: 'DELISTING' as const, value: 0, ex: DAYS[4]! }],
@@ -74,7 +74,7 @@ describe('a suspended constituent', () => {
   });
 
   test('is a gap of each session of an extended run, as of a whole one', () => {
-    const tally = newTally();
+    const tally = createTally();
     expectResumes({
       market: buildMarket({ dates: DAYS, close: { A: cutAfter(100, 2), B: repeatPrice(100) } }),
       document: IndexDocument.parse({
@@ -101,13 +101,13 @@ describe('a suspended constituent', () => {
     expect(plain.findings.filter(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject([
       { severity: 'info', path: 'pipeline.treatment.max_stale_sessions', value: 5 },
     ]);
-    const run = runSuspension(ENDING);
+    const run = runSuspension(ENDING_CASE);
     expectNear(weightOf(run, SESSIONS - 1), 0.5);
     expect(run.findings.find(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject({
       path: 'pipeline.treatment.max_stale_sessions',
       value: null,
     });
-    expect(weightOf(runSuspension({ ...ENDING, treatment: { max_stale_sessions: 5 } }), 7)).toBe(0);
+    expect(weightOf(runSuspension({ ...ENDING_CASE, treatment: { max_stale_sessions: 5 } }), 7)).toBe(0);
   });
 
   test('stays through a review that selects it, and another without a price is not newly selected', () => {
@@ -139,18 +139,18 @@ describe('a suspended constituent', () => {
 
   test('leaves with a review that does not select it, at its last price or written off', () => {
     const selection = [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } }];
-    const dropped = (suspension: string) =>
+    const simulateDrop = (suspension: string) =>
       runSuspension({
         close: { A: cutAfter(80, 2), B: repeatPrice(100), C: [70, ...repeatPrice(300).slice(1)] },
         selection,
         rebalance: { frequency: 'custom', dates: [DAYS[20]] },
         treatment: { max_stale_sessions: null, suspension },
       });
-    expect(weightOf(dropped('last_price'), 20)).toBe(0);
-    expectNear(dropped('last_price').index.book.value[20]!, 100);
-    expectNear(dropped('zero').index.book.value[19]!, 100);
-    expectNear(dropped('zero').index.book.value[20]!, 50);
-    expect(weightOf(dropped('zero'), 20)).toBe(0);
+    expect(weightOf(simulateDrop('last_price'), 20)).toBe(0);
+    expectNear(simulateDrop('last_price').index.book.value[20]!, 100);
+    expectNear(simulateDrop('zero').index.book.value[19]!, 100);
+    expectNear(simulateDrop('zero').index.book.value[20]!, 50);
+    expect(weightOf(simulateDrop('zero'), 20)).toBe(0);
   });
 
   test('is written off after the sessions that its document waits for, if it has such a period', () => {

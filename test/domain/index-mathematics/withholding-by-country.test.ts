@@ -4,7 +4,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
+import { expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(4);
 const RATES = { field: 'COUNTRY', rates: { US: 0.3, GB: 0 } };
@@ -17,7 +17,7 @@ const sketch = {
   actions: (['A', 'B'] as const).map((name) => ({ name, type: 'DIVIDEND' as const, value: 10, ex: DAYS[1]! })),
 };
 const netOf = (withholding_tax: object, reinvestment = 'index'): number =>
-  levelsIn(runIndexCase({ ...sketch, treatment: { dividends: 'net', reinvestment, withholding_tax } }), 'net')[1]!;
+  readLevels(runIndexCase({ ...sketch, treatment: { dividends: 'net', reinvestment, withholding_tax } }), 'net')[1]!;
 
 describe('a withholding tax by country', () => {
   test('takes from each dividend the rate of its security: 3 of 10 in the United States, 1.5 by default', () => {
@@ -29,14 +29,17 @@ describe('a withholding tax by country', () => {
 
   test('leaves price and total return as they are', () => {
     const run = runIndexCase({ ...sketch, treatment: { dividends: 'net', withholding_tax: { ...RATES, default: 1 } } });
-    expectNear(levelsIn(run, 'price')[1]!, 90);
-    expectNear(levelsIn(run, 'total')[1]!, 100);
-    expectNear(levelsIn(run, 'net')[1]!, 93.5);
+    expectNear(readLevels(run, 'price')[1]!, 90);
+    expectNear(readLevels(run, 'total')[1]!, 100);
+    expectNear(readLevels(run, 'net')[1]!, 93.5);
   });
 
   test('is that of the value on the ex-date', () => {
     const market = buildMarket({ dates: DAYS, close: { A: [100, 90, 80, 80] } });
-    const moved = { columns: ['COUNTRY'], rows: new Map([['A', [spell(null, 'US'), spell(DAYS[2]!, 'GB')]]]) };
+    const moved = {
+      columns: ['COUNTRY'],
+      rows: new Map([['A', [createResidence(null, 'US'), createResidence(DAYS[2]!, 'GB')]]]),
+    };
     const actions = [DAYS[1]!, DAYS[2]!].map((ex) => ({ name: 'A', type: 'DIVIDEND' as const, value: 10, ex }));
     const own = buildMarket({ dates: DAYS, close: { A: [100, 90, 80, 80] }, actions });
     const run = runIndexCase({
@@ -45,11 +48,11 @@ describe('a withholding tax by country', () => {
       treatment: { dividends: 'net', withholding_tax: RATES },
       market: { ...own, reference: moved, contentHash: market.contentHash },
     });
-    expectNear(levelsIn(run, 'net')[2]!, ((97 / 100) * 100 * (80 + 10)) / 90);
+    expectNear(readLevels(run, 'net')[2]!, ((97 / 100) * 100 * (80 + 10)) / 90);
   });
 });
 
-const spell = (from: string | null, country: string) => ({
+const createResidence = (from: string | null, country: string) => ({
   validFrom: from === null ? null : Date.parse(from) / 86_400_000,
   values: [country],
 });

@@ -87,13 +87,13 @@ const PAYLOADS = {
   diff: { run_id: 'S1', from: 'a', to: 'b', engine_version: '1' },
 } as unknown as { readonly [K in JobKindName]: JobPayload<K> };
 
-const decoded = <K extends JobKindName>(kind: K, stored: unknown): unknown =>
+const decodePayload = <K extends JobKindName>(kind: K, stored: unknown): unknown =>
   JOB_KIND_CATALOGUE[kind].payload.safeParse(stored).data;
 const keyOf = (kind: JobKindName): string => JOB_KIND_CATALOGUE[kind].key(PAYLOADS[kind] as never);
 
 describe.each(JOB_KINDS)('a payload of %s', (kind) => {
   test('is after its way through a database what it was before', () => {
-    expect(decoded(kind, JSON.parse(JSON.stringify(PAYLOADS[kind])))).toEqual(PAYLOADS[kind]);
+    expect(decodePayload(kind, JSON.parse(JSON.stringify(PAYLOADS[kind])))).toEqual(PAYLOADS[kind]);
   });
 
   test('names its job', () => {
@@ -102,8 +102,8 @@ describe.each(JOB_KINDS)('a payload of %s', (kind) => {
 
   test('is none where a member is missing', () => {
     const [first] = Object.keys(PAYLOADS[kind]);
-    expect(decoded(kind, { ...PAYLOADS[kind], [first!]: undefined })).toBeUndefined();
-    expect(decoded(kind, null)).toBeUndefined();
+    expect(decodePayload(kind, { ...PAYLOADS[kind], [first!]: undefined })).toBeUndefined();
+    expect(decodePayload(kind, null)).toBeUndefined();
   });
 });
 
@@ -128,16 +128,18 @@ describe('a payload that an earlier version stored', () => {
 
   test('has the longest gap of that version for entries as well', () => {
     const backtest = { ...PAYLOADS.backtest, plan: { ...plan, documents: { CORE: of030 } } };
-    expect(decoded('backtest', backtest)).toMatchObject({ plan: { documents: { CORE: today } } });
+    expect(decodePayload('backtest', backtest)).toMatchObject({ plan: { documents: { CORE: today } } });
     const optimisation = { ...PAYLOADS.optimise, documents: { CORE: of030 } };
-    expect(decoded('optimise', optimisation)).toMatchObject({ documents: { CORE: today } });
+    expect(decodePayload('optimise', optimisation)).toMatchObject({ documents: { CORE: today } });
     const base = { ...PAYLOADS.sweep.base, document: of030 };
     const sweep = { ...PAYLOADS.sweep, base, documents: { CORE: of030 } };
-    expect(decoded('sweep', sweep)).toMatchObject({ base: { document: today }, documents: { CORE: today } });
+    expect(decodePayload('sweep', sweep)).toMatchObject({ base: { document: today }, documents: { CORE: today } });
     const run = { run_id: 'S1', calendar: 'XNYS', currency: 'USD', treatment };
-    expect(decoded('risk', { ...PAYLOADS.risk, run })).toMatchObject({ run: { treatment: today.pipeline!.treatment } });
+    expect(decodePayload('risk', { ...PAYLOADS.risk, run })).toMatchObject({
+      run: { treatment: today.pipeline!.treatment },
+    });
     const terms = { calendar: 'XNYS', currency: 'USD', treatment };
-    expect(decoded('validate', { ...PAYLOADS.validate, terms })).toMatchObject({
+    expect(decodePayload('validate', { ...PAYLOADS.validate, terms })).toMatchObject({
       terms: { treatment: today.pipeline!.treatment },
     });
   });
@@ -146,18 +148,18 @@ describe('a payload that an earlier version stored', () => {
     const { max_stale_sessions: __, ...byStore } = today.pipeline!.treatment;
     const document = { ...today, pipeline: { ...today.pipeline!, treatment: byStore } };
     const payload = { ...PAYLOADS.backtest, plan: { ...plan, documents: { CORE: document } } };
-    expect(decoded('backtest', payload)).toEqual(payload);
+    expect(decodePayload('backtest', payload)).toEqual(payload);
     const run = { run_id: 'S1', calendar: 'XNYS', currency: 'USD', treatment: byStore };
-    expect(decoded('risk', { ...PAYLOADS.risk, run })).toEqual({ ...PAYLOADS.risk, run });
+    expect(decodePayload('risk', { ...PAYLOADS.risk, run })).toEqual({ ...PAYLOADS.risk, run });
   });
 
   test('of an optimisation has the fields of today with their defaults', () => {
     const request = { index_id: 'CORE', constraint_set_id: 'set' };
-    expect(decoded('optimise', { ...PAYLOADS.optimise, request })).toEqual(PAYLOADS.optimise);
+    expect(decodePayload('optimise', { ...PAYLOADS.optimise, request })).toEqual(PAYLOADS.optimise);
   });
 
   test('of a sweep depends on no stored index, and tests no choice', () => {
     const { stored_id: _, folds: none, ...stored } = PAYLOADS.sweep;
-    expect(decoded('sweep', stored)).toMatchObject({ stored_id: null, folds: none });
+    expect(decodePayload('sweep', stored)).toMatchObject({ stored_id: null, folds: none });
   });
 });

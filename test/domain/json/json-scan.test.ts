@@ -4,7 +4,7 @@ import { scanJson } from '#domain/json/json-scan.js';
 import { IS_SOAK } from '../../soak.js';
 
 /** Returns true if JSON.parse accepts a text. */
-function parses(text: string): boolean {
+function isParsed(text: string): boolean {
   try {
     JSON.parse(text);
     return true;
@@ -19,8 +19,8 @@ function parses(text: string): boolean {
  */
 function expectAgreement(text: string): void {
   const { fault } = scanJson(text);
-  if (fault === undefined) expect(parses(text)).toBe(true);
-  else if (!/twice|__proto__/.test(fault.reason)) expect(parses(text)).toBe(false);
+  if (fault === undefined) expect(isParsed(text)).toBe(true);
+  else if (!/twice|__proto__/.test(fault.reason)) expect(isParsed(text)).toBe(false);
 }
 
 describe('the scan agrees with JSON.parse', () => {

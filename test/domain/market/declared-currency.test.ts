@@ -5,7 +5,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
 import { findMissingRates, listSecuritiesWithoutCurrency } from '#domain/checks/required-rates.js';
 import { digestContent } from '#market/content/content.js';
-import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run, tryRun } from '../backtest/random-run.js';
@@ -48,16 +48,16 @@ describe('the currency that a store declares', () => {
     const close = { A: CLOSE.A, B: CLOSE.B, EURUSD, GBPUSD: [1.25, 1.3, 1.2, 1.2] };
     const reference = { A: { CURRENCY: 'GBX' }, B: { CURRENCY: 'EUR' } };
     const market = buildMarket({ dates: DATES, close, reference });
-    const crossedOf = (document: IndexDocument) =>
+    const listCrossedCurrencies = (document: IndexDocument) =>
       run(market, document).findings.flatMap(({ code, message, severity }) =>
         code === 'FX_CROSSED' ? [[severity, message]] : [],
       );
     const listing = { kind: 'list', identifiers: ['A', 'B'] };
-    expect(crossedOf(indexOf('EUR', listing))).toEqual([
+    expect(listCrossedCurrencies(indexOf('EUR', listing))).toEqual([
       ['warning', 'The data store has no exchange rate GBPEUR: it is computed as the cross rate of GBPUSD and EURUSD.'],
     ]);
-    expect(crossedOf(indexOf('USD', listing))).toEqual([]);
-    expect(crossedOf(indexOf('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);
+    expect(listCrossedCurrencies(indexOf('USD', listing))).toEqual([]);
+    expect(listCrossedCurrencies(indexOf('EUR', { kind: 'list', identifiers: ['B'] }))).toEqual([]);
   });
 
   test('leaves a name its own currency', () => {
@@ -136,10 +136,10 @@ describe('the currency that a store declares', () => {
 
   test('belongs to the history of a market: a run is not extended on another', async () => {
     const { digests } = await digestContent(marketOf(null));
-    const prefix = (currency: string | null) => prefixOf(marketOf(currency), digests, marketOf(null).dates[2]!);
-    expect(comparePrefixes(prefix('EUR'), prefix('EUR'))).toBeNull();
-    expect(comparePrefixes(prefix('EUR'), prefix(null))).toBe('history');
-    expect(comparePrefixes(prefix('EUR'), prefix('USD'))).toBe('history');
+    const hashPrefix = (currency: string | null) => createPrefix(marketOf(currency), digests, marketOf(null).dates[2]!);
+    expect(comparePrefixes(hashPrefix('EUR'), hashPrefix('EUR'))).toBeNull();
+    expect(comparePrefixes(hashPrefix('EUR'), hashPrefix(null))).toBe('history');
+    expect(comparePrefixes(hashPrefix('EUR'), hashPrefix('USD'))).toBe('history');
   });
 });
 

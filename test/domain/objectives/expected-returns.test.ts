@@ -46,15 +46,15 @@ function createReturns(type: string, params: object, context: ReturnsContext): F
   return entry.returns(entry.params.parse(params), context);
 }
 
-const inPercent = (values: Float64Array) => Array.from(values, (value) => Math.round(1000 * value) / 10);
+const formatPercents = (values: Float64Array) => Array.from(values, (value) => Math.round(1000 * value) / 10);
 
 describe('Black-Litterman', () => {
   const germany = { weights: { GER: 1, FRA: -0.295, UKG: -0.705 }, value: 0.05, confidence: 0.5 };
 
   test('has the prior and the posterior of He and Litterman', () => {
     const { context } = createSevenMarkets();
-    expect(inPercent(createReturns('capm', {}, context))).toEqual([3.9, 6.9, 8.4, 9.0, 4.3, 6.8, 7.6]);
-    expect(inPercent(createReturns('black_litterman', { views: [germany] }, context))).toEqual([
+    expect(formatPercents(createReturns('capm', {}, context))).toEqual([3.9, 6.9, 8.4, 9.0, 4.3, 6.8, 7.6]);
+    expect(formatPercents(createReturns('black_litterman', { views: [germany] }, context))).toEqual([
       4.3, 7.6, 9.3, 11.0, 4.5, 7.0, 8.1,
     ]);
   });
@@ -185,10 +185,10 @@ describe('other models of expected returns', () => {
 
   test('the index earns the same whatever its betas are shrunk to', () => {
     const { context } = createSevenMarkets();
-    const ofIndex = (shrinkage: number) =>
+    const computeIndexReturns = (shrinkage: number) =>
       createReturns('capm', { shrinkage }, context).reduce((sum, value, i) => sum + value * context.index[i]!, 0) /
       context.index.reduce((sum, value) => sum + value, 0);
-    expect(ofIndex(0.4)).toBeCloseTo(ofIndex(0), 12);
+    expect(computeIndexReturns(0.4)).toBeCloseTo(computeIndexReturns(0), 12);
     const alike = createReturns('capm', { shrinkage: 1 }, context);
     for (const value of alike) expect(value).toBeCloseTo(alike[0]!, 15);
   });

@@ -31,11 +31,11 @@ const file = new URL('../../../../test/golden/objectives/objectives.json', impor
 export const goldenCases: readonly GoldenCase[] = (JSON.parse(readFileSync(file, 'utf8')) as { cases: GoldenCase[] })
   .cases; // written by make.py
 
-export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAnswer['objective']): Problem {
+export function createGoldenProblem(golden: GoldenCase, { type, ...params }: GoldenAnswer['objective']): Problem {
   const n = golden.index.length;
   const previous = Float64Array.from(golden.previous);
   const objective = objectiveOf({ type, ...params });
-  const costs = costsWith(type, golden.costs);
+  const costs = createCostsWith(type, golden.costs);
   return createProblem({
     identifiers: golden.index.map((_, i) => `N${String(i).padStart(2, '0')}`),
     index: Float64Array.from(golden.index),
@@ -55,6 +55,6 @@ export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAns
 }
 
 /** Returns the costs of a case as in make.py, which has no costs for risk budgets. */
-function costsWith(type: string, costs: GoldenCase['costs']): GoldenCase['costs'] {
+function createCostsWith(type: string, costs: GoldenCase['costs']): GoldenCase['costs'] {
   return type === 'risk_parity' ? null : costs;
 }

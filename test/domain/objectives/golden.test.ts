@@ -4,20 +4,20 @@ import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { solvers } from '../optimisation/small-problems.js';
 import { IS_SOAK } from '../../soak.js';
-import { goldenCases, goldenProblem } from './golden-cases.js';
+import { goldenCases, createGoldenProblem } from './golden-cases.js';
 
 /**
  * Every n-th problem is solved: drawdowns take ten times as long as other objectives, tail losses five times. The soak
  * solves all problems.
  */
-const EVERY: Readonly<Record<string, number>> = IS_SOAK ? {} : { min_cdar: 6, min_cvar: 2 };
-const casesOf = (type: string) => goldenCases.filter((_, i) => i % (EVERY[type] ?? 1) === 0);
+const CASE_INTERVALS: Readonly<Record<string, number>> = IS_SOAK ? {} : { min_cdar: 6, min_cvar: 2 };
+const casesOf = (type: string) => goldenCases.filter((_, i) => i % (CASE_INTERVALS[type] ?? 1) === 0);
 
 describe('problems, each with different rows and costs, have the optima of the cone programmes', () => {
   test.each(OBJECTIVE_CLASSES.map(({ type }) => type))('%s', (type) => {
     for (const golden of casesOf(type)) {
       const { objective, value, weights } = golden.answers.find((answer) => answer.objective.type === type)!;
-      const problem = goldenProblem(golden, objective);
+      const problem = createGoldenProblem(golden, objective);
       const solution = solveConvex(solvers.solver, problem)!;
       const { goal } = problem;
       const shift = goal.form === 'ratio' && goal.numerator.kind === 'evenness' ? goal.numerator.least : 0;

@@ -10,7 +10,7 @@ import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
 import { applyMetric } from '#domain/optimisation/apply-metric.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { smallProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
+import { buildProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
 
 const NAMES = 16;
 const CAPS = [{ type: 'PositionBounds', params: { upper: 0.15 } }];
@@ -21,16 +21,16 @@ const requireSolution = (problem: Problem) => {
   return solution;
 };
 const createMarket = (objective: SmallMarket['objective'], more: Partial<SmallMarket> = {}) =>
-  smallProblem({ names: NAMES, seed: 5, rows: [], objective: objective!, ...more });
+  buildProblem({ names: NAMES, seed: 5, rows: [], objective: objective!, ...more });
 const computeDistance = (a: Float64Array, b: Float64Array) =>
   a.reduce((most, value, i) => Math.max(most, Math.abs(value - b[i]!)), 0);
-const dot = (a: Float64Array, b: Float64Array) => a.reduce((total, value, i) => total + value * b[i]!, 0);
+const computeDotProduct = (a: Float64Array, b: Float64Array) => a.reduce((total, value, i) => total + value * b[i]!, 0);
 const sumOf = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
 
 /** Returns the share of each security in the variance. */
 function sharesOf({ metric }: Problem, weights: Float64Array): Float64Array {
   const product = applyMetric(metric, weights);
-  const variance = dot(weights, product);
+  const variance = computeDotProduct(weights, product);
   return weights.map((weight, i) => (weight * product[i]!) / variance);
 }
 
@@ -49,7 +49,7 @@ describe('the largest Sharpe ratio', () => {
   const problem = createMarket(objective, { rows: CAPS });
   const { weights } = requireSolution(problem);
   const means = problem.expectedReturns!;
-  const excess = dot(means, weights) - 0.01;
+  const excess = computeDotProduct(means, weights) - 0.01;
   const variance = computeMetricSquare(problem.metric, weights);
   const sharpe = excess / Math.sqrt(variance);
 

@@ -14,16 +14,16 @@ import type { Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { IS_SOAK } from '../../soak.js';
 import { seeded } from '../../seeded.js';
-import { smallProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
-import { goldenCases, goldenProblem } from './golden-cases.js';
+import { buildProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
+import { goldenCases, createGoldenProblem } from './golden-cases.js';
 
-interface Sets {
+interface UncertaintySets {
   readonly returns?: { readonly set: 'ellipsoid' | 'diagonal' | 'box'; readonly radius: number };
   readonly covariance?: { readonly radius: number };
 }
 
 /** Returns the uncertainty sets of a solver; the standard error of a return is its volatility. */
-function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness {
+function robustnessOf(metric: Metric, { returns, covariance }: UncertaintySets): Robustness {
   const spread = covariance?.radius ?? 0;
   if (returns === undefined) return { returns: null, spread };
   const { set, radius } = returns;
@@ -34,7 +34,7 @@ function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness
   return { returns: { form: 'ellipsoid', radius, metric: shape }, spread };
 }
 
-const addUncertainty = (problem: Problem, sets: Sets): Problem => ({
+const addUncertainty = (problem: Problem, sets: UncertaintySets): Problem => ({
   ...problem,
   robustness: robustnessOf(problem.metric, sets),
 });
@@ -45,32 +45,32 @@ const requireSolution = (problem: Problem) => {
   return solution;
 };
 
-interface Golden {
+interface GoldenCase {
   readonly seed: number;
   readonly objective: { readonly type: string };
-  readonly uncertainty: Sets;
+  readonly uncertainty: UncertaintySets;
   readonly value: number;
   readonly weights: readonly number[];
 }
 
 const file = new URL('../../../../test/golden/robust/robust.json', import.meta.url);
-const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // written by make.py
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: GoldenCase[] }; // written by make.py
 
 /**
  * Indices of cases that take ten times as long: market impact with a limit on the effective number, or with short
  * positions.
  */
-const SLOW = new Set([5, 6]);
+const SLOW_CASES = new Set([5, 6]);
 
 describe('the optimum for the worst of a set is that of the cone programme', () => {
   test.each(['min_variance', 'max_utility', 'max_return', 'max_sharpe'])('%s', (type) => {
     const own = cases.filter(({ objective }) => objective.type === type);
     expect(own.length).toBeGreaterThan(4);
     for (const { seed, objective, uncertainty, value, weights } of own) {
-      if (!IS_SOAK && SLOW.has(seed)) continue;
+      if (!IS_SOAK && SLOW_CASES.has(seed)) continue;
       const label = `seed ${seed} ${JSON.stringify(uncertainty)}`;
       const golden = goldenCases.find((each) => each.seed === seed)!;
-      const problem = addUncertainty(goldenProblem(golden, objective), uncertainty);
+      const problem = addUncertainty(createGoldenProblem(golden, objective), uncertainty);
       const solution = solveConvex(solvers.solver, problem);
       expect(solution, label).toBeDefined();
       const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
@@ -87,17 +87,17 @@ const ROWS = [
   { type: 'PositionBounds', params: { upper: 0.2 } },
   { type: 'Volatility', params: { limit: 0.16 } },
 ];
-const SHORT = [{ type: 'PositionBounds', params: { lower: -0.1, upper: 0.3 } }];
+const SHORT_BOUNDS = [{ type: 'PositionBounds', params: { lower: -0.1, upper: 0.3 } }];
 const OBJECTIVES: readonly NonNullable<SmallMarket['objective']>[] = [
   { type: 'max_utility', risk_aversion: 3 },
   { type: 'max_return' },
   { type: 'max_sharpe', risk_free_rate: -0.05 },
 ];
 const createMarket = (objective: NonNullable<SmallMarket['objective']>, rows: readonly object[] = ROWS) =>
-  smallProblem({ names: NAMES, seed: 5, rows, objective });
+  buildProblem({ names: NAMES, seed: 5, rows, objective });
 
 /** Returns uncertainty sets whose size grows with a radius, depending on the objective. */
-function setsOf(type: string, radius: number): Sets[] {
+function setsOf(type: string, radius: number): UncertaintySets[] {
   const returns = (['ellipsoid', 'diagonal', 'box'] as const).map((set) => ({ returns: { set, radius: radius / 4 } }));
   if (type === 'max_return') return returns;
   return [...returns, { covariance: { radius } }, { ...returns[1]!, covariance: { radius } }];
@@ -105,7 +105,7 @@ function setsOf(type: string, radius: number): Sets[] {
 
 describe('a set of radius 0 is the problem without it', () => {
   test.each(OBJECTIVES)('$type', (objective) => {
-    for (const rows of [ROWS, SHORT]) {
+    for (const rows of [ROWS, SHORT_BOUNDS]) {
       const plain = requireSolution(createMarket(objective, rows));
       for (const sets of setsOf(objective.type, 0)) {
         const { weights, objective: value } = requireSolution(addUncertainty(createMarket(objective, rows), sets));
@@ -118,7 +118,7 @@ describe('a set of radius 0 is the problem without it', () => {
 
 describe('a larger set', () => {
   test.each(OBJECTIVES)('never has a better worst case, and its answer is the best for it: $type', (objective) => {
-    for (const rows of [ROWS, SHORT]) {
+    for (const rows of [ROWS, SHORT_BOUNDS]) {
       const radii = [0, 0.1, 0.3, 1];
       for (const k of setsOf(objective.type, 1).keys()) {
         const problems = radii.map((radius) =>
@@ -158,7 +158,7 @@ test('the worst variance is that of a covariance of the set, and no other of it 
   const matrix = createMetricMatrix(metric);
   const volatility = computeMetricDiagonal(metric).map(Math.sqrt);
   const spread = 0.3;
-  const varianceAt = (weights: Float64Array, errorOf: (i: number, j: number) => number) => {
+  const computeVarianceAt = (weights: Float64Array, errorOf: (i: number, j: number) => number) => {
     let total = 0;
     for (let i = 0; i < NAMES; i++)
       for (let j = 0; j < NAMES; j++) {
@@ -170,9 +170,9 @@ test('the worst variance is that of a covariance of the set, and no other of it 
   for (let draw = 0; draw < 20; draw++) {
     const weights = Float64Array.from({ length: NAMES }, () => random() - 0.4);
     const worst = computeWorstVariance(metric, { returns: null, spread }, weights);
-    expect(varianceAt(weights, (i, j) => Math.sign(weights[i]! * weights[j]!)) / worst).toBeCloseTo(1, 12);
+    expect(computeVarianceAt(weights, (i, j) => Math.sign(weights[i]! * weights[j]!)) / worst).toBeCloseTo(1, 12);
     const signs = Float64Array.from({ length: NAMES * NAMES }, () => 2 * random() - 1);
-    const any = varianceAt(weights, (i, j) => signs[Math.min(i, j) * NAMES + Math.max(i, j)]!);
+    const any = computeVarianceAt(weights, (i, j) => signs[Math.min(i, j) * NAMES + Math.max(i, j)]!);
     expect(any).toBeLessThanOrEqual(worst);
   }
 });

@@ -9,7 +9,7 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { IS_SOAK } from '../../soak.js';
 import { certify } from '../../kernels/optimisation/duality-gap.js';
-import { smallProblem, solvers } from '../optimisation/small-problems.js';
+import { buildProblem, solvers } from '../optimisation/small-problems.js';
 
 const NAMES = 20;
 
@@ -66,7 +66,7 @@ const costsOf = (objective: { type: string }, row: string, costs: Costs): Costs 
   objective.type === 'min_cvar' && CONES.has(row) && !IS_SOAK ? { ...costs, impact: 0 } : costs;
 
 const problemOf = (objective: { type: string }, rows: readonly object[], costs?: Costs) =>
-  smallProblem({
+  buildProblem({
     names: NAMES,
     seed: 21,
     hasPrevious: true,
@@ -79,9 +79,9 @@ test('the list has every convex class', () => {
   expect(Object.keys(ROWS)).toEqual(CONSTRAINT_CLASSES.filter(({ convex }) => convex).map(({ type }) => type));
 });
 
-const MET = IS_SOAK ? 'every objective' : 'every other objective in turns';
+const MEASURED_OBJECTIVES = IS_SOAK ? 'every objective' : 'every other objective in turns';
 
-describe(`a convex row holds with ${MET}, at an optimum that nothing feasible is better than`, () => {
+describe(`a convex row holds with ${MEASURED_OBJECTIVES}, at an optimum that nothing feasible is better than`, () => {
   const all = Object.entries(ROWS).map(([type, params], i) => ({
     type,
     params,
@@ -158,11 +158,11 @@ describe('a shadow price is the change of the objective, in its own terms', () =
         // The smallest tail average with market impact is accurate to 1e-9, so a smaller step would measure this error.
         const step = (objective.type === 'min_cvar' && costs !== undefined ? 1e-4 : 1e-5) * value;
         const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
-        const at = (to: number) =>
+        const solveAtLimit = (to: number) =>
           sign *
           solveConvex(solvers.solver, problem, { changes: [{ origin: problem.origins[0]!, parameter, to }] })!
             .objective;
-        const difference = (at(value + step) - at(value - step)) / (2 * step);
+        const difference = (solveAtLimit(value + step) - solveAtLimit(value - step)) / (2 * step);
         if (Math.abs(price) > 1e-6) binding++;
         expect(Math.abs(price - difference), objective.type).toBeLessThan(0.01 * Math.abs(price) + 1e-7);
       }
@@ -173,10 +173,10 @@ describe('a shadow price is the change of the objective, in its own terms', () =
 
 describe('a choice of securities', () => {
   const SMALL = 10;
-  const small = (objective: { type: string }, maximum: number) =>
-    smallProblem({ names: SMALL, seed: 3, rows: [{ type: 'Cardinality', params: { maximum } }], objective });
+  const createChoiceProblem = (objective: { type: string }, maximum: number) =>
+    buildProblem({ names: SMALL, seed: 3, rows: [{ type: 'Cardinality', params: { maximum } }], objective });
 
-  function computeByEnumeration(problem: ReturnType<typeof small>, size: number): number {
+  function computeByEnumeration(problem: ReturnType<typeof createChoiceProblem>, size: number): number {
     let best = Infinity;
     for (let set = 0; set < 1 << SMALL; set++) {
       const held = Uint8Array.from({ length: SMALL }, (_, i) => (set >> i) & 1);
@@ -193,7 +193,7 @@ describe('a choice of securities', () => {
   const CHOSEN = OBJECTIVES.filter(({ type }) => type !== 'risk_parity' && type !== 'min_cdar');
 
   test.each(CHOSEN)('is the best of all: $type', (objective) => {
-    const problem = small(objective, 3);
+    const problem = createChoiceProblem(objective, 3);
     const outcome = solveProblem(solvers, problem);
     if (outcome.kind !== 'solved') throw new Error(outcome.kind);
     expect(outcome.solution.isHeuristic).toBe(false);
@@ -201,7 +201,7 @@ describe('a choice of securities', () => {
   });
 
   test('has no answer where every security has a budget of risk', () => {
-    expect(solveProblem(solvers, small({ type: 'risk_parity' }, 3))).toMatchObject({
+    expect(solveProblem(solvers, createChoiceProblem({ type: 'risk_parity' }, 3))).toMatchObject({
       kind: 'no-choice',
       isProven: true,
     });
@@ -209,7 +209,7 @@ describe('a choice of securities', () => {
 
   test('has a bound that the answer keeps, where it is not proven', () => {
     for (const type of ['min_variance', 'max_sharpe', 'max_diversification']) {
-      const problem = smallProblem({
+      const problem = buildProblem({
         names: 60,
         seed: 2,
         rows: [{ type: 'Cardinality', params: { maximum: 5 } }],

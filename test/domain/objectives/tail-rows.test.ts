@@ -20,10 +20,10 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
-import { smallProblem, solvers } from '../optimisation/small-problems.js';
-import { goldenCases, goldenProblem } from './golden-cases.js';
+import { buildProblem, solvers } from '../optimisation/small-problems.js';
+import { goldenCases, createGoldenProblem } from './golden-cases.js';
 
-interface Golden {
+interface GoldenCase {
   readonly seed: number;
   readonly objective: { readonly type: string };
   readonly rows: readonly object[];
@@ -32,13 +32,13 @@ interface Golden {
 }
 
 const file = new URL('../../../../test/golden/tails/tails.json', import.meta.url);
-const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // written by make.py
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: GoldenCase[] }; // written by make.py
 
 const MEASURES = { CVaR: 'loss', CDaR: 'drawdown' } as const;
 type Kind = keyof typeof MEASURES;
 
 /** Returns the average that a row limits, for given weights. */
-function averageOf(problem: Problem, kind: Kind, weights: Float64Array): number {
+function computeTailMeasure(problem: Problem, kind: Kind, weights: Float64Array): number {
   const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
   return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
 }
@@ -54,7 +54,7 @@ describe('limits on the average of the worst scenarios have the optima of the co
   test.each(quick.map((golden) => [golden.objective.type, golden.seed, golden] as const))(
     '%s, problem %i',
     (_, seed, { objective, rows, value, weights }) => {
-      const problem = goldenProblem({ ...goldenCases.find((each) => each.seed === seed)!, rows }, objective);
+      const problem = createGoldenProblem({ ...goldenCases.find((each) => each.seed === seed)!, rows }, objective);
       const solution = requireSolution(problem);
       const { goal } = problem;
       const shift = goal.form === 'ratio' && goal.numerator.kind === 'evenness' ? goal.numerator.least : 0;
@@ -71,7 +71,7 @@ describe('limits on the average of the worst scenarios have the optima of the co
 
 const NAMES = 12;
 const createMarket = (kind: Kind, limit: number, more: object = {}, rows: readonly object[] = []) =>
-  smallProblem({
+  buildProblem({
     names: NAMES,
     seed: 4,
     objective: { type: 'max_utility', risk_aversion: 1 },
@@ -80,10 +80,10 @@ const createMarket = (kind: Kind, limit: number, more: object = {}, rows: readon
 
 /** Returns a limit between the smallest average and the average at maximum utility. */
 function limitAt(kind: Kind, share: number): number {
-  const free = averageOf(createMarket(kind, 1), kind, requireSolution(createMarket(kind, 1)).weights);
+  const free = computeTailMeasure(createMarket(kind, 1), kind, requireSolution(createMarket(kind, 1)).weights);
   const type = kind === 'CVaR' ? 'min_cvar' : 'min_cdar';
   const least = requireSolution(
-    smallProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } }),
+    buildProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } }),
   ).objective;
   return least + share * (free - least);
 }
@@ -93,33 +93,34 @@ test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it,
   const returns = Float64Array.from({ length: 40 * NAMES }, () => random() - 0.48);
   for (const confidence of [0.5, 0.93, 0.999]) {
     const goal = createTailGoal(MEASURES[kind], confidence, returns, NAMES);
-    const average = (weights: Float64Array) =>
+    const computeLossAverage = (weights: Float64Array) =>
       computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
     const draw = () => Float64Array.from({ length: NAMES }, () => random() - 0.3);
     for (let trial = 0; trial < 20; trial++) {
       const at = draw();
       const slopes = computeTailSlopes(goal, at);
-      const along = (weights: Float64Array) => weights.reduce((sum, weight, i) => sum + weight * slopes[i]!, 0);
-      expect(along(at)).toBeCloseTo(average(at), 12);
+      const computePortfolioReturns = (weights: Float64Array) =>
+        weights.reduce((sum, weight, i) => sum + weight * slopes[i]!, 0);
+      expect(computePortfolioReturns(at)).toBeCloseTo(computeLossAverage(at), 12);
       const other = draw();
-      expect(along(other)).toBeLessThanOrEqual(average(other) + 1e-12);
+      expect(computePortfolioReturns(other)).toBeLessThanOrEqual(computeLossAverage(other) + 1e-12);
     }
   }
 });
 
 test('a limit on the average of all scenarios is one on the mean loss', () => {
   const problem = createMarket('CVaR', 1, { confidence: 0 });
-  const mean = (weights: Float64Array) => {
+  const computeMean = (weights: Float64Array) => {
     const losses = computeOutcomes(problem.tails.goal('loss', 0, { sessions: null, drawn: null }), weights);
     return losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
   };
-  const free = mean(requireSolution(problem).weights);
+  const free = computeMean(requireSolution(problem).weights);
   const limited = requireSolution(createMarket('CVaR', free - 1e-4, { confidence: 0 }));
-  expect(mean(limited.weights)).toBeCloseTo(free - 1e-4, 12);
+  expect(computeMean(limited.weights)).toBeCloseTo(free - 1e-4, 12);
 });
 
 test.each(['min_cvar', 'min_cdar'])('no weights better the bound of %s', (type) => {
-  const problem = smallProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } });
+  const problem = buildProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } });
   const { bound, objective } = requireSolution(problem);
   expect(objective).toBeGreaterThanOrEqual(bound);
   expect(objective - bound).toBeLessThan(1e-9);
@@ -143,7 +144,7 @@ test.each([
   ['min_cdar', { upper: 0.05 }],
 ] as const)('of many securities few take part, and the answer is that of all: %s %j', (type, params) => {
   const rows = [{ type: 'PositionBounds', params }];
-  const problem = smallProblem({ names: 130, seed: 5, rows, objective: { type, confidence: 0.9 } });
+  const problem = buildProblem({ names: 130, seed: 5, rows, objective: { type, confidence: 0.9 } });
   const { objective, bound, assembled, answer } = requireSolution(problem);
   // Checks the optimality conditions for all securities at their bounds; the multipliers prove the value.
   const { program } = assembled;
@@ -157,7 +158,7 @@ test.each([
 
 test('work that ends before a proof leaves an answer on one side of the optimum and a bound on the other', () => {
   const rows = [{ type: 'PositionBounds', params: { lower: -0.1, upper: 0.4 } }];
-  const problem = smallProblem({ names: NAMES, seed: 6, rows, objective: { type: 'min_cdar', confidence: 0.9 } });
+  const problem = buildProblem({ names: NAMES, seed: 6, rows, objective: { type: 'min_cdar', confidence: 0.9 } });
   const optimum = requireSolution(problem).objective;
   const { program } = assembleProgram(problem);
   const zeros = new Float64Array(NAMES);
@@ -181,7 +182,7 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
   test('is met exactly where it binds, and is nothing where it does not', () => {
     const limit = limitAt(kind, 0.3);
     const problem = createMarket(kind, limit);
-    expect(averageOf(problem, kind, requireSolution(problem).weights)).toBeCloseTo(limit, 12);
+    expect(computeTailMeasure(problem, kind, requireSolution(problem).weights)).toBeCloseTo(limit, 12);
     const loose = requireSolution(createMarket(kind, limitAt(kind, 1.5)));
     expect(loose.objective).toBe(requireSolution(createMarket(kind, 1)).objective);
   });
@@ -195,7 +196,7 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
     const same = requireSolution(createMarket(kind, limitAt(kind, 1)));
     expect(same.objective).toBeCloseTo(free.objective, 10);
     const least = requireSolution(createMarket(kind, limitAt(kind, 0) + 1e-10));
-    expect(averageOf(createMarket(kind, 1), kind, least.weights)).toBeCloseTo(limitAt(kind, 0), 8);
+    expect(computeTailMeasure(createMarket(kind, 1), kind, least.weights)).toBeCloseTo(limitAt(kind, 0), 8);
   });
 
   test('that is soft is kept at a high price, given up at a low one, and costs what it saves between', () => {
@@ -213,7 +214,7 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
     );
     const half = createMarket(kind, limit, { soft: 0.5 * price });
     const between = requireSolution(half);
-    const at = averageOf(half, kind, between.weights);
+    const at = computeTailMeasure(half, kind, between.weights);
     expect(at).toBeGreaterThan(limit);
     for (const step of [-1e-4, 1e-4]) {
       const beside = requireSolution(createMarket(kind, at + step));
@@ -239,7 +240,7 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
   test('holds on the whole frontier, which is the old one where it does not bind', () => {
     const limit = limitAt(kind, 0.3);
     const problem = createMarket(kind, limit);
-    const of = (each: Problem) =>
+    const computeFrontierOf = (each: Problem) =>
       computeFrontier({
         solver: solvers.solver,
         problem: each,
@@ -247,10 +248,10 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
         riskFreeRate: 0,
         points: 7,
       })!;
-    const { points, tangency } = of(problem);
+    const { points, tangency } = computeFrontierOf(problem);
     for (const { weights } of [...points, tangency!])
-      expect(averageOf(problem, kind, weights)).toBeLessThan(limit + 1e-8);
-    const free = of(createMarket(kind, 1));
+      expect(computeTailMeasure(problem, kind, weights)).toBeLessThan(limit + 1e-8);
+    const free = computeFrontierOf(createMarket(kind, 1));
     expect(points.at(-1)!.expected_return).toBeLessThan(free.points.at(-1)!.expected_return);
   });
 
@@ -262,7 +263,7 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
     if (outcome.kind !== 'solved') throw new Error(outcome.kind);
     const { weights, objective, bound } = outcome.solution;
     expect(weights.filter((weight) => weight > 0).length).toBeLessThanOrEqual(5);
-    expect(averageOf(problem, kind, weights)).toBeLessThan(limit + 1e-8);
+    expect(computeTailMeasure(problem, kind, weights)).toBeLessThan(limit + 1e-8);
     expect(objective).toBeGreaterThanOrEqual(bound - 1e-12);
     expect(bound).toBeGreaterThanOrEqual(requireSolution(createMarket(kind, limit)).objective - 1e-12);
   });

@@ -5,7 +5,7 @@ import { listNonConvexRows } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
 import { IS_SOAK } from '../../soak.js';
-import { smallProblem, solvers, type SmallMarket } from './small-problems.js';
+import { buildProblem, solvers, type SmallMarket } from './small-problems.js';
 
 const COUNT = { type: 'Cardinality', params: { maximum: 5 } };
 const GROUPS = { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } };
@@ -30,7 +30,7 @@ const MARKETS: Readonly<Record<string, Omit<SmallMarket, 'seed' | 'names'>>> = {
 };
 
 const choiceOf = (market: SmallMarket) => {
-  const problem = smallProblem(market);
+  const problem = buildProblem(market);
   const rows = listNonConvexRows(problem).map(({ row }) => row);
   return { problem, rows, relaxed: solveConvex(solvers.solver, problem)! };
 };
@@ -77,7 +77,7 @@ test.each(IS_SOAK ? [1, 2, 3] : [1])(
 
 test('an answer for many securities has a certified gap, or the proof that there is no better one', () => {
   const rows = [{ type: 'Cardinality', params: { maximum: 20 } }];
-  const problem = smallProblem({ names: 60, seed: 3, rows });
+  const problem = buildProblem({ names: 60, seed: 3, rows });
   const [plain, certified] = ([undefined, 'quick'] as const).map((proof) => solveProblem(solvers, problem, { proof }));
   if (plain?.kind !== 'solved' || certified?.kind !== 'solved') throw new Error('no answer');
   const computeGap = ({ objective, bound }: { objective: number; bound: number }) => 1 - bound / objective;
@@ -123,7 +123,7 @@ test('a choice found during the proof is the answer', () => {
 
 test('a brief proof among few securities bounds the optimum that a quick one proves', () => {
   const rows = [{ type: 'Cardinality', params: { maximum: 15 } }];
-  const problem = smallProblem({ names: 30, seed: 1, rows, objective: { type: 'min_variance' } });
+  const problem = buildProblem({ names: 30, seed: 1, rows, objective: { type: 'min_variance' } });
   const [brief, quick] = (['brief', 'quick'] as const).map((proof) => {
     const outcome = solveProblem(solvers, problem, { proof });
     if (outcome.kind !== 'solved') throw new Error('no answer');

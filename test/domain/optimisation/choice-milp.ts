@@ -74,7 +74,7 @@ interface Column {
  * @returns undefined if HiGHS found no solution
  */
 export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity): MilpAnswer | undefined {
-  const { columns, rows } = formulate(milp);
+  const { columns, rows } = formulateMilp(milp);
   const model = highs.createModel({
     numCols: columns.length,
     numRows: rows.length,
@@ -106,7 +106,7 @@ export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity)
 }
 
 /** Variables in order: weights, binary variables of held securities, trades, losses. */
-function formulate(milp: ChoiceMilp): { readonly columns: readonly Column[]; readonly rows: readonly Row[] } {
+function formulateMilp(milp: ChoiceMilp): { readonly columns: readonly Column[]; readonly rows: readonly Row[] } {
   const { names: n, goal, maximum, threshold, cap, groups = [], turnover } = milp;
   const columns: Column[] = [];
   const add = (count: number, cost: (i: number) => number, lower: number, upper: number, isWhole = false): number => {

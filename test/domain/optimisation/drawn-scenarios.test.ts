@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { gemm } from '#kernels/algebra/gemm.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { ScenarioTerms } from '#domain/objectives/scenario-terms.js';
-import { assertDrawsFit, createDrawnScenarios } from '#domain/optimisation/drawn-scenarios.js';
+import { assertDrawsFit, drawScenarios } from '#domain/optimisation/drawn-scenarios.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { seeded } from '../../seeded.js';
 
@@ -15,7 +15,7 @@ const history = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * (ra
 /** Returns scenarios of a market whose history is drawn, and the requests for this history. */
 function scenariosOf(expectedReturns: Float64Array | null = null) {
   const requests: (number | null)[] = [];
-  const scenarios = createDrawnScenarios({
+  const scenarios = drawScenarios({
     algebra: { gemm },
     expectedReturns,
     risk: {
@@ -40,12 +40,12 @@ const createTerms = (source: 'bootstrap' | 'normal' | 'student', more: object = 
 /** Computes the annualised means and covariances of rows. */
 function momentsOf(returns: Float64Array) {
   const rows = returns.length / NAMES;
-  const mean = (of: (t: number) => number) =>
+  const computeMean = (of: (t: number) => number) =>
     Array.from({ length: rows }, (_, t) => of(t)).reduce((a, b) => a + b) / rows;
-  const means = [0, 1, 2].map((i) => mean((t) => returns[t * NAMES + i]!));
+  const means = [0, 1, 2].map((i) => computeMean((t) => returns[t * NAMES + i]!));
   const covariance = [0, 1, 2].flatMap((i) =>
     [0, 1, 2].map(
-      (j) => 252 * mean((t) => (returns[t * NAMES + i]! - means[i]!) * (returns[t * NAMES + j]! - means[j]!)),
+      (j) => 252 * computeMean((t) => (returns[t * NAMES + i]! - means[i]!) * (returns[t * NAMES + j]! - means[j]!)),
     ),
   );
   return { means: means.map((value) => 252 * value), covariance };
@@ -69,15 +69,15 @@ describe('simulated scenarios', () => {
   );
 
   test("of Student's distribution have the kurtosis of its degrees of freedom: 3.75 of 12", () => {
-    const kurtosis = (returns: Float64Array) => {
+    const computeKurtosis = (returns: Float64Array) => {
       const own = Float64Array.from({ length: returns.length / NAMES }, (_, t) => returns[t * NAMES]! - 0.1 / 252);
       const computePower = (p: number) => own.reduce((sum, value) => sum + value ** p, 0) / own.length;
       return computePower(4) / computePower(2) ** 2;
     };
     const { scenarios } = scenariosOf();
-    expect(kurtosis(scenarios(createTerms('normal')))).toBeCloseTo(3, 0);
-    expect(kurtosis(scenarios(createTerms('normal')))).toBeLessThan(3.2);
-    const fat = kurtosis(scenarios(createTerms('student', { degrees: 12 })));
+    expect(computeKurtosis(scenarios(createTerms('normal')))).toBeCloseTo(3, 0);
+    expect(computeKurtosis(scenarios(createTerms('normal')))).toBeLessThan(3.2);
+    const fat = computeKurtosis(scenarios(createTerms('student', { degrees: 12 })));
     expect(Math.abs(fat - 3.75)).toBeLessThan(0.35);
   });
 

@@ -6,7 +6,7 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver, type Solver } from '#kernels/optimisation/solve-program.js';
 import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
 import { seeded } from '../../seeded.js';
-import { smallProblem } from './small-problems.js';
+import { buildProblem } from './small-problems.js';
 
 const PAIRS: Readonly<Record<string, readonly object[]>> = {
   'a turnover limit and an exclusion': [
@@ -62,7 +62,7 @@ function watchSolver(inner: Solver): {
 }
 
 test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself finds', (_, rows) => {
-  const problem = smallProblem({ names: 60, seed: 5, rows, hasPrevious: true });
+  const problem = buildProblem({ names: 60, seed: 5, rows, hasPrevious: true });
   const random = seeded(31);
   const means = Float64Array.from(problem.index, () => 0.1 * (random() - 0.3));
   const { solver, asked, routes } = watchSolver(createSolver(plainAlgebra));

@@ -33,7 +33,7 @@ function listTurnover(run: Run) {
  * Returns turnover and sales of the index itself; the portfolio that follows it waits while a price is more than five
  * sessions old.
  */
-function ofIndex({ index: { book } }: Run): ReturnType<typeof listTurnover> {
+function listIndexTurnover({ index: { book } }: Run): ReturnType<typeof listTurnover> {
   const width = book.columns.length;
   return book.events
     .filter(({ rebalanced }) => rebalanced)
@@ -47,7 +47,7 @@ function ofIndex({ index: { book } }: Run): ReturnType<typeof listTurnover> {
     });
 }
 
-function relaxedOn(run: Run, date: string): boolean {
+function isRelaxedOn(run: Run, date: string): boolean {
   return run.findings.some(({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `));
 }
 
@@ -94,11 +94,11 @@ describe('a limit on turnover from the held weights', () => {
         for (const { decision, columns } of list)
           expect(columns.filter((column) => sm.hasEnded(decision, column))).toEqual(new Int32Array());
         for (const { date, turnover, sold } of [
-          ...ofIndex(run).slice(1),
+          ...listIndexTurnover(run).slice(1),
           ...(stale === null ? [] : listTurnover(run).slice(1)),
         ]) {
           seen.rebalances++;
-          const isRelaxed = relaxedOn(run, date);
+          const isRelaxed = isRelaxedOn(run, date);
           if (isRelaxed) seen.forced++;
           if (turnover! > LIMIT - 1e-6) seen.bound++;
           expect(turnover).toBeLessThan((isRelaxed ? Math.max(LIMIT, sold) : LIMIT) + 1e-8);

@@ -9,7 +9,7 @@ import { findConflict, proveInfeasibility } from '#domain/optimisation/proof.js'
 import { listMovableParameters } from '#domain/optimisation/relaxation/movable-parameters.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 /** Number of random problems; `npm run soak` uses more. */
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 4);
@@ -17,7 +17,7 @@ const SEED = 167;
 
 describe('explainInfeasibility', () => {
   test('fifteen names at five per cent reach three quarters: the row, the budget, the least cap', () => {
-    const problem = smallProblem({
+    const problem = buildProblem({
       names: 15,
       seed: 1,
       rows: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } }],
@@ -63,7 +63,7 @@ describe('explainInfeasibility', () => {
       { id: 'b', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1'], lower: 0.5, priority: second } },
     ];
     const explainPair = (first: number, second: number) =>
-      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: createRows(first, second) }))!;
+      explainInfeasibility(solvers, buildProblem({ names: 15, seed: 1, rows: createRows(first, second) }))!;
     expect(explainPair(1, 3).all_rows_relaxation).toMatchObject([
       { id: 'b', parameter: 'lower', from: 0.5, to: 0.4, change: -0.1 },
     ]);
@@ -88,7 +88,7 @@ describe('explainInfeasibility', () => {
       },
     ];
     const explainPair = (first: number, second: number) =>
-      explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: createRows(first, second) }))!;
+      explainInfeasibility(solvers, buildProblem({ names: 15, seed: 1, rows: createRows(first, second) }))!;
     for (const [first, second, id, to] of [
       [2, 1, 'most', 0.2],
       [1, 2, 'least', 0.1],
@@ -106,7 +106,7 @@ describe('explainInfeasibility', () => {
   test('a bound below another bound of the same name is a conflict of the two rows', () => {
     const detail = explainInfeasibility(
       solvers,
-      smallProblem({
+      buildProblem({
         names: 6,
         seed: 2,
         rows: [
@@ -124,11 +124,15 @@ describe('explainInfeasibility', () => {
 
   test('a group without a candidate is reported, and that parity allows no choice of securities', () => {
     const groups = { field: 'SECTOR', groups: ['Technology'], lower: 0.1 };
-    const problem = smallProblem({ names: 12, seed: 3, rows: [{ id: 'tech', type: 'GroupBounds', params: groups }] });
+    const problem = buildProblem({
+      names: 12,
+      seed: 3,
+      rows: [{ id: 'tech', type: 'GroupBounds', params: groups }],
+    });
     expect(describeInfeasibility(problem, explainInfeasibility(solvers, problem)!)).toBe(
       'Constraint tech is infeasible on its own. tech requires lower 10 %; the highest that the other constraints allow is 0 %. No candidate has the SECTOR Technology.',
     );
-    const parity = smallProblem({
+    const parity = buildProblem({
       names: 12,
       seed: 3,
       objective: { type: 'risk_parity' },
@@ -142,7 +146,7 @@ describe('explainInfeasibility', () => {
   });
 
   test('a tracking error below the least is named with the least', () => {
-    const problem = smallProblem({
+    const problem = buildProblem({
       names: 12,
       seed: 3,
       rows: [
@@ -155,7 +159,7 @@ describe('explainInfeasibility', () => {
     const { to } = detail.relaxations.find(({ id }) => id === 'te')!;
     const least = solveProblem(
       solvers,
-      smallProblem({ names: 12, seed: 3, rows: [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } }] }),
+      buildProblem({ names: 12, seed: 3, rows: [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } }] }),
     );
     expect(least.kind === 'solved' && Math.sqrt(least.solution.objective)).toBeCloseTo(to, 8);
     const most = 1 / problem.index.reduce((sum, weight) => sum + weight * weight, 0);
@@ -166,7 +170,7 @@ describe('explainInfeasibility', () => {
   });
 
   /** Returns random rows, which are often infeasible together. */
-  function randomRows(random: () => number): object[] {
+  function createRandomRows(random: () => number): object[] {
     const pool: (() => object)[] = [
       () => ({ type: 'PositionBounds', params: { upper: 0.04 + 0.1 * random() } }),
       () => ({ type: 'GroupBounds', params: { field: 'SECTOR', lower: 0.15 + 0.1 * random() } }),
@@ -188,8 +192,8 @@ describe('explainInfeasibility', () => {
     let explained = 0;
     let joint = 0;
     for (let trial = 0; trial < RUNS; trial++) {
-      const rows = randomRows(seeded(SEED + trial));
-      const problem = smallProblem({ names: 16, seed: SEED + trial, rows, hasPrevious: true });
+      const rows = createRandomRows(seeded(SEED + trial));
+      const problem = buildProblem({ names: 16, seed: SEED + trial, rows, hasPrevious: true });
       const outcome = solveProblem(solvers, problem);
       const detail = outcome.kind === 'solved' ? undefined : explainInfeasibility(solvers, problem);
       if (outcome.kind === 'solved') {
@@ -215,7 +219,7 @@ describe('explainInfeasibility', () => {
           i === index ? { ...row, params: { ...(row as { params: object }).params, [parameter]: to } } : row,
         );
         expect(
-          solveProblem(solvers, smallProblem({ names: 16, seed: SEED + trial, rows: moved, hasPrevious: true })).kind,
+          solveProblem(solvers, buildProblem({ names: 16, seed: SEED + trial, rows: moved, hasPrevious: true })).kind,
           `trial ${trial} ${parameter} of ${index}`,
         ).toBe('solved');
       }
@@ -247,7 +251,7 @@ describe('explainInfeasibility', () => {
           };
         });
         expect(
-          solveProblem(solvers, smallProblem({ names: 16, seed: SEED + trial, rows: moved, hasPrevious: true })).kind,
+          solveProblem(solvers, buildProblem({ names: 16, seed: SEED + trial, rows: moved, hasPrevious: true })).kind,
           `trial ${trial} jointly`,
         ).toBe('solved');
       }
@@ -258,7 +262,7 @@ describe('explainInfeasibility', () => {
 });
 
 describe('a number of securities too small for the caps', () => {
-  const problem = smallProblem({
+  const problem = buildProblem({
     names: 7,
     seed: 1,
     rows: [
@@ -267,11 +271,11 @@ describe('a number of securities too small for the caps', () => {
       { id: 'n', type: 'Cardinality', params: { maximum: 4 } },
     ],
   });
-  const namesIn = (detail: Infeasibility) => detail.conflict.map(({ id, type }) => id || type);
+  const listConflictNames = (detail: Infeasibility) => detail.conflict.map(({ id, type }) => id || type);
   const detail = explainChoice(solvers, problem, true);
 
   test('says which rows, and the least number that is enough', () => {
-    expect(namesIn(detail)).toEqual(['cap', 'n', 'FullInvestment']);
+    expect(listConflictNames(detail)).toEqual(['cap', 'n', 'FullInvestment']);
     expect(detail.relaxations).toMatchObject([
       { id: 'cap', parameter: 'upper', from: 0.2, to: 0.25 },
       { id: 'n', parameter: 'maximum', from: 4, to: 5, change: 1 },
@@ -282,7 +286,7 @@ describe('a number of securities too small for the caps', () => {
 
   test.each([0, 1e7, 3e7, 1e8])('is reported within %d multiplications: no row of the conflict is lost', (workMax) => {
     const limited = explainChoice(solvers, problem, true, workMax);
-    expect(namesIn(limited)).toEqual(expect.arrayContaining(namesIn(detail)));
+    expect(listConflictNames(limited)).toEqual(expect.arrayContaining(listConflictNames(detail)));
     if (limited.exhaustive === undefined) expect(limited).toEqual(detail);
     for (const { index, parameter, from, to } of limited.relaxations) {
       const least = detail.relaxations.find((each) => each.index === index && each.parameter === parameter)!;

@@ -15,27 +15,36 @@ export interface InfeasibleCase {
 }
 
 const listAverages = (side: 'lower' | 'upper', value: (random: Random) => number): InfeasibleCase[] => {
-  const sides = (random: Random, from: number) => ({
+  const createSideRow = (random: Random, from: number) => ({
     [side]: side === 'upper' ? from * value(random) : from / value(random),
   });
   const extreme = side === 'upper' ? 4 : 100;
   return [
-    { rows: (random) => [createRow('WeightedAverage', { field: 'X', ...sides(random, extreme) }), capPositions(0.2)] },
     {
       rows: (random) => [
-        createRow('WeightedAverage', { field: 'X', relative: true, ...sides(random, side === 'upper' ? 0.1 : 3) }),
-        capPositions(0.25),
-      ],
-    },
-    {
-      rows: (random) => [
-        createRow('WeightedAverage', { field: 'GAPS', missing: 'renormalise', ...sides(random, extreme) }),
+        createRow('WeightedAverage', { field: 'X', ...createSideRow(random, extreme) }),
         capPositions(0.2),
       ],
     },
     {
       rows: (random) => [
-        createRow('WeightedAverage', { field: 'X', ...sides(random, extreme) }),
+        createRow('WeightedAverage', {
+          field: 'X',
+          relative: true,
+          ...createSideRow(random, side === 'upper' ? 0.1 : 3),
+        }),
+        capPositions(0.25),
+      ],
+    },
+    {
+      rows: (random) => [
+        createRow('WeightedAverage', { field: 'GAPS', missing: 'renormalise', ...createSideRow(random, extreme) }),
+        capPositions(0.2),
+      ],
+    },
+    {
+      rows: (random) => [
+        createRow('WeightedAverage', { field: 'X', ...createSideRow(random, extreme) }),
         createRow('GroupBounds', { field: 'SECTOR', lower: 0.1 }),
         createRow('Turnover', { limit: 0.5, reference: 'previous' }),
         createRow('WeightSum', { lower: 0.9 }),
@@ -48,7 +57,7 @@ const listAverages = (side: 'lower' | 'upper', value: (random: Random) => number
  * Concentration limits for four securities: two can reach one half and the others one third; one of the first two and
  * the others together, four fifths.
  */
-const FOUR = { single: 0.3, trigger: 0.17, aggregate: 0.5 };
+const FRACTIONAL_SUM = { single: 0.3, trigger: 0.17, aggregate: 0.5 };
 
 /** Cases by class and parameters: rows that conflict unless one of these parameters of the first row changes. */
 export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, readonly InfeasibleCase[]>>>> = {
@@ -246,7 +255,9 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
     ],
   },
   Concentration5_10_40: {
-    'single trigger aggregate': [{ names: 4, rows: () => [createRow('Concentration5_10_40', FOUR)] }],
+    'single trigger aggregate': [{ names: 4, rows: () => [createRow('Concentration5_10_40', FRACTIONAL_SUM)] }],
   },
-  ConcentrationRIC: { 'single trigger aggregate': [{ names: 4, rows: () => [createRow('ConcentrationRIC', FOUR)] }] },
+  ConcentrationRIC: {
+    'single trigger aggregate': [{ names: 4, rows: () => [createRow('ConcentrationRIC', FRACTIONAL_SUM)] }],
+  },
 };

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/objectives/tail.js';
-import { dot } from '#domain/numbers/dot.js';
+import { computeDotProduct } from '#domain/numbers/dot.js';
 import { interpolateCorners, type PricedCorner } from '#domain/optimisation/tails/interpolate-corners.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { seeded } from '../../seeded.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 describe('weights between two corners', () => {
   /** Corners of a polygon of cost and tail average: (-3, 9), (-2, 4), (-1, 1) and (0, 0). */
@@ -14,17 +14,17 @@ describe('weights between two corners', () => {
     cost: -value,
     tail: value * value,
   }));
-  const cornerAt = (price: number): PricedCorner =>
+  const findCornerAt = (price: number): PricedCorner =>
     corners.reduce((best, corner) =>
       corner.cost + price * corner.tail < best.cost + price * best.tail ? corner : best,
     );
 
   test.each([0.001, 0.25, 0.3, 5])('are found at their price from one of %d', (first) => {
-    expect(interpolateCorners(first, 2.5, cornerAt)?.weights[0]).toBeCloseTo(1.5, 14);
+    expect(interpolateCorners(first, 2.5, findCornerAt)?.weights[0]).toBeCloseTo(1.5, 14);
   });
 
   test('do not exist below the least tail', () => {
-    expect(interpolateCorners(1, -1, cornerAt)).toBeUndefined();
+    expect(interpolateCorners(1, -1, findCornerAt)).toBeUndefined();
   });
 });
 
@@ -35,9 +35,13 @@ test.each([{ upper: 0.1 }, { lower: -0.05, upper: 0.1 }])(
     const createLimitedRows = (limit: number) => [bounds, { type: 'CVaR', params: { limit, confidence: 0.9 } }];
     const market = { names: 60, seed: 12 };
     const objective = { type: 'min_cvar', confidence: 0.9 };
-    const least = solveConvex(solvers.solver, smallProblem({ ...market, rows: [bounds], objective }))!.objective;
+    const least = solveConvex(solvers.solver, buildProblem({ ...market, rows: [bounds], objective }))!.objective;
     const limit = least + 0.05 * Math.abs(least);
-    const problem = smallProblem({ ...market, rows: createLimitedRows(limit), objective: { type: 'max_return' } });
+    const problem = buildProblem({
+      ...market,
+      rows: createLimitedRows(limit),
+      objective: { type: 'max_return' },
+    });
     const result = solveConvex(solvers.solver, problem)!;
     const goal = problem.tails.goal('loss', 0.9, { sessions: null, drawn: null });
     const tailOf = (weights: Float64Array) =>
@@ -49,7 +53,7 @@ test.each([{ upper: 0.1 }, { lower: -0.05, upper: 0.1 }])(
     for (const { slopes } of result.planes)
       for (let trial = 0; trial < 50; trial++) {
         const weights = Float64Array.from({ length: 60 }, () => random() - 0.3);
-        expect(dot(slopes, weights)).toBeLessThanOrEqual(tailOf(weights) + 1e-9);
+        expect(computeDotProduct(slopes, weights)).toBeLessThanOrEqual(tailOf(weights) + 1e-9);
       }
   },
 );

@@ -3,7 +3,7 @@ import { findBestLargeSecurities } from '#domain/optimisation/large-securities.j
 import { listNonConvexRows } from '#domain/optimisation/problem.js';
 import { listPositions, createRestriction } from '#domain/optimisation/restriction.js';
 import { solveConvex, type ConvexSolution } from '#domain/optimisation/solve-convex.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 const NAMES = 24;
 
@@ -16,7 +16,7 @@ describe('the securities that may exceed a trigger', () => {
     let [tried, all] = [0, 0];
     for (const { aggregate, trigger, seed } of limits) {
       const row = { type: 'Concentration5_10_40', params: { single: 0.2, trigger, aggregate } };
-      const problem = smallProblem({ names: NAMES, seed, rows: [row] });
+      const problem = buildProblem({ names: NAMES, seed, rows: [row] });
       const rows = listNonConvexRows(problem).map(({ row: own }) => own);
       const held = new Uint8Array(NAMES).fill(1);
       const solve = (large: Uint8Array): { readonly solution: ConvexSolution } | undefined => {

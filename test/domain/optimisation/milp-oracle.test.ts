@@ -2,17 +2,17 @@ import { describe, expect, test } from 'vitest';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
 import { openHighs, solveByHighs, type ChoiceMilp, type Highs } from './choice-milp.js';
-import { smallProblem, solvers, type SmallMarket } from './small-problems.js';
+import { buildProblem, solvers, type SmallMarket } from './small-problems.js';
 
 const highs = await openHighs();
 if (typeof highs === 'string') console.log(`Choices are not compared with HiGHS: ${highs}`);
 
 const NAMES = 12;
-const HELD = { maximum: 4, threshold: 0.1, cap: 0.4 };
+const HOLDING_LIMITS = { maximum: 4, threshold: 0.1, cap: 0.4 };
 const ROWS = [
-  { type: 'Cardinality', params: { maximum: HELD.maximum } },
-  { type: 'MinimumHolding', params: { threshold: HELD.threshold } },
-  { type: 'PositionBounds', params: { upper: HELD.cap } },
+  { type: 'Cardinality', params: { maximum: HOLDING_LIMITS.maximum } },
+  { type: 'MinimumHolding', params: { threshold: HOLDING_LIMITS.threshold } },
+  { type: 'PositionBounds', params: { upper: HOLDING_LIMITS.cap } },
 ];
 const SECTOR_MAX = 0.5;
 const TURNOVER = 0.6;
@@ -38,7 +38,7 @@ const CASES: Readonly<Record<string, Case>> = {
 
 describe.skipIf(typeof highs === 'string').each(Object.entries(CASES))('a choice for %s', (_, market) => {
   test.each(IS_SOAK ? [1, 2, 3, 4] : [1, 2])('is that of a mixed-integer solver, seed %i', (seed) => {
-    const problem = smallProblem({ ...market, names: NAMES, seed });
+    const problem = buildProblem({ ...market, names: NAMES, seed });
     const { goal, expectedReturns, previous } = problem;
     const milp: ChoiceMilp = {
       names: NAMES,
@@ -46,7 +46,7 @@ describe.skipIf(typeof highs === 'string').each(Object.entries(CASES))('a choice
         goal.form === 'tail'
           ? { kind: 'tail', returns: goal.returns, confidence: CONFIDENCE }
           : { kind: 'return', returns: expectedReturns! },
-      ...HELD,
+      ...HOLDING_LIMITS,
       groups: Array.from({ length: 5 }, (__, sector) => ({
         members: Array.from({ length: NAMES }, (___, i) => i).filter((i) => i % 5 === sector),
         upper: market.rows.length > ROWS.length && previous === null ? SECTOR_MAX : 1,

@@ -4,10 +4,10 @@ import { explainChoice } from '#domain/optimisation/relaxation/infeasibility.js'
 import { toRelaxation } from '#domain/optimisation/relaxation/relaxation.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 /** Maximum number of held securities, overall (`maximum`) and per group (`each`), and the bounds of their weights. */
-interface Choices {
+interface CardinalityTerms {
   readonly maximum: number;
   readonly cap?: number;
   readonly threshold?: number;
@@ -19,14 +19,19 @@ interface Choices {
  */
 function computeLeastTurnover(
   from: Float64Array,
-  { maximum, cap = 1, threshold = 0, each = from.length }: Choices,
+  { maximum, cap = 1, threshold = 0, each = from.length }: CardinalityTerms,
 ): number {
   let least = Infinity;
   for (let choice = 1; choice < 2 ** from.length; choice++) {
     const held = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
     const count = held.filter(Boolean).length;
-    const ofGroup = (g: number) => held.filter((isHeld, i) => isHeld && i % 5 === g).length;
-    if (count > maximum || count * cap < 1 || count * threshold > 1 || [0, 1, 2, 3, 4].some((g) => ofGroup(g) > each))
+    const countHeldIn = (g: number) => held.filter((isHeld, i) => isHeld && i % 5 === g).length;
+    if (
+      count > maximum ||
+      count * cap < 1 ||
+      count * threshold > 1 ||
+      [0, 1, 2, 3, 4].some((g) => countHeldIn(g) > each)
+    )
       continue;
     const sum = (part: (weight: number, i: number) => number) =>
       from.reduce((all, weight, i) => all + part(weight, i), 0);
@@ -40,7 +45,7 @@ function computeLeastTurnover(
 describe('a limit on turnover too low for a choice of securities', () => {
   const turnover = { type: 'Turnover', params: { limit: 0.05, reference: 'previous', priority: 1 } };
 
-  test.each<[Choices, ...object[]]>([
+  test.each<[CardinalityTerms, ...object[]]>([
     [
       { maximum: 4, cap: 0.35 },
       { type: 'PositionBounds', params: { upper: 0.35 } },
@@ -59,14 +64,14 @@ describe('a limit on turnover too low for a choice of securities', () => {
       IS_SOAK || choices.each !== undefined ? ['min_tracking_error', 'max_return'] : ['min_tracking_error'];
     for (const [seed, type] of objectives.entries()) {
       const rows = [turnover, { type: 'Cardinality', params: { maximum: choices.maximum } }, ...others];
-      const problem = smallProblem({ names: 9, seed, rows, hasPrevious: true, objective: { type } });
+      const problem = buildProblem({ names: 9, seed, rows, hasPrevious: true, objective: { type } });
       const least = computeLeastTurnover(problem.previous!.weights, choices);
       const { relaxations } = explainChoice(solvers, problem, true);
       const report = relaxations.find((each) => each.type === 'Turnover')!;
       expect([report.to, report.bound]).toEqual([expect.closeTo(least, 6), undefined]);
-      const at = (to: number) =>
+      const solveAtBound = (to: number) =>
         solveProblem(solvers, problem.withParameters([{ origin: problem.origins[0]!, parameter: 'limit', to }]));
-      expect([at(report.to).kind, at(report.to - 1e-6).kind]).toEqual(['solved', 'no-choice']);
+      expect([solveAtBound(report.to).kind, solveAtBound(report.to - 1e-6).kind]).toEqual(['solved', 'no-choice']);
       const [given] = relaxByPriority(solvers, { problem, outcome: { kind: 'no-choice', isProven: true } })!;
       expect([given!.to, given!.bound]).toEqual([expect.closeTo(least, 6), undefined]);
     }
@@ -78,7 +83,7 @@ describe('a limit on turnover too low for a choice of securities', () => {
       { type: 'Cardinality', params: { maximum: 12 } },
       { type: 'Volatility', params: { limit: 0.14 } },
     ];
-    const problem = smallProblem({ names: 60, seed: 4, rows, hasPrevious: true });
+    const problem = buildProblem({ names: 60, seed: 4, rows, hasPrevious: true });
     const { weights } = problem.previous!;
     const [found] = relaxByPriority(solvers, { problem, outcome: { kind: 'no-choice', isProven: false } })!;
     // With so few securities, every objective has the same minimum.
@@ -95,7 +100,7 @@ describe('an effective number with a number of securities', () => {
   const outcomeOf = (minimum: number, counts: readonly object[]) =>
     solveProblem(
       solvers,
-      smallProblem({ names: 60, seed: 3, rows: [{ type: 'EffectiveNumber', params: { minimum } }, ...counts] }),
+      buildProblem({ names: 60, seed: 3, rows: [{ type: 'EffectiveNumber', params: { minimum } }, ...counts] }),
     );
   const COUNTS: readonly (readonly [string, number, object])[] = [
     ['in all', 12, { type: 'Cardinality', params: { maximum: 12 } }],
@@ -142,23 +147,23 @@ describe('trades too small for a choice of securities', () => {
 
   test.each([1, 2, 3])('are reported with the least threshold, size and number, seed %i', (seed) => {
     const [names, size] = [8, 0.01];
-    const { weights: from } = smallProblem({ names, seed, rows: [], hasPrevious: true }).previous!;
+    const { weights: from } = buildProblem({ names, seed, rows: [], hasPrevious: true }).previous!;
     const threshold = [...from].toSorted((a, b) => a - b)[3]! + 0.02;
     const trade = { type: 'TradeSize', params: { upper: size, reference: 'previous' } };
-    const movedBy = (...others: readonly object[]) => {
-      const problem = smallProblem({ names, seed, rows: [trade, ...others], hasPrevious: true });
+    const countMovedBy = (...others: readonly object[]) => {
+      const problem = buildProblem({ names, seed, rows: [trade, ...others], hasPrevious: true });
       expect(solveProblem(solvers, problem).kind).toBe('no-choice');
       const { relaxations } = explainChoice(solvers, problem, true);
       return Object.fromEntries(relaxations.map(({ type, parameter, to }) => [`${type} ${parameter}`, to]));
     };
-    const held = movedBy({ type: 'MinimumHolding', params: { threshold } });
+    const held = countMovedBy({ type: 'MinimumHolding', params: { threshold } });
     const least = findNearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
     expect(held['MinimumHolding threshold']).toBeCloseTo(least, 7);
     expect(held['TradeSize upper']).toBeCloseTo(
       findNearest(size, 1, (value) => isFeasible(from, { size: value, threshold })),
       7,
     );
-    const counted = movedBy({ type: 'Cardinality', params: { maximum: 4 } });
+    const counted = countMovedBy({ type: 'Cardinality', params: { maximum: 4 } });
     const fewest = Array.from({ length: names }, (_, k) => k + 1).find((maximum) =>
       isFeasible(from, { size, maximum }),
     );

@@ -4,7 +4,7 @@ import { computeChoiceBound, createMoveCosts, type Moves } from '#domain/optimis
 import { createRestriction } from '#domain/optimisation/restriction.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { seeded } from '../../seeded.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 const ROWS = [
   { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3 } },
@@ -15,7 +15,7 @@ const ROWS = [
 describe('createMoveCosts', () => {
   test('no decision about a security costs less than its bound says', () => {
     for (let seed = 1; seed <= 6; seed++) {
-      const problem = smallProblem({ names: 12, seed, rows: ROWS, hasPrevious: true });
+      const problem = buildProblem({ names: 12, seed, rows: ROWS, hasPrevious: true });
       const relaxed = solveConvex(solvers.solver, problem)!;
       const { drop, hold, dropPart, holdPart } = createMoveCosts(plainAlgebra, problem).at(relaxed, 0.05);
       let informative = 0;

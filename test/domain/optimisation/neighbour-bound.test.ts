@@ -5,15 +5,15 @@ import { listNonConvexRows } from '#domain/optimisation/problem.js';
 import { listPositions, createRestriction, type Choice } from '#domain/optimisation/restriction.js';
 import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
 import { seeded } from '../../seeded.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 const NAMES = 16;
-const CHOSEN = [
+const CHOICE_ROWS = [
   { type: 'Cardinality', params: { maximum: 9 } },
   { type: 'MinimumHolding', params: { threshold: 0.03 } },
   { type: 'Concentration5_10_40', params: { single: 0.3, trigger: 0.12, aggregate: 0.6 } },
 ];
-const OTHERS: readonly (readonly [string, readonly object[]])[] = [
+const OTHER_ROWS: readonly (readonly [string, readonly object[]])[] = [
   ['no further row', []],
   ['groups', [{ type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.35 } }]],
   ['a turnover limit', [{ type: 'Turnover', params: { limit: 0.5, reference: 'previous' } }]],
@@ -23,7 +23,7 @@ const OTHERS: readonly (readonly [string, readonly object[]])[] = [
 ];
 
 describe('the largest possible gain of a neighbouring choice of securities', () => {
-  test.each(OTHERS)('is never less than it gains, with %s', (_, others) => {
+  test.each(OTHER_ROWS)('is never less than it gains, with %s', (_, others) => {
     let [compared, told] = [0, 0];
     for (let seed = 1; seed <= 6; seed++) {
       const { before, ways } = listNeighbourBounds(seed, others);
@@ -40,7 +40,7 @@ describe('the largest possible gain of a neighbouring choice of securities', () 
 
 /** Returns lower bounds for the neighbours of a random choice, with their actual changes. */
 function listNeighbourBounds(seed: number, others: readonly object[]) {
-  const problem = smallProblem({ names: NAMES, seed, rows: [...CHOSEN, ...others], hasPrevious: true });
+  const problem = buildProblem({ names: NAMES, seed, rows: [...CHOICE_ROWS, ...others], hasPrevious: true });
   const rows = listNonConvexRows(problem).map(({ row }) => row);
   const base = createFullProgram(problem, {});
   const random = seeded(100 + seed);

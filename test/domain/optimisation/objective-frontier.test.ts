@@ -9,7 +9,7 @@ import { satisfiesRow } from '#domain/optimisation/restriction.js';
 import { listRowSides } from '#domain/optimisation/report.js';
 import { solveProblem, type Solution } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 const OBJECTIVES = ['min_tracking_error', 'min_cvar', 'min_cdar'];
 
@@ -29,7 +29,7 @@ const ROWS: Readonly<Record<string, readonly object[]>> = {
 };
 
 function solveRows(type: string, rows: readonly object[]): { problem: Problem; solution: Solution } {
-  const problem = smallProblem({ names: IS_SOAK ? 14 : 10, seed: 3, rows, objective: { type } });
+  const problem = buildProblem({ names: IS_SOAK ? 14 : 10, seed: 3, rows, objective: { type } });
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error(`no answer: ${outcome.kind}`);
   return { problem, solution: outcome.solution };
@@ -60,7 +60,7 @@ describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_
 
 test('a frontier reports what it does not cover', () => {
   const listRowFindings = (type: string, rows: readonly object[], there = { hasFrontier: true, hasOwn: true }) =>
-    listFrontierFindings({ problem: smallProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
+    listFrontierFindings({ problem: buildProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
   const few = [{ type: 'Cardinality', params: { maximum: 3 } }];
   expect(listRowFindings('min_variance', [])).toEqual([]);
   expect(listRowFindings('min_cvar', [])).toEqual([]);

@@ -3,7 +3,7 @@ import { priceChoice } from '#domain/optimisation/priced-choice.js';
 import { listNonConvexRows, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem, type Solution } from '#domain/optimisation/search.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { smallProblem, solvers, type SmallMarket } from './small-problems.js';
+import { buildProblem, solvers, type SmallMarket } from './small-problems.js';
 
 const COUNT = { type: 'Cardinality', params: { maximum: 4 } };
 const CAP = { type: 'PositionBounds', params: { upper: 0.4 } };
@@ -22,14 +22,14 @@ const MARKETS: Readonly<Record<string, Omit<SmallMarket, 'seed' | 'names'>>> = {
   },
 };
 
-const priced = (problem: Problem) =>
+const priceRows = (problem: Problem) =>
   priceChoice({
     problem,
     rows: listNonConvexRows(problem).map(({ row }) => row),
     relaxed: solveConvex(solvers.solver, problem)!,
   });
 
-function solved(problem: Problem): Solution {
+function solveByChoice(problem: Problem): Solution {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error('no answer');
   return outcome.solution;
@@ -37,11 +37,11 @@ function solved(problem: Problem): Solution {
 
 describe.each(Object.entries(MARKETS))('the bound of a linear objective with %s', (_, market) => {
   test.each([1, 2, 3])('is between that of the convex rows and the optimum, seed %i', (seed) => {
-    const problem = smallProblem({ ...market, names: 14, seed });
+    const problem = buildProblem({ ...market, names: 14, seed });
     const relaxed = solveConvex(solvers.solver, problem)!;
-    const exact = solved(problem);
+    const exact = solveByChoice(problem);
     expect(exact.isHeuristic).toBe(false);
-    const { bound } = priced(problem)!;
+    const { bound } = priceRows(problem)!;
     expect(bound).toBeLessThanOrEqual(exact.objective + 1e-9);
     expect(bound).toBeGreaterThanOrEqual(relaxed.objective - 1e-9);
     if (exact.objective > relaxed.objective + 1e-3)
@@ -50,7 +50,7 @@ describe.each(Object.entries(MARKETS))('the bound of a linear objective with %s'
 });
 
 test('the largest return of a number of many securities is within a thousandth of its bound', () => {
-  const problem = smallProblem({
+  const problem = buildProblem({
     names: 120,
     seed: 1,
     rows: [
@@ -63,13 +63,13 @@ test('the largest return of a number of many securities is within a thousandth o
     objective,
   });
   const relaxed = solveConvex(solvers.solver, problem)!;
-  const { objective: value, bound } = solved(problem);
+  const { objective: value, bound } = solveByChoice(problem);
   expect(bound).toBeGreaterThan(relaxed.objective);
   expect(value).toBeLessThan(bound + 1e-3 * Math.abs(value));
 });
 
 test('other objectives and short positions are not priced', () => {
-  expect(priced(smallProblem({ names: 14, seed: 1, rows: [COUNT] }))).toBeUndefined();
+  expect(priceRows(buildProblem({ names: 14, seed: 1, rows: [COUNT] }))).toBeUndefined();
   const short = { type: 'PositionBounds', params: { lower: -0.1, upper: 0.4 } };
-  expect(priced(smallProblem({ names: 14, seed: 1, rows: [COUNT, short], objective }))).toBeUndefined();
+  expect(priceRows(buildProblem({ names: 14, seed: 1, rows: [COUNT, short], objective }))).toBeUndefined();
 });

@@ -8,7 +8,7 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, createRow, type Row } from './infeasible-cases.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 /** Number of random cases per convex row class. */
 const TRIALS = IS_SOAK ? 3 : 1;
@@ -60,7 +60,7 @@ describe('a row with a priority is relaxed', () => {
       );
       for (let trial = 0; trial < (isSearched ? 1 : TRIALS); trial++) {
         const [first, ...others] = draw(random);
-        const problemOf = (rows: readonly Row[]) => smallProblem({ names, seed: trial + 1, rows, hasPrevious: true });
+        const problemOf = (rows: readonly Row[]) => buildProblem({ names, seed: trial + 1, rows, hasPrevious: true });
         const place = `${type} ${trial} ${JSON.stringify([first, ...others])}`;
         const result = relaxRows(problemOf([addPriority(first!, 1), ...others]));
         expect(result, place).not.toBeNull();
@@ -72,13 +72,13 @@ describe('a row with a priority is relaxed', () => {
             Number.isInteger(less.to) &&
             ['minimum', 'maximum'].includes(less.parameter!) &&
             type !== 'EffectiveNumber';
-          const to = (move: Relaxation) =>
+          const readRelaxedLimit = (move: Relaxation) =>
             move !== less
               ? move.to
               : isWhole
                 ? move.to - Math.sign(move.to - move.from)
                 : move.from + 0.99 * (move.to - move.from);
-          const params = Object.fromEntries(result!.moves.map((move) => [move.parameter, to(move)]));
+          const params = Object.fromEntries(result!.moves.map((move) => [move.parameter, readRelaxedLimit(move)]));
           expect(
             solveProblem(solvers, problemOf([{ ...first!, params: { ...first!.params, ...params } }, ...others])).kind,
             place,
@@ -205,7 +205,7 @@ test.each([6, 7, 8])(
   'an effective number of more than %i securities is relaxed to that number, which is the maximum',
   (names) => {
     const rows = [createRow('EffectiveNumber', { minimum: 9, priority: 1 })];
-    expect(relaxRows(smallProblem({ names, seed: 3, rows }))!.moves).toEqual([
+    expect(relaxRows(buildProblem({ names, seed: 3, rows }))!.moves).toEqual([
       { row: 0, parameter: 'minimum', from: 9, to: names },
     ]);
   },

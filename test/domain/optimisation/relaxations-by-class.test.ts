@@ -14,7 +14,7 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, createRow, type Row } from './infeasible-cases.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 /** Parameters that define a measure instead of limiting it, and parameters of every class. */
 const NO_LIMITS = new Set([
@@ -47,7 +47,7 @@ interface Trial {
   readonly seed: number;
 }
 
-const problemOf = (rows: readonly Row[], trial: Trial) => smallProblem({ ...trial, rows, hasPrevious: true });
+const problemOf = (rows: readonly Row[], trial: Trial) => buildProblem({ ...trial, rows, hasPrevious: true });
 const isFeasible = (rows: readonly Row[], trial: Trial) =>
   solveProblem(solvers, problemOf(rows, trial), { wanted: 'any' }).kind === 'solved';
 const addParameter = (rows: readonly Row[], index: number | null, parameter: string, to: number): Row[] =>
@@ -149,39 +149,41 @@ function relaxCarbonRows(rows: readonly Row[], values = [10, 20]) {
 }
 
 describe('a weighted average that nothing reaches', () => {
-  const average = (params: object, values?: number[], ...others: Row[]) =>
+  const explainAverage = (params: object, values?: number[], ...others: Row[]) =>
     explainInfeasibility(
       { ...solvers, algebra: plainAlgebra },
       relaxCarbonRows([createRow('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
     )!.relaxations;
 
   test('of ten and twenty, an upper bound of five is relaxed to ten and a lower one of thirty to twenty', () => {
-    expect(average({ upper: 5 })).toMatchObject([
+    expect(explainAverage({ upper: 5 })).toMatchObject([
       { index: 0, type: 'WeightedAverage', parameter: 'upper', from: 5, to: 10, change: 5 },
     ]);
-    expect(average({ lower: 30 })).toMatchObject([{ index: 0, parameter: 'lower', from: 30, to: 20, change: -10 }]);
+    expect(explainAverage({ lower: 30 })).toMatchObject([
+      { index: 0, parameter: 'lower', from: 30, to: 20, change: -10 },
+    ]);
   });
 
   test('a multiple of the index average of fifteen is relaxed to two thirds', () => {
-    expect(average({ upper: 0.5, relative: true })).toMatchObject([{ parameter: 'upper', from: 0.5 }]);
-    expect(average({ upper: 0.5, relative: true })[0]!.to).toBeCloseTo(2 / 3, 8);
-    expect(average({ lower: 2, relative: true })[0]!.to).toBeCloseTo(4 / 3, 8);
+    expect(explainAverage({ upper: 0.5, relative: true })).toMatchObject([{ parameter: 'upper', from: 0.5 }]);
+    expect(explainAverage({ upper: 0.5, relative: true })[0]!.to).toBeCloseTo(2 / 3, 8);
+    expect(explainAverage({ lower: 2, relative: true })[0]!.to).toBeCloseTo(4 / 3, 8);
   });
 
   test('a multiple of a negative average is relaxed downward', () => {
     // The average of -10 and -20 is -15. An average of at most twice that, -30, is impossible; it is relaxed to -20, a
     // factor of 4/3.
-    expect(average({ upper: 2, relative: true }, [-10, -20])[0]).toMatchObject({ parameter: 'upper', from: 2 });
-    expect(average({ upper: 2, relative: true }, [-10, -20])[0]!.to).toBeCloseTo(4 / 3, 8);
+    expect(explainAverage({ upper: 2, relative: true }, [-10, -20])[0]).toMatchObject({ parameter: 'upper', from: 2 });
+    expect(explainAverage({ upper: 2, relative: true }, [-10, -20])[0]!.to).toBeCloseTo(4 / 3, 8);
   });
 
   test('a security without a value counts as zero, or is left out of the average', () => {
     // With at most a third in each security, 0, 10 and 20 average 10; without the security of unknown value, the
     // average is 15.
     const third = createRow('PositionBounds', { upper: 1 / 3 });
-    const to = (missing: string) =>
-      average({ upper: 5, missing }, [10, 20, Number.NaN], third).find(({ index }) => index === 0)!.to;
-    expect(to('zero')).toBeCloseTo(10, 7);
-    expect(to('renormalise')).toBeCloseTo(15, 7);
+    const explainMissing = (missing: string) =>
+      explainAverage({ upper: 5, missing }, [10, 20, Number.NaN], third).find(({ index }) => index === 0)!.to;
+    expect(explainMissing('zero')).toBeCloseTo(10, 7);
+    expect(explainMissing('renormalise')).toBeCloseTo(15, 7);
   });
 });

@@ -3,10 +3,10 @@ import { assembleProgram } from '#domain/optimisation/assemble.js';
 import { findConflict } from '#domain/optimisation/proof.js';
 import { listRowSides } from '#domain/optimisation/report.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 const sidesOf = (rows: object[], options: { names?: number; seed?: number; hasPrevious?: boolean } = {}) => {
-  const problem = smallProblem({ names: 20, seed: 4, ...options, rows });
+  const problem = buildProblem({ names: 20, seed: 4, ...options, rows });
   const solution = solveConvex(solvers.solver, problem);
   if (solution === undefined) throw new Error('no answer');
   return { problem, solution, sides: listRowSides(problem, solution) };
@@ -37,17 +37,17 @@ describe('shadow prices', () => {
     expect(own.some(({ isBinding }) => isBinding)).toBe(true);
     const value = params[parameter] as number;
     const step = 1e-5 * Math.max(Math.abs(value), 1e-2);
-    const at = (to: number) =>
+    const solveAtBound = (to: number) =>
       solveConvex(solvers.solver, problem, { changes: [{ origin: problem.origins[0]!, parameter, to }] })!.objective;
-    const difference = (at(value + step) - at(value - step)) / (2 * step);
+    const difference = (solveAtBound(value + step) - solveAtBound(value - step)) / (2 * step);
     // A relative bound is a multiple of the index average.
-    const scale = params['relative'] === true ? relativeScale(problem) : 1;
+    const scale = params['relative'] === true ? computeRelativeScale(problem) : 1;
     const price = own.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0) * scale;
     expect(Math.abs(price / difference - 1)).toBeLessThan(0.01);
     expect(solution.objective).toBeGreaterThan(0);
   });
 
-  function relativeScale({ rows }: ReturnType<typeof smallProblem>): number {
+  function computeRelativeScale({ rows }: ReturnType<typeof buildProblem>): number {
     const row = rows[0]!.row;
     return row.form === 'linear' ? row.average!.scale : 1;
   }
@@ -60,25 +60,24 @@ describe('a tracking error of nothing', () => {
   test.each(['min_variance', 'max_utility', 'max_sharpe', 'max_return', 'risk_parity', 'min_cvar'])(
     'leaves %s the index, at the price of the next bit of it',
     (type) => {
-      const problemWith = (limit: number, more: object[] = []) => {
+      const createProblemWith = (limit: number, more: object[] = []) => {
         const rows = [{ ...none, params: { limit } }, ...more];
-        return smallProblem({ names: 20, seed: 4, rows, objective: { type }, costs });
+        return buildProblem({ names: 20, seed: 4, rows, objective: { type }, costs });
       };
-      const problem = problemWith(0);
+      const problem = createProblemWith(0);
       const solution = solveConvex(solvers.solver, problem)!;
       solution.weights.forEach((weight, i) => expect(Math.abs(weight - problem.index[i]!)).toBeLessThan(1e-8));
       const [own] = listRowSides(problem, solution).filter(({ placed }) => placed.origin.index === 0);
       expect(own).toMatchObject({ limit: 0, slack: 0, isBinding: true });
       const step = 1e-5;
-      const loosened = solveConvex(solvers.solver, problemWith(step))!;
+      const loosened = solveConvex(solvers.solver, createProblemWith(step))!;
       const better = solution.objective - loosened.objective; // the solver minimises every objective
       expect(Math.abs((Math.abs(own!.shadowPrice) * step) / better - 1)).toBeLessThan(0.02);
       // The largest security exceeds a bound, and the other securities could absorb the excess.
       const capped = { type: 'PositionBounds', params: { upper: 0.9 * Math.max(...problem.index) } };
-      expect(findConflict(solvers.solver, problemWith(0, [capped]))?.origins.map((origin) => origin.type)).toEqual([
-        'TrackingError',
-        'PositionBounds',
-      ]);
+      expect(
+        findConflict(solvers.solver, createProblemWith(0, [capped]))?.origins.map((origin) => origin.type),
+      ).toEqual(['TrackingError', 'PositionBounds']);
     },
   );
 });
@@ -132,11 +131,11 @@ describe('slacks', () => {
 
 describe('defaults', () => {
   test('a sum of weights replaces full investment, a long-only row its default', () => {
-    const names = (rows: object[]) => smallProblem({ names: 5, seed: 1, rows }).origins.map(({ name }) => name);
-    expect(names([])).toEqual(['FullInvestment[default]', 'LongOnly[default]']);
-    expect(names([{ type: 'WeightSum', params: {} }])).toEqual(['WeightSum[0]', 'LongOnly[default]']);
-    expect(names([{ id: 'l', type: 'LongOnly' }])).toEqual(['LongOnly[l]', 'FullInvestment[default]']);
-    expect(names([{ type: 'PositionBounds', params: { lower: -0.1 } }])).toEqual([
+    const listNames = (rows: object[]) => buildProblem({ names: 5, seed: 1, rows }).origins.map(({ name }) => name);
+    expect(listNames([])).toEqual(['FullInvestment[default]', 'LongOnly[default]']);
+    expect(listNames([{ type: 'WeightSum', params: {} }])).toEqual(['WeightSum[0]', 'LongOnly[default]']);
+    expect(listNames([{ id: 'l', type: 'LongOnly' }])).toEqual(['LongOnly[l]', 'FullInvestment[default]']);
+    expect(listNames([{ type: 'PositionBounds', params: { lower: -0.1 } }])).toEqual([
       'PositionBounds[0]',
       'FullInvestment[default]',
     ]);
@@ -144,7 +143,7 @@ describe('defaults', () => {
 
   test('soft rows carry their price, norms their metric', () => {
     const { program } = assembleProgram(
-      smallProblem({
+      buildProblem({
         names: 5,
         seed: 1,
         rows: [

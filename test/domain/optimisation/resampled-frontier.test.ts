@@ -9,7 +9,7 @@ import { computeResampledFrontier, type Resampling } from '#domain/optimisation/
 import { listRowSides } from '#domain/optimisation/report.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { createReturnDraws } from '#domain/simulation/draw-returns.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 const NAMES = 8;
 const ROWS = [
@@ -17,10 +17,10 @@ const ROWS = [
   { type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], lower: 0.2 } },
   { type: 'TrackingError', params: { limit: 0.12 } },
 ];
-const problem = smallProblem({ names: NAMES, seed: 9, rows: ROWS, objective: { type: 'max_utility' } });
+const problem = buildProblem({ names: NAMES, seed: 9, rows: ROWS, objective: { type: 'max_utility' } });
 const means = problem.expectedReturns!;
 const algebra = { ...plainAlgebra, gemm };
-const resampled = (resampling: Partial<Resampling>) =>
+const computeResampled = (resampling: Partial<Resampling>) =>
   computeResampledFrontier({
     solver: solvers.solver,
     algebra,
@@ -34,7 +34,7 @@ const findLargest = (values: Float64Array) => values.reduce((most, value) => Mat
 
 describe('a resampled frontier', () => {
   test('is the mean of frontiers of the draws, which do not depend on how many there are', () => {
-    const [one, two, three] = [1, 2, 3].map((draws) => resampled({ draws }));
+    const [one, two, three] = [1, 2, 3].map((draws) => computeResampled({ draws }));
     one!.points.forEach(({ weights, spread }, rank) => {
       const [second, third] = [two!.points[rank]!, three!.points[rank]!];
       for (let i = 0; i < NAMES; i++) {
@@ -54,7 +54,7 @@ describe('a resampled frontier', () => {
 
   test('has draws whose frontier is that of their estimates', () => {
     const sessions = 40;
-    const { points } = resampled({ draws: 1, seed: 12, sessions });
+    const { points } = computeResampled({ draws: 1, seed: 12, sessions });
     const daily = means.map((mean) => mean / 252);
     const panel = createReturnDraws(algebra, { metric: problem.metric, means: daily, periods: 252 }).draw(
       createCounterRandom({ seed: 12, stream: 0 }),
@@ -62,20 +62,21 @@ describe('a resampled frontier', () => {
       null,
     );
     const listColumn = (i: number) => Array.from({ length: sessions }, (_, t) => panel[t * NAMES + i]!);
-    const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-    const average = Float64Array.from({ length: NAMES }, (_, i) => mean(listColumn(i)));
+    const computeMean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+    const average = Float64Array.from({ length: NAMES }, (_, i) => computeMean(listColumn(i)));
     const covariance = (i: number, j: number) =>
-      (mean(listColumn(i).map((value, t) => value * listColumn(j)[t]!)) - average[i]! * average[j]!) *
+      (computeMean(listColumn(i).map((value, t) => value * listColumn(j)[t]!)) - average[i]! * average[j]!) *
       (sessions / (sessions - 1));
-    const correlation = (i: number, j: number) => covariance(i, j) / Math.sqrt(covariance(i, i) * covariance(j, j));
+    const computeCorrelation = (i: number, j: number) =>
+      covariance(i, j) / Math.sqrt(covariance(i, i) * covariance(j, j));
     const pairs = Array.from({ length: NAMES }, (_, i) =>
-      Array.from({ length: i }, (__, j) => correlation(i, j)),
+      Array.from({ length: i }, (__, j) => computeCorrelation(i, j)),
     ).flat();
     const delta = NAMES / (NAMES + sessions);
     // Covariance shrunk towards constant correlation by N / (N + T) of the panel: contract 3.12.
     const shrunk = Float64Array.from({ length: NAMES * NAMES }, (_, e) => {
       const [i, j] = [Math.floor(e / NAMES), e % NAMES];
-      const target = mean(pairs) * Math.sqrt(covariance(i, i) * covariance(j, j));
+      const target = computeMean(pairs) * Math.sqrt(covariance(i, i) * covariance(j, j));
       return 252 * (i === j ? covariance(i, i) : delta * target + (1 - delta) * covariance(i, j));
     });
     // A limit on tracking error uses the estimates, so the frontier of a drawn covariance has no such limit.
@@ -99,7 +100,7 @@ describe('a resampled frontier', () => {
   test('satisfies every convex row and is below the frontier of the estimates', () => {
     const frontier = computeFrontier({ solver: solvers.solver, problem, means, riskFreeRate: 0 })!;
     const solution = solveConvex(solvers.solver, problem)!;
-    for (const { weights, expected_return: earned, volatility } of resampled({}).points) {
+    for (const { weights, expected_return: earned, volatility } of computeResampled({}).points) {
       for (const { side, value, limit } of listRowSides(problem, { ...solution, weights })) {
         if (side !== 'lower') expect(value).toBeLessThan(limit + 1e-8);
         if (side !== 'upper') expect(value).toBeGreaterThan(limit - 1e-8);
@@ -114,10 +115,10 @@ describe('a resampled frontier', () => {
 
   test('has a spread that falls as the draws are longer, and bits of its seed', () => {
     // The minimum variance has no corner solution, so the spread falls by about the square root of the sample length.
-    const spreadOf = (sessions: number) => findLargest(resampled({ sessions, draws: 12 }).points[0]!.spread);
+    const spreadOf = (sessions: number) => findLargest(computeResampled({ sessions, draws: 12 }).points[0]!.spread);
     expect(spreadOf(2000)).toBeLessThan(0.4 * spreadOf(60));
-    expect(resampled({})).toEqual(resampled({}));
-    expect(resampled({ seed: 4 }).points[2]!.weights).not.toEqual(resampled({}).points[2]!.weights);
+    expect(computeResampled({})).toEqual(computeResampled({}));
+    expect(computeResampled({ seed: 4 }).points[2]!.weights).not.toEqual(computeResampled({}).points[2]!.weights);
   });
 });
 

@@ -11,7 +11,7 @@ import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { IS_SOAK } from '../../soak.js';
-import { smallProblem, solvers, type SmallMarket } from './small-problems.js';
+import { buildProblem, solvers, type SmallMarket } from './small-problems.js';
 
 const requireSolution = (problem: Problem) => {
   const outcome = solveProblem(solvers, problem);
@@ -20,8 +20,8 @@ const requireSolution = (problem: Problem) => {
 };
 
 /** Solves a problem. @returns the problem and the weights of its solution */
-const measuredIn = (market: SmallMarket): [Problem, Float64Array] => {
-  const problem = smallProblem(market);
+const measureIn = (market: SmallMarket): [Problem, Float64Array] => {
+  const problem = buildProblem(market);
   return [problem, requireSolution(problem).weights];
 };
 
@@ -66,7 +66,7 @@ describe('a number of securities', () => {
       { type: 'Cardinality', params: { maximum: 30 } },
     ];
     const counted = { solver: { ...solver, solve }, algebra };
-    expect(solveProblem(counted, smallProblem({ names: 60, seed: 3, rows })).kind).toBe('no-choice');
+    expect(solveProblem(counted, buildProblem({ names: 60, seed: 3, rows })).kind).toBe('no-choice');
     expect(solves).toBeLessThan(5);
   });
 
@@ -93,7 +93,7 @@ describe('a number of securities', () => {
 
   test('few names are chosen as enumeration chooses them', () => {
     for (let seed = 1; seed <= 3; seed++) {
-      const problem = smallProblem({ names: 12, seed, rows: [{ type: 'Cardinality', params: { maximum: 4 } }] });
+      const problem = buildProblem({ names: 12, seed, rows: [{ type: 'Cardinality', params: { maximum: 4 } }] });
       const solution = requireSolution(problem);
       expect(solution.isHeuristic).toBe(false);
       expect(Math.abs(solution.objective / computeByEnumeration(problem, 4) - 1), `seed ${seed}`).toBeLessThan(1e-9);
@@ -115,10 +115,10 @@ describe('a number of securities', () => {
       const nearest = { ...market, rows: [row], objective: { type: 'min_tracking_error' } };
       const limit = {
         type: 'TrackingError',
-        params: { limit: 1.1 * Math.sqrt(computeTrackingVariance(...measuredIn(nearest))) },
+        params: { limit: 1.1 * Math.sqrt(computeTrackingVariance(...measureIn(nearest))) },
       };
       const objective = type === 'max_sharpe' ? { type, risk_free_rate: -0.01 } : { type };
-      const [problem, weights] = measuredIn({ ...market, rows: [limit, row], objective });
+      const [problem, weights] = measureIn({ ...market, rows: [limit, row], objective });
       const error = Math.sqrt(computeTrackingVariance(problem, weights));
       expect(error / limit.params.limit, type).toBeLessThan(1 + 1e-7);
     }
@@ -126,7 +126,7 @@ describe('a number of securities', () => {
 
   test('few securities little above the least turnover that so few can have', () => {
     const market = { names: 45, seed: 5, hasPrevious: true, objective: { type: 'min_variance' } };
-    const { weights } = smallProblem({ ...market, rows: [] }).previous!;
+    const { weights } = buildProblem({ ...market, rows: [] }).previous!;
     const largest = weights.toSorted().subarray(-12);
     const least = 1 - largest.reduce((sum, weight) => sum + weight, 0);
     const limit = least + 0.002;
@@ -134,7 +134,7 @@ describe('a number of securities', () => {
       { type: 'Turnover', params: { limit, reference: 'previous' } },
       { type: 'Cardinality', params: { maximum: 12 } },
     ];
-    const [, chosen] = measuredIn({ ...market, rows });
+    const [, chosen] = measureIn({ ...market, rows });
     const turnover = chosen.reduce((sum, weight, i) => sum + Math.abs(weight - weights[i]!), 0) / 2;
     expect([countHeld(chosen), turnover <= limit + 1e-9]).toEqual([12, true]);
   });
@@ -143,7 +143,7 @@ describe('a number of securities', () => {
     for (const soft of [undefined, 0.3]) {
       const limit = { type: 'TrackingError', params: { limit: 0.12, ...(soft === undefined ? {} : { soft }) } };
       const rows = [limit, { type: 'Cardinality', params: { maximum: 3 } }];
-      const problem = smallProblem({ names: 6, seed: 4, rows, objective: { type: 'min_variance' } });
+      const problem = buildProblem({ names: 6, seed: 4, rows, objective: { type: 'min_variance' } });
       expect(
         Math.abs(requireSolution(problem).value / computeByEnumeration(problem, 3) - 1),
         `penalty ${soft}`,
@@ -153,7 +153,7 @@ describe('a number of securities', () => {
 
   test.each(['min_cvar', 'min_cdar'])('the names of the least tail are those of all 56 choices: %s', (type) => {
     const rows = [{ type: 'Cardinality', params: { maximum: 3 } }];
-    const problem = smallProblem({ names: 8, seed: 2, rows, objective: { type, confidence: 0.8 } });
+    const problem = buildProblem({ names: 8, seed: 2, rows, objective: { type, confidence: 0.8 } });
     const solution = requireSolution(problem);
     expect([solution.isHeuristic, countHeld(solution.weights)]).toEqual([false, 3]);
     expect(Math.abs(solution.objective / computeByEnumeration(problem, 3) - 1)).toBeLessThan(1e-7);
@@ -162,21 +162,21 @@ describe('a number of securities', () => {
   test('a limit on a tail that few choices keep is kept by the names of the least', () => {
     const rows = [{ type: 'Cardinality', params: { maximum: 3 } }];
     const least = requireSolution(
-      smallProblem({ names: 45, seed: 6, rows, objective: { type: 'min_cvar', confidence: 0.9 } }),
+      buildProblem({ names: 45, seed: 6, rows, objective: { type: 'min_cvar', confidence: 0.9 } }),
     );
     expect(least.isHeuristic).toBe(true);
     expect(least.bound).toBeLessThan(least.objective);
     const limit = { type: 'CVaR', params: { limit: 1.001 * least.objective, confidence: 0.9 } };
     const utility = { type: 'max_utility', risk_aversion: 1 };
-    const limited = requireSolution(smallProblem({ names: 45, seed: 6, rows: [...rows, limit], objective: utility }));
-    const free = requireSolution(smallProblem({ names: 45, seed: 6, rows, objective: utility }));
+    const limited = requireSolution(buildProblem({ names: 45, seed: 6, rows: [...rows, limit], objective: utility }));
+    const free = requireSolution(buildProblem({ names: 45, seed: 6, rows, objective: utility }));
     expect(countHeld(limited.weights)).toBeLessThanOrEqual(3);
     expect(limited.objective).toBeGreaterThanOrEqual(limited.bound);
     expect(limited.bound).toBeGreaterThanOrEqual(free.bound);
   });
 
   test('five of thirteen names are those of all 1,287 choices', () => {
-    const problem = smallProblem({
+    const problem = buildProblem({
       names: 13,
       seed: 1,
       rows: [
@@ -196,7 +196,7 @@ describe('a number of securities', () => {
         { type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25, soft: 0.02 } },
         { type: 'Turnover', params: { limit: 0.3, reference: 'previous', soft: 0.01 } },
       ];
-      const problem = smallProblem({ names: 10, seed, rows, hasPrevious: true });
+      const problem = buildProblem({ names: 10, seed, rows, hasPrevious: true });
       const solution = requireSolution(problem);
       expect(solution.value).toBeGreaterThan(solution.objective);
       expect(Math.abs(solution.value / computeByEnumeration(problem, 3) - 1), `seed ${seed}`).toBeLessThan(1e-7);
@@ -214,7 +214,7 @@ describe('a number of securities', () => {
         { type: 'Cardinality', params: { maximum } },
         ...(threshold > 0 ? [{ type: 'MinimumHolding', params: { threshold } }] : []),
       ];
-      const solution = requireSolution(smallProblem({ names: 40, seed: 1, rows }));
+      const solution = requireSolution(buildProblem({ names: 40, seed: 1, rows }));
       expect([solution.isHeuristic, solution.bound]).toEqual([false, solution.objective]);
     }
   });
@@ -226,7 +226,7 @@ describe('a number of securities', () => {
         { type: 'Cardinality', params: { minimum: 4, maximum: 5 } },
         { type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: shorts } },
       ];
-      const problem = smallProblem({ names: 10, seed, rows });
+      const problem = buildProblem({ names: 10, seed, rows });
       const solution = requireSolution(problem);
       expect(countHeld(solution.weights)).toBeLessThanOrEqual(5);
       for (const place of [2, 7]) expect(solution.weights[place]).toBeLessThanOrEqual(-0.05 + 1e-9);
@@ -243,13 +243,13 @@ describe('a number of securities', () => {
       { type: 'MinimumHolding', params: { threshold: 0.12 } },
       { type: 'PositionBounds', params: { lower: -0.1, upper: -0.02, identifiers: ['N003'] } },
     ];
-    const { weights } = requireSolution(smallProblem({ names: 11, seed: 4, rows }));
+    const { weights } = requireSolution(buildProblem({ names: 11, seed: 4, rows }));
     expect(weights[3]).toBeLessThanOrEqual(-0.02 + 1e-9);
     expect(weights.every((weight, i) => i === 3 || weight < 1e-9 || weight > 0.12 - 1e-9)).toBe(true);
   });
 
   test('many names are chosen better than by keeping the largest, and honestly', () => {
-    const problem = smallProblem({ names: 120, seed: 5, rows: [{ type: 'Cardinality', params: { maximum: 25 } }] });
+    const problem = buildProblem({ names: 120, seed: 5, rows: [{ type: 'Cardinality', params: { maximum: 25 } }] });
     const solution = requireSolution(problem);
     expect(solution.isHeuristic).toBe(true);
     expect(countHeld(solution.weights)).toBeLessThanOrEqual(25);
@@ -268,7 +268,7 @@ describe('a number of securities', () => {
   });
 
   test('a minimum number of securities, and one of each sector', () => {
-    const problem = smallProblem({
+    const problem = buildProblem({
       names: 20,
       seed: 2,
       rows: [
@@ -291,7 +291,7 @@ describe('a number of securities', () => {
 describe('other choices', () => {
   test('no security is held below a threshold, in small problems at the least cost', () => {
     for (let seed = 1; seed <= 3; seed++) {
-      const problem = smallProblem({ names: 9, seed, rows: [{ type: 'MinimumHolding', params: { threshold: 0.08 } }] });
+      const problem = buildProblem({ names: 9, seed, rows: [{ type: 'MinimumHolding', params: { threshold: 0.08 } }] });
       const solution = requireSolution(problem);
       expect(solution.weights.every((weight) => weight <= 1e-9 || weight >= 0.08 - 1e-9)).toBe(true);
       let best = Infinity;
@@ -315,7 +315,7 @@ describe('other choices', () => {
     ] as const) {
       for (const names of [30, 60]) {
         const { weights, isHeuristic, objective } = requireSolution(
-          smallProblem({ names, seed: 7, rows: [{ type, params: {} }] }),
+          buildProblem({ names, seed: 7, rows: [{ type, params: {} }] }),
         );
         const above = weights.filter((weight) => weight > trigger + 1e-9).reduce((sum, weight) => sum + weight, 0);
         expect(Math.max(...weights)).toBeLessThanOrEqual(single + 1e-9);
@@ -327,7 +327,7 @@ describe('other choices', () => {
 
   test('a relaxation that satisfies the row is no heuristic', () => {
     const solution = requireSolution(
-      smallProblem({ names: 50, seed: 3, rows: [{ type: 'Cardinality', params: { maximum: 50 } }] }),
+      buildProblem({ names: 50, seed: 3, rows: [{ type: 'Cardinality', params: { maximum: 50 } }] }),
     );
     expect([solution.isHeuristic, solution.objective, solution.bound]).toEqual([false, 0, 0]);
   });
@@ -335,7 +335,7 @@ describe('other choices', () => {
   test('too few securities for the caps is proven where every choice can be ruled out', () => {
     const outcome = solveProblem(
       solvers,
-      smallProblem({
+      buildProblem({
         names: 10,
         seed: 1,
         rows: [

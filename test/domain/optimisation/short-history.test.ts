@@ -4,7 +4,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
-import { heldOn } from '../backtest/shorts-case.js';
+import { readHeldOn } from '../backtest/shorts-case.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 
 const market = buildMarket({
@@ -28,23 +28,23 @@ function runOf(objective: object, expectedReturns: object | null) {
 const field = { type: 'field', field: { node: 'field', name: 'CLOSE' } };
 const equal = [1 / 3, 1 / 3, 1 / 3];
 /** Weights of the parent: closes of 10, 20 and 30 divided by their sum. */
-const nearest = [1 / 6, 2 / 6, 3 / 6];
+const nearestWeights = [1 / 6, 2 / 6, 3 / 6];
 
 /** Optimum of each objective, computed by hand; the covariance is the identity, and expected returns are the closes. */
 const OPTIMA: Record<string, { readonly params?: object; readonly returns?: object; readonly weights: number[] }> = {
-  min_tracking_error: { weights: nearest },
+  min_tracking_error: { weights: nearestWeights },
   min_variance: { weights: equal },
   // Expected returns divided by risk aversion, added to equal weights.
   max_utility: { params: { risk_aversion: 100 }, returns: field, weights: [1 / 3 - 0.1, 1 / 3, 1 / 3 + 0.1] },
   // Weights in proportion to expected returns.
-  max_sharpe: { params: { risk_free_rate: 0 }, returns: field, weights: nearest },
+  max_sharpe: { params: { risk_free_rate: 0 }, returns: field, weights: nearestWeights },
   max_return: { returns: field, weights: [0, 0, 1] },
   risk_parity: { weights: equal },
   max_diversification: { weights: equal },
   max_decorrelation: { weights: equal },
   // There are no loss scenarios, so the weights equal those of the parent.
-  min_cvar: { weights: nearest },
-  min_cdar: { weights: nearest },
+  min_cvar: { weights: nearestWeights },
+  min_cdar: { weights: nearestWeights },
 };
 
 test('every objective has its optimum here', () => {
@@ -55,7 +55,7 @@ test.each(Object.entries(OPTIMA))(
   'a derived index begins by %s with the identity as covariance where its history has one session',
   (type, { params = {}, returns = null, weights }) => {
     const run = runOf({ type, ...params }, returns);
-    const held = heldOn(run.index.book, 0);
+    const held = readHeldOn(run.index.book, 0);
     weights.forEach((weight, i) => expect(held['ABC'[i]!] ?? 0).toBeCloseTo(weight, 6));
     expect(run.findings.map(({ code }) => code)).toContain('RISK_FALLBACK_IDENTITY');
   },
@@ -63,8 +63,8 @@ test.each(Object.entries(OPTIMA))(
 
 test('historical means of too few returns are not read: the weights are the nearest, with a finding', () => {
   const run = runOf({ type: 'max_utility', risk_aversion: 2 }, { type: 'historical', shrinkage: 0 });
-  const held = heldOn(run.index.book, 0);
-  nearest.forEach((weight, i) => expect(held['ABC'[i]!]).toBeCloseTo(weight, 9));
+  const held = readHeldOn(run.index.book, 0);
+  nearestWeights.forEach((weight, i) => expect(held['ABC'[i]!]).toBeCloseTo(weight, 9));
   const match = run.findings.find(({ code }) => code === 'RISK_FALLBACK_IDENTITY');
   expect(match?.message).toContain('the result is the weights nearest to the parent');
 });

@@ -28,7 +28,7 @@ export interface SmallMarket {
  * Returns a problem with a factor covariance, five alternating sectors `S0` to `S4`, and one numeric datapoint; `GAPS`
  * is this datapoint without every fourth value.
  */
-export function smallProblem(market: SmallMarket): Problem {
+export function buildProblem(market: SmallMarket): Problem {
   const { names: n, seed, rows, hasPrevious = false, objective, costs, raised } = market;
   const random = seeded(seed);
   const k = Math.min(10, n);

@@ -45,12 +45,12 @@ describe('rows that are relaxed step by step', () => {
   // turnover of 1/6.
   const close = { A: [10, 10, 10, 10, 20, 20, 20], B: [10, 10, 10, 10, 10, 10, 10] };
   const turn = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };
-  const most = (priority = {}) => ({
+  const createUpperBounds = (priority = {}) => ({
     id: 'most',
     type: 'PositionBounds',
     params: { upper: 0.5, identifiers: ['A'], ...priority },
   });
-  const second = (constraints: readonly object[], relax?: readonly object[]) => {
+  const relaxStepwise = (constraints: readonly object[], relax?: readonly object[]) => {
     const run = runOf(close, constraints, relax === undefined ? {} : { relax });
     const { list } = run.index.compositions;
     const relaxed = run.findings.filter(({ code }) => code === 'CONSTRAINT_RELAXED');
@@ -63,7 +63,7 @@ describe('rows that are relaxed step by step', () => {
   };
 
   test('takes the first step with which weights keep all rows, and says which', () => {
-    const result = second([turn, most()], [{ row: 'turn', steps: [0.12, 0.2, 0.5] }]);
+    const result = relaxStepwise([turn, createUpperBounds()], [{ row: 'turn', steps: [0.12, 0.2, 0.5] }]);
     expect(result.weight).toBeCloseTo(0.5, 9);
     expect(result.paths).toEqual(['derivation.relax[0].steps[1]']);
     expect(result.messages[0]).toMatch(
@@ -77,7 +77,7 @@ describe('rows that are relaxed step by step', () => {
       { row: 'most', steps: [0.52, { upper: 0.6 }] },
       { row: 'turn', steps: [0.5] },
     ];
-    const result = second([turn, most()], relax);
+    const result = relaxStepwise([turn, createUpperBounds()], relax);
     // A turnover of 12 % from 2/3 reaches the weight nearest to one half, which is below 60 %.
     expect(result.weight).toBeCloseTo(2 / 3 - 0.12, 9);
     expect(result.paths.toSorted()).toEqual(['derivation.relax[0].steps[0]', 'derivation.relax[1].steps[1]']);
@@ -85,16 +85,19 @@ describe('rows that are relaxed step by step', () => {
 
   test('is relaxed by priority in addition to all steps if none is sufficient, and holds if nothing is', () => {
     const relax = [{ row: 'turn', steps: [0.11, 0.12] }];
-    const yields = second([turn, most({ priority: 3 })], relax);
+    const yields = relaxStepwise([turn, createUpperBounds({ priority: 3 })], relax);
     expect(yields.weight).toBeCloseTo(2 / 3 - 0.12, 7);
     expect(yields.paths.toSorted()).toEqual(['derivation.constraints[1].params.upper', 'derivation.relax[0].steps[1]']);
-    const held = second([turn, most()], relax);
+    const held = relaxStepwise([turn, createUpperBounds()], relax);
     expect([held.weight, held.codes]).toEqual([undefined, expect.arrayContaining(['REBALANCE_HELD'])]);
   });
 
   test('has no effect where the rows hold together', () => {
     const wide = { ...turn, params: { limit: 0.3 } };
-    const [plain, stepped] = [second([wide, most()]), second([wide, most()], [{ row: 'turn', steps: [0.5] }])];
+    const [plain, stepped] = [
+      relaxStepwise([wide, createUpperBounds()]),
+      relaxStepwise([wide, createUpperBounds()], [{ row: 'turn', steps: [0.5] }]),
+    ];
     expect(stepped).toEqual(plain);
     expect(plain.paths).toEqual([]);
   });
@@ -124,7 +127,7 @@ describe('rows that are relaxed step by step', () => {
   test('a number bounds both sides of an active bound', () => {
     // Within 2 % of the parent, A has at most 52 %, and reaching this from 2/3 requires a turnover of 14.7 %.
     const active = { id: 'active', type: 'ActiveBounds', params: { lower: -0.02, upper: 0.02 } };
-    const result = second([turn, active], [{ row: 'active', steps: [0.05, 0.08] }]);
+    const result = relaxStepwise([turn, active], [{ row: 'active', steps: [0.05, 0.08] }]);
     expect(result.weight).toBeCloseTo(2 / 3 - 0.1, 9);
     expect(result.messages[0]).toContain('its lower was -0.08 instead of -0.02, its upper was 0.08 instead of 0.02');
   });

@@ -4,20 +4,20 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/objectives/tail.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 const LIMIT = 0.03;
 const ROW = { type: 'CVaR', params: { limit: LIMIT, confidence: 0.9 } };
 
 /** Returns the optimal weights of an objective with the row, without the frontier. */
-function weightsFor(objective: { readonly type: string } & Readonly<Record<string, unknown>>): Float64Array {
-  const outcome = solveProblem(solvers, smallProblem({ names: 40, seed: 5, rows: [ROW], objective }));
+function solveWeightsFor(objective: { readonly type: string } & Readonly<Record<string, unknown>>): Float64Array {
+  const outcome = solveProblem(solvers, buildProblem({ names: 40, seed: 5, rows: [ROW], objective }));
   if (outcome.kind !== 'solved') throw new Error(outcome.kind);
   return outcome.solution.weights;
 }
 
 describe('the frontier within a limit on the worst losses', () => {
-  const problem = smallProblem({ names: 40, seed: 5, rows: [ROW] });
+  const problem = buildProblem({ names: 40, seed: 5, rows: [ROW] });
   const means = problem.expectedReturns!;
   const { points, tangency } = computeFrontier({
     solver: createSolver(plainAlgebra),
@@ -40,7 +40,7 @@ describe('the frontier within a limit on the worst losses', () => {
   });
 
   test('ends at the largest expected return', () => {
-    expect(Math.abs(returnOf(weightsFor({ type: 'max_return' })) - end.expected_return)).toBeLessThan(1e-8);
+    expect(Math.abs(returnOf(solveWeightsFor({ type: 'max_return' })) - end.expected_return)).toBeLessThan(1e-8);
   });
 
   test('rises in variance more and more', () => {
@@ -51,14 +51,14 @@ describe('the frontier within a limit on the worst losses', () => {
 
   test('names the largest risk aversion that still has the largest return', () => {
     const aversion = end.risk_aversion!;
-    const below = returnOf(weightsFor({ type: 'max_utility', risk_aversion: 0.99 * aversion }));
-    const above = returnOf(weightsFor({ type: 'max_utility', risk_aversion: 1.05 * aversion }));
+    const below = returnOf(solveWeightsFor({ type: 'max_utility', risk_aversion: 0.99 * aversion }));
+    const above = returnOf(solveWeightsFor({ type: 'max_utility', risk_aversion: 1.05 * aversion }));
     expect(Math.abs(below - end.expected_return)).toBeLessThan(1e-8);
     expect(above).toBeLessThan(end.expected_return - 1e-7);
   });
 
   test('has the largest Sharpe ratio at the tangency', () => {
-    const best = returnOf(weightsFor({ type: 'max_sharpe' }));
+    const best = returnOf(solveWeightsFor({ type: 'max_sharpe' }));
     expect(Math.abs(best - tangency!.expected_return)).toBeLessThan(1e-5);
     for (const { expected_return: at, volatility } of points)
       expect(tangency!.sharpe).toBeGreaterThanOrEqual(at / volatility - 1e-12);

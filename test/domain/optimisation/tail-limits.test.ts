@@ -12,7 +12,7 @@ import {
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 interface Tails {
   readonly names: number;
@@ -65,7 +65,7 @@ function drawReturns(names: number, scenarios: number, seed: number): Float64Arr
   return returns;
 }
 
-const averageAt = (goal: TailGoal, weights: Float64Array) =>
+const computeLossAverage = (goal: TailGoal, weights: Float64Array) =>
   computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
 
 const LOSSES = [0.01, 0.02, 0.03, 0.05, 0.02, 0.04, 0.01, 0.06];
@@ -124,7 +124,7 @@ describe('a limit below the least of a tail', () => {
         const weights = raw.map((value) => value / sum);
         for (const { slopes } of problem.tails.known)
           expect(slopes.reduce((total, slope, i) => total + slope * weights[i]!, 0)).toBeLessThan(
-            averageAt(goal, weights) + 1e-9,
+            computeLossAverage(goal, weights) + 1e-9,
           );
       }
     },
@@ -148,7 +148,7 @@ describe('a limit at the least of a tail, where planes that touch it at single w
       const { weights, assembled, answer } = outcome.solution;
       const [row] = problem.rows;
       const goal = (row!.row as { readonly goal: TailGoal }).goal; // the first row limits the tail
-      expect(averageAt(goal, weights)).toBeLessThan(to + 1.1e-9);
+      expect(computeLossAverage(goal, weights)).toBeLessThan(to + 1.1e-9);
       expect(isOptimal(checkKkt(assembled.program, answer.point))).toBe(true);
       const { n, rows: own } = assembled.program;
       for (let r = own.count - assembled.planes; r < own.count; r++) {
@@ -157,10 +157,10 @@ describe('a limit at the least of a tail, where planes that touch it at single w
         const slopes = own.coefficients.subarray(r * n, r * n + n);
         for (let i = 0; i < n; i++) {
           const corner = new Float64Array(n).with(i, 1);
-          expect(slopes[i]!).toBeLessThan(averageAt(goal, corner) + 1e-9);
+          expect(slopes[i]!).toBeLessThan(computeLossAverage(goal, corner) + 1e-9);
         }
         const value = slopes.reduce((sum, slope, i) => sum + slope * weights[i]!, 0);
-        expect(value).toBeLessThan(averageAt(goal, weights) + 1e-9);
+        expect(value).toBeLessThan(computeLossAverage(goal, weights) + 1e-9);
       }
     },
   );
@@ -172,13 +172,13 @@ describe('the work of an explanation', () => {
     { id: 'te', type: 'TrackingError', params: { limit: 0.01 } },
     { id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } },
   ];
-  const problem = () => createTailProblem({ names: 24, returns: drawReturns(24, 100, 7), rows });
+  const createWideProblem = () => createTailProblem({ names: 24, returns: drawReturns(24, 100, 7), rows });
 
   test('ends with a finding: no necessary row is lost, and its offer is sufficient', () => {
-    const whole = explainInfeasibility(solvers, problem())!;
+    const whole = explainInfeasibility(solvers, createWideProblem())!;
     expect(whole).not.toHaveProperty('exhaustive');
     for (const workMax of [0, 1e7, 1e8]) {
-      const own = problem();
+      const own = createWideProblem();
       const { detail, remaining } = explainRows(solvers, own, workMax)!;
       expect(detail).toMatchObject({ proven: true, exhaustive: false });
       expect(detail.conflict.map(({ id, type }) => id || type)).toEqual(
@@ -190,12 +190,12 @@ describe('the work of an explanation', () => {
         expect(solveProblem(solvers, changed).kind).toBe('solved');
       }
     }
-    expect(explainInfeasibility(solvers, problem(), 0)!.relaxations).toEqual([]);
+    expect(explainInfeasibility(solvers, createWideProblem(), 0)!.relaxations).toEqual([]);
   });
 });
 
 describe('what the sentences promise', () => {
-  const problem = smallProblem({
+  const problem = buildProblem({
     names: 15,
     seed: 1,
     rows: [
@@ -238,7 +238,7 @@ describe('what the sentences promise', () => {
         { id: 'cap', type: 'PositionBounds', params: { upper: 0.1 } },
       ],
     ]) {
-      const detail = explainInfeasibility(solvers, smallProblem({ names: 25, seed: 2, rows }))!;
+      const detail = explainInfeasibility(solvers, buildProblem({ names: 25, seed: 2, rows }))!;
       for (const { id, to } of [...detail.relaxations, ...detail.all_rows_relaxation!]) {
         if (id !== 'n') continue;
         expect(to).toBeLessThanOrEqual(25);
@@ -255,7 +255,7 @@ describe('a number of securities that caps do not let reach the whole', () => {
   ];
 
   test('is proven, with the least cap and the least number', () => {
-    const problem = smallProblem({ names: 70, seed: 4, rows });
+    const problem = buildProblem({ names: 70, seed: 4, rows });
     const outcome = solveProblem(solvers, problem);
     expect(outcome).toEqual({ kind: 'no-choice', isProven: true });
     const detail = explainChoice(solvers, problem, true);
@@ -270,8 +270,8 @@ describe('a number of securities that caps do not let reach the whole', () => {
   });
 
   test('counts by groups add up, and securities outside of them count in full', () => {
-    const grouped = (maximum: number, upper: number) =>
-      smallProblem({
+    const createGroupedProblem = (maximum: number, upper: number) =>
+      buildProblem({
         names: 50,
         seed: 4,
         rows: [
@@ -280,7 +280,7 @@ describe('a number of securities that caps do not let reach the whole', () => {
         ],
       });
     // Two of ten securities in each of two sectors, and all of the thirty others, are thirty-four securities.
-    expect(solveProblem(solvers, grouped(2, 0.99 / 34))).toEqual({ kind: 'no-choice', isProven: true });
-    expect(solveProblem(solvers, grouped(2, 1.001 / 34)).kind).toBe('solved');
+    expect(solveProblem(solvers, createGroupedProblem(2, 0.99 / 34))).toEqual({ kind: 'no-choice', isProven: true });
+    expect(solveProblem(solvers, createGroupedProblem(2, 1.001 / 34)).kind).toBe('solved');
   });
 });

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
-import { smallProblem } from './small-problems.js';
+import { buildProblem } from './small-problems.js';
 
 test('the objective is the annualised variance of the active weights', () => {
-  const problem = smallProblem({ names: 6, seed: 1, rows: [] });
+  const problem = buildProblem({ names: 6, seed: 1, rows: [] });
   const matrix = createMetricMatrix(problem.metric);
   const weights = problem.index.map((weight, i) => weight + (i % 2 === 0 ? 0.01 : -0.01));
   let variance = 0;

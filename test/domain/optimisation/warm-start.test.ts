@@ -3,7 +3,7 @@ import { UPPER } from '#kernels/optimisation/active-set/active-state.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
 import { seeded } from '../../seeded.js';
-import { smallProblem, solvers } from './small-problems.js';
+import { buildProblem, solvers } from './small-problems.js';
 
 const NAMES = 30;
 
@@ -14,9 +14,9 @@ describe('a solve that starts from another answer', () => {
   ])('is that of a separate search, where %s binds', (type, paramsAt) => {
     let compared = 0;
     for (let seed = 1; seed <= 5; seed++) {
-      const { metric, index } = smallProblem({ names: NAMES, seed, rows: [] });
+      const { metric, index } = buildProblem({ names: NAMES, seed, rows: [] });
       const params = paramsAt(Math.sqrt(computeMetricSquare(metric, index)));
-      const problem = smallProblem({ names: NAMES, seed, rows: [{ type, params }] });
+      const problem = buildProblem({ names: NAMES, seed, rows: [{ type, params }] });
       const base = createFullProgram(problem, {});
       const random = seeded(seed);
       const createOpenBounds = () => ({

@@ -6,7 +6,7 @@ import type { PriceSeries } from '#domain/market/series.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, overlayOn, addRates } from './overlay-case.js';
+import { columnsOf, createOverlayIndex, addRates } from './overlay-case.js';
 
 const source = IndexDocument.parse({
   id: 'X',
@@ -18,7 +18,7 @@ const source = IndexDocument.parse({
 });
 
 const valueOf = (market: MarketData, overlay: object, rest = {}) =>
-  run(market, overlayOn(overlay as Readonly<Record<string, unknown>>, rest), { documents: { X: source } });
+  run(market, createOverlayIndex(overlay as Readonly<Record<string, unknown>>, rest), { documents: { X: source } });
 
 /** Returns the weight of A after each close in an index of A only, which is the exposure. */
 const exposuresOf = (market: MarketData, overlay: object): number[] => [...valueOf(market, overlay).index.book.weights];
@@ -71,12 +71,12 @@ test('levels, interest and costs are those of the exposures by hand', () => {
   const days = [0, 1, 1, 3, 1, 1];
   const { days: known, closes: rates } = market.series!.get('DOMESTIC')!;
   const { value, sm } = valueOf(market, spec).index.book;
-  const rateOn = (t: number): number => rates[known.findLastIndex((day) => day <= sm.sessions[t]!)]! / 100;
+  const readRateOn = (t: number): number => rates[known.findLastIndex((day) => day <= sm.sessions[t]!)]! / 100;
   let level = 100;
   for (let t = 1; t < closes.length; t++) {
     const own = closes[t]! / closes[t - 1]!;
     const held = exposures[t - 1]!;
-    const before = 1 + held * (own - 1) + ((1 - held) * rateOn(t - 1) * days[t]!) / 360;
+    const before = 1 + held * (own - 1) + ((1 - held) * readRateOn(t - 1) * days[t]!) / 360;
     level *= before * (1 - 0.002 * Math.abs(exposures[t]! - (held * own) / before));
     expect(value[t]! / level).toBeCloseTo(1, 12);
   }
@@ -111,7 +111,9 @@ test('a month end beyond the data is no review, and the run up to it keeps its b
 });
 
 test('the methodology names tolerance, largest change and review', () => {
-  const text = createMethodology(overlayOn({ ...RISK, tolerance: 0.05, max_change: 0.1, review: 'monthly' })).join(' ');
+  const text = createMethodology(
+    createOverlayIndex({ ...RISK, tolerance: 0.05, max_change: 0.1, review: 'monthly' }),
+  ).join(' ');
   expect(text).toContain(
     'The exposure is set to that leverage after the last close of each month if that differs by more than 0.05 (5 percentage points) from the previous exposure, by at most 0.1 (10 percentage points) at once',
   );

@@ -14,13 +14,13 @@ import {
   cut,
   expectSameReads,
   extend,
-  filesAfter,
+  listFilesAfter,
   openExtended,
   STAMP,
 } from '../backtest/extend/extended.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
-import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, addRates } from './overlay-case.js';
+import { OVERLAID_PARENTS, EVERY_OVERLAY, ON_OVERLAYS, createOverlayIndex, addRates } from './overlay-case.js';
 import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
@@ -33,8 +33,8 @@ const ON_OVERLAY = [
 const documentsOf = (X: IndexDocument): Readonly<Record<string, IndexDocument>> => ({
   X,
   Y: IndexDocument.parse({ ...X, id: 'Y', name: 'Y', pipeline: { ...X.pipeline, weighting: { type: 'EqualWeight' } } }),
-  ...BENEATH,
-  Z: overlayOn({ type: 'currency', to: 'GBP' }, { id: 'Z', name: 'Z', currency: 'GBP' }),
+  ...OVERLAID_PARENTS,
+  Z: createOverlayIndex({ type: 'currency', to: 'GBP' }, { id: 'Z', name: 'Z', currency: 'GBP' }),
 });
 
 /** Returns undefined if every security has ended, so that there is nothing to compare. */
@@ -64,7 +64,7 @@ function extendAndCompare(
     const extended = extend(whole.plan, market, stored, { datesMax: 2 });
     outcomes.push(typeof extended === 'string' ? extended : 'extended');
     if (typeof extended === 'string') break;
-    files = filesAfter(files, extended);
+    files = listFilesAfter(files, extended);
     const [columns, expected] = [
       openExtended(extended.columns, files),
       openExtended(createRunColumns(whole, { contentHash: 's' })),
@@ -97,7 +97,7 @@ function outcomesOf(keyed: Iterable<readonly [key: string, outcomes: readonly st
   return counts;
 }
 
-const onMarkets = (work: (market: MarketData, source: IndexDocument, rows: number) => void): void =>
+const checkOnMarkets = (work: (market: MarketData, source: IndexDocument, rows: number) => void): void =>
   fc.assert(
     fc.property(randomMarket, randomDocument, fc.integer({ min: 13, max: 21 }), ({ market }, source, rows) =>
       work(addRates(market), source, rows),
@@ -110,9 +110,9 @@ const createPart = (market: MarketData, rows: number): MarketData => cut(market,
 test('an extended overlay is the whole run bit for bit, of every kind, on its own sessions, again and again', () => {
   const keyed: (readonly [string, readonly string[]])[] = [];
   const cases = [...EVERY_OVERLAY, ...ON_OVERLAYS, [ON_OVERLAY[0], { ...ON_OVERLAY[1], currency: 'GBP' }] as const];
-  onMarkets((market, source, rows) =>
+  checkOnMarkets((market, source, rows) =>
     cases.forEach(([overlay, rest], k) => {
-      const document = overlayOn(overlay, { ...rest, calendar: (k + rows) % 2 === 0 ? 'MAIN' : 'OTHER' });
+      const document = createOverlayIndex(overlay, { ...rest, calendar: (k + rows) % 2 === 0 ? 'MAIN' : 'OTHER' });
       const outcomes = extendAndCompare(rows, (to) => {
         const known = createPart(market, to);
         const terms = { documents: documentsOf(source), start: '2024-01-04' };
@@ -132,7 +132,7 @@ test('a strategy on an overlay, a benchmark that is one, and parts of other retu
   const rebalance = RebalanceSpec.parse({ frequency: 'weekly' });
   const strategy = { rebalance, drift_tolerance: 0.01, exposure: 0.6 };
   const blend = EVERY_OVERLAY.at(-1)![0];
-  onMarkets((market, source, rows) => {
+  checkOnMarkets((market, source, rows) => {
     const documents = documentsOf(source);
     const { Y } = documents;
     const treatment = {
@@ -140,7 +140,10 @@ test('a strategy on an overlay, a benchmark that is one, and parts of other retu
       dividends: source.pipeline!.treatment.dividends === 'price' ? 'total' : 'price',
     };
     const other = { ...documents, Y: IndexDocument.parse({ ...Y, pipeline: { ...Y!.pipeline, treatment } }) };
-    const C = overlayOn({ type: 'currency', to: 'GBP' }, { id: 'C', name: 'C', currency: 'GBP', calendar: 'OTHER' });
+    const C = createOverlayIndex(
+      { type: 'currency', to: 'GBP' },
+      { id: 'C', name: 'C', currency: 'GBP', calendar: 'OTHER' },
+    );
     const D = { ...documents['D']!, id: 'O' };
     const cases = {
       strategy: (known: MarketData) => run(known, D, { documents, strategy }),
@@ -150,8 +153,9 @@ test('a strategy on an overlay, a benchmark that is one, and parts of other retu
           documents: { ...documents, C },
           benchmark: { kind: 'index', id: 'C', price_column: 'CLOSE' },
         }),
-      parts: (known: MarketData) => run(known, overlayOn(blend, { calendar: 'OTHER' }), { documents: other }),
-      variant: (known: MarketData) => run(known, overlayOn({ ...blend, variant: 'net' }), { documents: other }),
+      parts: (known: MarketData) => run(known, createOverlayIndex(blend, { calendar: 'OTHER' }), { documents: other }),
+      variant: (known: MarketData) =>
+        run(known, createOverlayIndex({ ...blend, variant: 'net' }), { documents: other }),
     };
     for (const [key, runOn] of Object.entries(cases)) {
       const outcomes = extendAndCompare(rows, (to) => {

@@ -3,17 +3,23 @@ import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { overlayOn, addRates } from './overlay-case.js';
+import { createOverlayIndex, addRates } from './overlay-case.js';
 
 const dates = Array.from({ length: 60 }, (_, k) => new Date(Date.UTC(2023, 11, 27 + k)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10))
   .filter((date) => !['2024-01-15', '2024-02-05', '2024-02-06'].includes(date));
 const days = dates.map(parseValidDay);
-const wave = (from: number, size: number, speed: number) => dates.map((_, t) => from + size * Math.sin(speed * t));
-const price = { A: wave(50, 3, 0.3), B: wave(20, 2, 0.7), C: wave(300, 25, 0.2), D: wave(8, 1, 0.5) };
+const createWave = (from: number, size: number, speed: number) =>
+  dates.map((_, t) => from + size * Math.sin(speed * t));
+const price = {
+  A: createWave(50, 3, 0.3),
+  B: createWave(20, 2, 0.7),
+  C: createWave(300, 25, 0.2),
+  D: createWave(8, 1, 0.5),
+};
 /** Exchange rates: dollars per pound and per euro. */
-const spot = { GBP: wave(1.25, 0.08, 0.25), EUR: wave(1.1, 0.06, 0.4) };
+const spot = { GBP: createWave(1.25, 0.08, 0.25), EUR: createWave(1.1, 0.06, 0.4) };
 const currency = { A: 'USD', B: 'EUR', C: 'GBX', D: 'GBP' };
 const market = addRates(
   buildMarket({
@@ -28,8 +34,8 @@ withPounds.set('GBPUSD', {
   days: Int32Array.from(days),
   closes: new Float64Array(spot.GBP),
 });
-const held = { ...market, series: withPounds };
-const beneath = IndexDocument.parse({
+const heldMarket = { ...market, series: withPounds };
+const parentDocument = IndexDocument.parse({
   id: 'X',
   name: 'X',
   calendar: 'MAIN',
@@ -40,53 +46,57 @@ const beneath = IndexDocument.parse({
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
 const levelsOf = (overlay: object, rest: object = {}) =>
-  run(held, overlayOn(overlay as { type: string }, { base_date: dates[0], currency: 'USD', ...rest }), {
-    documents: { X: beneath },
+  run(heldMarket, createOverlayIndex(overlay as { type: string }, { base_date: dates[0], currency: 'USD', ...rest }), {
+    documents: { X: parentDocument },
   }).index.book.value;
 
 /** Returns the last known interest rate on a session in percent a year, as `addRates` defines it. */
-const rateAt = (series: string, t: number): number => {
+const readRateAt = (series: string, t: number): number => {
   const { days: known, closes } = market.series!.get(series)!;
   return closes[known.findLastIndex((day) => day <= days[t]!)]! / 100;
 };
-const ends = ['2023-12-29', '2024-01-31', '2024-02-29'].map(parseValidDay);
+const extremeMatrix = ['2023-12-29', '2024-01-31', '2024-02-29'].map(parseValidDay);
 
 /**
  * Returns the value of an account in dollars that buys and holds a quarter of each security and has forwards in a
  * separate account.
  */
-function accountOf(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 'GBP', number>>): number[] {
-  const dollars = (name: keyof typeof price, t: number): number => {
+function computeHedgeAccount(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 'GBP', number>>): number[] {
+  const convertToDollars = (name: keyof typeof price, t: number): number => {
     const foreign = { USD: 1, EUR: spot.EUR[t]!, GBP: spot.GBP[t]!, GBX: spot.GBP[t]! / 100 }[currency[name]]!;
     return price[name][t]! * foreign;
   };
   const names = ['A', 'B', 'C', 'D'] as const;
-  const worth = (name: (typeof names)[number], t: number): number => (25 * dollars(name, t)) / dollars(name, 0);
-  const index = (t: number): number => names.reduce((sum, name) => sum + worth(name, t), 0);
-  const in_ = { EUR: (t: number) => worth('B', t), GBP: (t: number) => worth('C', t) + worth('D', t) };
+  const computeWorth = (name: (typeof names)[number], t: number): number =>
+    (25 * convertToDollars(name, t)) / convertToDollars(name, 0);
+  const computeIndexValue = (t: number): number => names.reduce((sum, name) => sum + computeWorth(name, t), 0);
+  const in_ = {
+    EUR: (t: number) => computeWorth('B', t),
+    GBP: (t: number) => computeWorth('C', t) + computeWorth('D', t),
+  };
   const codes = ['EUR', 'GBP'] as const;
   let level = 100;
   const levels = [level];
   /** Value of the overlay when the amounts were set: units of the index, and forwards per currency. */
-  let units = level / index(0);
+  let units = level / computeIndexValue(0);
   let amounts = codes.map((code) => (ratios[code] * units * in_[code](0)) / spot[code][0]!);
   let struck = 0;
   let gained = 0;
   for (let t = 1; t < dates.length; t++) {
-    const end = ends.find((day) => day > days[struck]!)!;
+    const end = extremeMatrix.find((day) => day > days[struck]!)!;
     const markOf = (code: 'EUR' | 'GBP', at: number): number => {
       const tenor = end - days[struck]!;
-      const grown = 1 + (rateAt('DOMESTIC', at) * tenor) / 360;
-      const forward = (spot[code][at]! * grown) / (1 + (rateAt('FOREIGN', at) * tenor) / 360);
+      const grown = 1 + (readRateAt('DOMESTIC', at) * tenor) / 360;
+      const forward = (spot[code][at]! * grown) / (1 + (readRateAt('FOREIGN', at) * tenor) / 360);
       const left = (end - days[at]!) / tenor;
       return spot[code][at]! * (1 - left) + forward * left;
     };
     codes.forEach((code, k) => (gained += amounts[k]! * (markOf(code, t - 1) - markOf(code, t))));
-    level = units * index(t) + gained;
+    level = units * computeIndexValue(t) + gained;
     levels.push(level);
     if (days[t] === end) struck = t;
     if (days[t] !== end && adjust === 'monthly') continue;
-    units = level / index(t);
+    units = level / computeIndexValue(t);
     gained = 0;
     amounts = codes.map((code) => (ratios[code] * units * in_[code](t)) / spot[code][t]!);
   }
@@ -102,7 +112,7 @@ test.each(['monthly', 'daily'] as const)(
     ];
     const overlay = { type: 'currency_hedged', to: 'USD', rates: { domestic: 'DOMESTIC' }, currencies, adjust };
     const levels = levelsOf(overlay);
-    const expected = accountOf(adjust, { EUR: 0.5, GBP: 1 });
+    const expected = computeHedgeAccount(adjust, { EUR: 0.5, GBP: 1 });
     levels.forEach((level, t) => expect(Math.abs(level / expected[t]! - 1)).toBeLessThan(1e-12));
     expect(Math.abs(levels.at(-1)! / levelsOf({ type: 'currency', to: 'USD' }).at(-1)! - 1)).toBeGreaterThan(1e-3);
   },

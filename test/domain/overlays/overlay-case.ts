@@ -6,7 +6,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 
 /** Returns an overlay on X as clients write it. */
-export function overlayOn(overlay: Readonly<Record<string, unknown>>, rest: object = {}): IndexDocument {
+export function createOverlayIndex(overlay: Readonly<Record<string, unknown>>, rest: object = {}): IndexDocument {
   return IndexDocument.parse({
     id: 'O',
     name: 'O',
@@ -99,11 +99,11 @@ export const EVERY_OVERLAY = [
 ] as const;
 
 const DOUBLED = { type: 'leverage', factor: 2, financing: 'DOMESTIC' };
-const CONTROLLED = { type: 'risk_control', target: 0.1, sessions: 5, cash: 'DOMESTIC' };
+const RISK_CONTROL = { type: 'risk_control', target: 0.1, sessions: 5, cash: 'DOMESTIC' };
 /** Overlays that other overlays use as underlying. */
-export const BENEATH = {
-  D: overlayOn(DOUBLED, { id: 'D', name: 'D' }),
-  R: overlayOn(CONTROLLED, { id: 'R', name: 'R', calendar: 'OTHER' }),
+export const OVERLAID_PARENTS = {
+  D: createOverlayIndex(DOUBLED, { id: 'D', name: 'D' }),
+  R: createOverlayIndex(RISK_CONTROL, { id: 'R', name: 'R', calendar: 'OTHER' }),
 };
 /** Overlays on overlays whose weights do not drift while their levels grow. */
 export const ON_OVERLAYS = [

@@ -3,12 +3,12 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, overlayOn } from './overlay-case.js';
+import { columnsOf, createOverlayIndex } from './overlay-case.js';
 
 const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'];
 const closes = [100, 104, 99, 106, 96, 101];
 const market = buildMarket({ dates, close: { A: closes, B: [50, 50, 51, 49, 52, 50] } });
-const onto = (id: string, name: string) =>
+const createConvertedIndex = (id: string, name: string) =>
   IndexDocument.parse({
     id,
     name: id,
@@ -17,9 +17,9 @@ const onto = (id: string, name: string) =>
     universe: { kind: 'list', identifiers: [name] },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-const documents = { X: onto('X', 'A'), Y: onto('Y', 'B') };
+const documents = { X: createConvertedIndex('X', 'A'), Y: createConvertedIndex('Y', 'B') };
 const runOf = (overlay: { readonly type: string } & Readonly<Record<string, unknown>>) =>
-  run(market, overlayOn(overlay, { base_date: dates[0] }), { documents });
+  run(market, createOverlayIndex(overlay, { base_date: dates[0] }), { documents });
 
 /**
  * Returns the value of an account that holds indices and cash, trades to its targets at each close, and pays for the
@@ -73,8 +73,8 @@ test('a blend pays only for its own rebalances, and lists them', () => {
   ];
   const blend = { type: 'blend', parts, rebalance: { frequency: 'weekly' }, cost_bps: 40 };
   // The fourth date ends the week.
-  const targetsAt = (t: number) => (t === 0 || t === 3 ? [0.5, 0.5] : null);
-  const whole = accountOf([closes, other], { targetsAt, cost: 0.004 });
+  const findTargetsAt = (t: number) => (t === 0 || t === 3 ? [0.5, 0.5] : null);
+  const whole = accountOf([closes, other], { targetsAt: findTargetsAt, cost: 0.004 });
   const { index, rebalances } = runOf(blend);
   expectClose(index.book.value.subarray(0, 5), whole.slice(0, 5));
   const list = rebalances.map(({ session, weights }) => [session - index.book.from, ...weights]);
@@ -90,9 +90,12 @@ test('risk control pays a spread for what it borrows, and for changes of its exp
     return Math.min(3, 1 / Math.sqrt(252 * mean));
   };
   expect(Math.max(...dates.map((_, t) => computeExposure(t)))).toBeGreaterThan(1);
-  const targetsAt = (t: number) => [computeExposure(t)];
-  expectClose(runOf({ ...spec, cost_bps: 30 }).index.book.value, accountOf([closes], { targetsAt, cost: 0.003 }));
-  const plain = accountOf([closes], { targetsAt, cost: 0 });
+  const findTargetsAt = (t: number) => [computeExposure(t)];
+  expectClose(
+    runOf({ ...spec, cost_bps: 30 }).index.book.value,
+    accountOf([closes], { targetsAt: findTargetsAt, cost: 0.003 }),
+  );
+  const plain = accountOf([closes], { targetsAt: findTargetsAt, cost: 0 });
   const days = [0, 1, 1, 1, 3, 1];
   let level = 100;
   const expected = plain.map((own, t) => {

@@ -8,7 +8,7 @@ import { checkShape } from '#domain/schema/shape.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { EVERY_OVERLAY, overlayOn, addRates } from './overlay-case.js';
+import { EVERY_OVERLAY, createOverlayIndex, addRates } from './overlay-case.js';
 
 const source = IndexDocument.parse({
   id: 'X',
@@ -50,7 +50,7 @@ beforeAll(() => {
 });
 
 const levelOf = (overlay: Readonly<Record<string, unknown>>, rest = {}): Float64Array =>
-  run(market, overlayOn(overlay, rest), { documents: { X: source } }).index.book.value;
+  run(market, createOverlayIndex(overlay, rest), { documents: { X: source } }).index.book.value;
 const rateOf = (id: string): Float64Array =>
   carryCloses(market.series!.get(id)!, Int32Array.from(days)).map((percent) => percent / 100);
 
@@ -78,7 +78,7 @@ function chainLevels(growthAt: (t: number, before: number) => number): number[] 
   return chain;
 }
 const returnAt = (t: number): number => levels[t]! / levels[t - 1]! - 1;
-const daysAt = (t: number): number => days[t]! - days[t - 1]!;
+const countDays = (t: number): number => days[t]! - days[t - 1]!;
 
 test('a geometric decrement and a fee are the index times a power of the days since the base date', () => {
   const computeFees = (p: number, basis: number) =>
@@ -90,11 +90,11 @@ test('a geometric decrement and a fee are the index times a power of the days si
 test('an arithmetic decrement takes its days of each session, one in points the points', () => {
   expectClose(
     levelOf({ type: 'decrement', percent: 5, method: 'arithmetic', basis: 360 }),
-    chainLevels((t, before) => before * (1 + returnAt(t)) * (1 - (0.05 * daysAt(t)) / 360)),
+    chainLevels((t, before) => before * (1 + returnAt(t)) * (1 - (0.05 * countDays(t)) / 360)),
   );
   expectClose(
     levelOf({ type: 'decrement', points: 12 }),
-    chainLevels((t, before) => before * (1 + returnAt(t)) - (12 * daysAt(t)) / 365),
+    chainLevels((t, before) => before * (1 + returnAt(t)) - (12 * countDays(t)) / 365),
   );
 });
 
@@ -102,11 +102,11 @@ test('twice the return pays for what is borrowed, an inverse earns on twice its 
   const rate = rateOf('DOMESTIC');
   expectClose(
     levelOf({ type: 'leverage', factor: 2, financing: 'DOMESTIC', spread_bps: 50 }),
-    chainLevels((t, before) => before * (1 + 2 * returnAt(t) - ((rate[t - 1]! + 0.005) * daysAt(t)) / 360)),
+    chainLevels((t, before) => before * (1 + 2 * returnAt(t) - ((rate[t - 1]! + 0.005) * countDays(t)) / 360)),
   );
   expectClose(
     levelOf({ type: 'leverage', factor: -1, financing: 'DOMESTIC', spread_bps: 20 }),
-    chainLevels((t, before) => before * (1 - returnAt(t) + (2 * (rate[t - 1]! - 0.002) * daysAt(t)) / 360)),
+    chainLevels((t, before) => before * (1 - returnAt(t) + (2 * (rate[t - 1]! - 0.002) * countDays(t)) / 360)),
   );
 });
 
@@ -114,13 +114,13 @@ test('an excess return divides by what cash grew to', () => {
   const rate = rateOf('DOMESTIC');
   expectClose(
     levelOf({ type: 'excess_return', cash: 'DOMESTIC' }),
-    chainLevels((t, before) => (before * (1 + returnAt(t))) / (1 + (rate[t - 1]! * daysAt(t)) / 360)),
+    chainLevels((t, before) => (before * (1 + returnAt(t))) / (1 + (rate[t - 1]! * countDays(t)) / 360)),
   );
 });
 
 test('risk control holds the target over the larger of two volatilities, each written out as a weighted mean', () => {
   const rate = rateOf('DOMESTIC');
-  const volatility = (last: number, half: number): number => {
+  const computeVolatility = (last: number, half: number): number => {
     let [sum, weights] = [0, 0];
     for (let t = 1; t <= last; t++) {
       const weight = 0.5 ** ((last - t) / half);
@@ -130,12 +130,12 @@ test('risk control holds the target over the larger of two volatilities, each wr
     return Math.sqrt((252 * sum) / weights);
   };
   const computeExposure = (t: number): number =>
-    t < 3 ? 1 : Math.min(1.5, 0.1 / Math.max(volatility(t - 2, 4), volatility(t - 2, 10)));
+    t < 3 ? 1 : Math.min(1.5, 0.1 / Math.max(computeVolatility(t - 2, 4), computeVolatility(t - 2, 10)));
   expectClose(
     levelOf({ type: 'risk_control', target: 0.1, half_lives: [4, 10], cash: 'DOMESTIC' }),
     chainLevels((t, before) => {
       const held = computeExposure(t - 1);
-      return before * (1 + held * returnAt(t) + ((1 - held) * rate[t - 1]! * daysAt(t)) / 360);
+      return before * (1 + held * returnAt(t) + ((1 - held) * rate[t - 1]! * countDays(t)) / 360);
     }),
   );
 });
@@ -196,22 +196,24 @@ test.each([
   };
   const beneath = IndexDocument.parse({ ...source, currency: 'JPY', base_date: month[0] });
   const rest = { base_date: month[0], base_value: 100_000, currency: 'USD' };
-  const levelAtEnd = (overlay: object) =>
-    run(yen, overlayOn({ to: 'USD', ...overlay }, rest), { documents: { X: beneath } }).index.book.value.at(-1)!;
+  const computeLastLevel = (overlay: object) =>
+    run(yen, createOverlayIndex({ to: 'USD', ...overlay }, rest), { documents: { X: beneath } }).index.book.value.at(
+      -1,
+    )!;
   const rates = { domestic: 'US', foreign: 'JP' };
-  expect(levelAtEnd({ type: 'currency_hedged', rates })).toBeCloseTo(100_000, 6);
-  expect(levelAtEnd({ type: 'currency' })).toBeCloseTo(unhedged, 2);
+  expect(computeLastLevel({ type: 'currency_hedged', rates })).toBeCloseTo(100_000, 6);
+  expect(computeLastLevel({ type: 'currency' })).toBeCloseTo(unhedged, 2);
 });
 
 test('a blend holds units of its parts from one of its rebalances to the next', () => {
-  const fee = overlayOn({ type: 'fee', percent: 50 }, { id: 'Y', name: 'Y' });
+  const fee = createOverlayIndex({ type: 'fee', percent: 50 }, { id: 'Y', name: 'Y' });
   const documents = { X: source, Y: fee };
   const other = run(market, fee, { documents }).index.book.value;
   const parts = [
     { index_id: 'X', weight: 0.6 },
     { index_id: 'Y', weight: 0.4 },
   ];
-  const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'monthly' } });
+  const blend = createOverlayIndex({ type: 'blend', parts, rebalance: { frequency: 'monthly' } });
   const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(parseValidDay);
   let m = 0;
   const expected = [100];
@@ -233,37 +235,37 @@ test('a blend holds every part in one return: that of the first, or the one that
   const weights = [0.6, 0.4];
   const parts = weights.map((weight, k) => ({ index_id: ['X', 'Y'][k]!, weight }));
   const [x, y] = [source, price].map((document) => run(paying, document, { documents }).variants);
-  const blended = (variant: 'price' | 'total') =>
+  const computeBlendedLevels = (variant: 'price' | 'total') =>
     x![variant]!.level.map(
       (level, t) => 60 * (level / x![variant]!.level[0]!) + 40 * (y![variant]!.level[t]! / y![variant]!.level[0]!),
     );
-  expect(blended('total').at(-1)! / blended('price').at(-1)!).toBeGreaterThan(1.01);
+  expect(computeBlendedLevels('total').at(-1)! / computeBlendedLevels('price').at(-1)!).toBeGreaterThan(1.01);
   for (const [variant, own] of [
     [undefined, 'total'],
     ['price', 'price'],
   ] as const) {
-    const blend = overlayOn({
+    const blend = createOverlayIndex({
       type: 'blend',
       parts,
       rebalance: { frequency: 'none' },
       ...(variant ? { variant } : {}),
     });
     const result = run(paying, blend, { documents });
-    expectClose(result.index.book.value, blended(own));
+    expectClose(result.index.book.value, computeBlendedLevels(own));
     expect(result.index.compositions.treatment.dividends).toBe(own);
-    expectClose(result.variants.total!.level, blended('total'));
-    expectClose(result.variants.price!.level, blended('price'));
+    expectClose(result.variants.total!.level, computeBlendedLevels('total'));
+    expectClose(result.variants.price!.level, computeBlendedLevels('price'));
   }
 });
 
 test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
   const three = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 110, 99], B: [100, 110, 99] } });
-  const on = (factor: number) =>
-    run(three, overlayOn({ type: 'leverage', factor }), { documents: { X: source } }).index.book.value;
-  [100, 120, 96].forEach((level, t) => expect(on(2)[t]).toBeCloseTo(level, 10));
-  [100, 90, 99].forEach((level, t) => expect(on(-1)[t]).toBeCloseTo(level, 10));
+  const runLeveraged = (factor: number) =>
+    run(three, createOverlayIndex({ type: 'leverage', factor }), { documents: { X: source } }).index.book.value;
+  [100, 120, 96].forEach((level, t) => expect(runLeveraged(2)[t]).toBeCloseTo(level, 10));
+  [100, 90, 99].forEach((level, t) => expect(runLeveraged(-1)[t]).toBeCloseTo(level, 10));
   const gone = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 40, 40], B: [100, 40, 40] } });
-  expect(() => run(gone, overlayOn({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(
+  expect(() => run(gone, createOverlayIndex({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(
     new Refusal(
       'NUMERIC_FAILURE',
       `The overlay O loses its whole value on ${dates[1]}, with a change of -120 %; it has no level afterwards.`,
@@ -278,7 +280,7 @@ test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
 test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88, 105.6 and 84.48 inverse', () => {
   const index = [100, 90, 108, 86.4, 103.68];
   const five = buildMarket({ dates: dates.slice(0, 5), close: { A: index, B: index } });
-  const inverse = overlayOn({ type: 'leverage', factor: -1 });
+  const inverse = createOverlayIndex({ type: 'leverage', factor: -1 });
   const { value } = run(five, inverse, { documents: { X: source } }).index.book;
   [100, 110, 88, 105.6, 84.48].forEach((level, t) => expect(value[t]).toBeCloseTo(level, 10));
 });
@@ -287,7 +289,7 @@ test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88,
 test('points are taken by the published formula over 360 days as well', () => {
   expectClose(
     levelOf({ type: 'decrement', points: 1.04, basis: 360 }),
-    chainLevels((t, before) => (before * levels[t]!) / levels[t - 1]! - (1.04 * daysAt(t)) / 360),
+    chainLevels((t, before) => (before * levels[t]!) / levels[t - 1]! - (1.04 * countDays(t)) / 360),
   );
 });
 
@@ -302,7 +304,7 @@ test('an overlay begins on its own base date with its own base value, knowing th
 
 test('every overlay says what it does, with every number of its definition', () => {
   for (const [overlay, rest] of EVERY_OVERLAY) {
-    const text = createMethodology(overlayOn(overlay, rest)).join(' ');
+    const text = createMethodology(createOverlayIndex(overlay, rest)).join(' ');
     const numbers = Object.values(overlay).filter((value) => typeof value === 'number');
     for (const value of numbers) {
       const size = Math.abs(value) === 1 ? Math.abs(value) : value;
@@ -342,7 +344,7 @@ test.each([
   ],
   [{ type: 'currency', to: 'eur' }, 'overlay.to must be an upper-case ISO 4217 code, such as EUR; it is "eur".'],
 ])('%o is refused with its fields, its numbers and what is accepted', (overlay, message) => {
-  const document = overlayOn({ type: 'fee', percent: 1 });
+  const document = createOverlayIndex({ type: 'fee', percent: 1 });
   const { findings } = checkShape(IndexDocument, { ...document, overlay });
   expect(findings.map((finding) => finding.message)).toEqual([message]);
 });

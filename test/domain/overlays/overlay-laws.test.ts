@@ -4,13 +4,20 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createAttributionView } from '#views/attribution-view.js';
-import { groupsView } from '#views/groups-view.js';
+import { createGroupsView } from '#views/groups-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { fc } from '../../fast-check.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
-import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, addRates } from './overlay-case.js';
+import {
+  OVERLAID_PARENTS,
+  columnsOf,
+  EVERY_OVERLAY,
+  ON_OVERLAYS,
+  createOverlayIndex,
+  addRates,
+} from './overlay-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
 
@@ -33,34 +40,34 @@ const createSecondIndex = (document: IndexDocument): IndexDocument =>
 /** Returns undefined if every security has ended, so that there is nothing to compare. */
 function tryRun(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
   try {
-    return run(market, document, { documents: { X: source, Y: createSecondIndex(source), ...BENEATH } });
+    return run(market, document, { documents: { X: source, Y: createSecondIndex(source), ...OVERLAID_PARENTS } });
   } catch (thrown) {
     if (thrown instanceof Refusal) return undefined;
     throw thrown;
   }
 }
 
-function onMarkets(law: (market: MarketData, source: IndexDocument) => void): void {
+function checkOnMarkets(law: (market: MarketData, source: IndexDocument) => void): void {
   fc.assert(
     fc.property(randomMarket, randomDocument, ({ market }, source) => law(addRates(market), source)),
     { numRuns: RUNS },
   );
 }
 
-const NO_FILES = () => [];
+const listNoFiles = () => [];
 
 test('levels, weights and own parts of every overlay reconcile, by name and by group', () => {
   let runs = 0;
-  onMarkets((market, source) => {
+  checkOnMarkets((market, source) => {
     for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS]) {
-      const result = tryRun(market, overlayOn(overlay, rest), source);
+      const result = tryRun(market, createOverlayIndex(overlay, rest), source);
       if (result === undefined) continue;
       runs++;
       const columns = columnsOf(result);
-      expect(createReconcileView(columns, NO_FILES).checks.filter(({ holds }) => !holds)).toEqual([]);
+      expect(createReconcileView(columns, listNoFiles).checks.filter(({ holds }) => !holds)).toEqual([]);
       const attribution = createAttributionView(columns, { start: null, end: null });
       expect(Math.abs(attribution.residual)).toBeLessThan(1e-10);
-      const groups = groupsView(columns, {
+      const groups = createGroupsView(columns, {
         window: { start: null, end: null },
         by: 'INITIAL',
         groupOf: (name) => name.slice(0, 1),
@@ -73,9 +80,9 @@ test('levels, weights and own parts of every overlay reconcile, by name and by g
 });
 
 test('what comes later changes no bit of a level or a weight', () => {
-  onMarkets((market, source) => {
+  checkOnMarkets((market, source) => {
     for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS]) {
-      const document = overlayOn(overlay, rest);
+      const document = createOverlayIndex(overlay, rest);
       const whole = tryRun(market, document, source);
       if (whole === undefined) continue;
       const days = whole.index.days;
@@ -125,10 +132,10 @@ function measureDistance(a: Float64Array, b: Float64Array): number {
 }
 
 test('an overlay that does nothing is the index, and one that hedges nothing is the index converted', () => {
-  onMarkets((market, source) => {
+  checkOnMarkets((market, source) => {
     const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
     const levelsOf = (overlay: Readonly<Record<string, unknown>>, rest = {}) =>
-      tryRun(market, overlayOn(overlay, rest), source)?.index.book.value;
+      tryRun(market, createOverlayIndex(overlay, rest), source)?.index.book.value;
     const index = tryRun(market, source, source)?.index.book.value;
     if (index === undefined) return;
     for (const plain of [
@@ -163,14 +170,14 @@ test('the daily change of a leveraged part is no trade of a blend', () => {
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const D = overlayOn({ type: 'leverage', factor: 2 }, { ...base, id: 'D', name: 'D' });
+  const D = createOverlayIndex({ type: 'leverage', factor: 2 }, { ...base, id: 'D', name: 'D' });
   const parts = ['X', 'D'].map((index_id) => ({ index_id, weight: 0.5 }));
-  const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'none' } }, base);
+  const blend = createOverlayIndex({ type: 'blend', parts, rebalance: { frequency: 'none' } }, base);
   const { trades } = run(market, blend, { documents: { X: source, D } });
   expect(new Set(trades.at.subarray(0, trades.count))).toEqual(new Set([0]));
-  const F = overlayOn({ type: 'fee', percent: 1 }, { ...base, source_index_id: 'D', id: 'F', name: 'F' });
+  const F = createOverlayIndex({ type: 'fee', percent: 1 }, { ...base, source_index_id: 'D', id: 'F', name: 'F' });
   const twice = ['D', 'F'].map((index_id) => ({ index_id, weight: 0.5 }));
-  const both = overlayOn({ type: 'blend', parts: twice }, base);
+  const both = createOverlayIndex({ type: 'blend', parts: twice }, base);
   const view = createAttributionView(columnsOf(run(market, both, { documents: { X: source, D, F } })), {
     start: null,
     end: null,

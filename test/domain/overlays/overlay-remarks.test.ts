@@ -10,15 +10,15 @@ import { riskControl } from '#domain/overlays/types/risk-control.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, run } from '../backtest/random-run.js';
-import { overlayOn, addRates } from './overlay-case.js';
+import { createOverlayIndex, addRates } from './overlay-case.js';
 
 const dates = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-08'];
 const close = { A: [10, 11, 12, 11, 13, 12, 14], B: [20, 19, 21, 22, 20, 23, 21] };
 const reference = { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } };
-const priced = addRates(buildMarket({ dates, close, reference }));
-const euros = { ...priced.series!.get('GBPUSD')!, identifier: 'EURUSD' };
-const market: MarketData = { ...priced, series: new Map([...priced.series!, ['EURUSD', euros]]) };
-const indexOn = (id: string, rest: object = {}): IndexDocument =>
+const pricedMarket = addRates(buildMarket({ dates, close, reference }));
+const euros = { ...pricedMarket.series!.get('GBPUSD')!, identifier: 'EURUSD' };
+const market: MarketData = { ...pricedMarket, series: new Map([...pricedMarket.series!, ['EURUSD', euros]]) };
+const createIndexOn = (id: string, rest: object = {}): IndexDocument =>
   IndexDocument.parse({
     id,
     name: id,
@@ -29,15 +29,15 @@ const indexOn = (id: string, rest: object = {}): IndexDocument =>
     ...rest,
   });
 const documents: Readonly<Record<string, IndexDocument>> = {
-  X: indexOn('X'),
-  Y: indexOn('Y', { universe: { kind: 'list', identifiers: ['A'] } }),
-  E: indexOn('E', { currency: 'EUR' }),
+  X: createIndexOn('X'),
+  Y: createIndexOn('Y', { universe: { kind: 'list', identifiers: ['A'] } }),
+  E: createIndexOn('E', { currency: 'EUR' }),
 };
 
 type Spec = Readonly<Record<string, unknown>>;
 const listFindings = (overlay: Spec, rest: object = {}, on?: MarketData) =>
   validateIndex(
-    { ...overlayOn(overlay, rest), ...rest },
+    { ...createOverlayIndex(overlay, rest), ...rest },
     { calendars: CALENDARS.list(), indexOf: (id) => documents[id], market: on },
   ).findings;
 const listRemarks = (overlay: Spec, rest: object = {}, on?: MarketData) =>
@@ -46,25 +46,29 @@ const listRemarks = (overlay: Spec, rest: object = {}, on?: MarketData) =>
 const inPounds = { currency: 'GBP' };
 const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
 const hedge = { type: 'currency_hedged', to: 'GBP', rates };
-const byCurrency = (...currencies: Spec[]): Spec => ({ ...hedge, rates: { domestic: 'DOMESTIC' }, currencies });
+const createCurrencyHedge = (...currencies: Spec[]): Spec => ({
+  ...hedge,
+  rates: { domestic: 'DOMESTIC' },
+  currencies,
+});
 const dollars = { currency: 'USD', rate: 'FOREIGN', ratio: 0.5 };
 const risk = { type: 'risk_control', target: 0.1, half_lives: [3, 8] };
 const listParts = (...ids: string[]) => ids.map((index_id) => ({ index_id, weight: 1 / ids.length }));
 const pair = { type: 'blend', parts: listParts('X', 'Y'), rebalance: { frequency: 'quarterly' } };
 
 /** Overlays with members that have no effect, the paths of these members, and the overlay without them. */
-const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
+const IDLE_TERMS: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
   [
     { ...hedge, ratio: 0, adjust: 'daily', basis: 365 },
     ['overlay.adjust', 'overlay.basis', 'overlay.rates'],
     { type: 'currency', to: 'GBP' },
     inPounds,
   ],
-  [{ ...byCurrency(dollars), ratio: 0.25 }, ['overlay.ratio'], byCurrency(dollars), inPounds],
+  [{ ...createCurrencyHedge(dollars), ratio: 0.25 }, ['overlay.ratio'], createCurrencyHedge(dollars), inPounds],
   [
-    byCurrency(dollars, { currency: 'EUR', rate: 'DOMESTIC', ratio: 0 }),
+    createCurrencyHedge(dollars, { currency: 'EUR', rate: 'DOMESTIC', ratio: 0 }),
     ['overlay.currencies[1]'],
-    byCurrency(dollars),
+    createCurrencyHedge(dollars),
     inPounds,
   ],
   [{ ...risk, half_lives: [3, 8, 3] }, ['overlay.half_lives[2]'], risk, {}],
@@ -119,10 +123,10 @@ const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
 ];
 
 const levelOf = (overlay: Spec, rest = {}, on = market): Float64Array =>
-  run(on, overlayOn(overlay, rest), { documents }).index.book.value;
+  run(on, createOverlayIndex(overlay, rest), { documents }).index.book.value;
 
 describe('a member without effect among the others', () => {
-  test.each(IDLE)('%o: it is reported, and the levels are those without it', (overlay, paths, without, rest) => {
+  test.each(IDLE_TERMS)('%o: it is reported, and the levels are those without it', (overlay, paths, without, rest) => {
     expect(listRemarks(overlay, rest)).toEqual(paths.map((path) => ['warning', 'NO_EFFECT', path]));
     expect([...levelOf(overlay, rest)]).toEqual([...levelOf(without, rest)]);
   });
@@ -154,27 +158,27 @@ describe('a member without effect among the others', () => {
 
   test('is the hedge of a currency in which no security is quoted', () => {
     const yen = { ...market, series: new Map([...market.series!, ['JPYUSD', { ...euros, identifier: 'JPYUSD' }]]) };
-    const overlay = byCurrency(dollars, { currency: 'JPY', rate: 'FOREIGN' });
+    const overlay = createCurrencyHedge(dollars, { currency: 'JPY', rate: 'FOREIGN' });
     expect(listRemarks(overlay, inPounds, yen)).toEqual([
       ['warning', 'FX_CROSSED', 'currency'],
       ['warning', 'NO_EFFECT', 'overlay.currencies[1]'],
     ]);
-    expect([...levelOf(overlay, inPounds, yen)]).toEqual([...levelOf(byCurrency(dollars), inPounds)]);
+    expect([...levelOf(overlay, inPounds, yen)]).toEqual([...levelOf(createCurrencyHedge(dollars), inPounds)]);
   });
 });
 
 test('a currency is hedged once, and never into itself: each one that is too much is named', () => {
   const pence = { currency: 'GBX', rate: 'FOREIGN' };
-  const errors = (overlay: Spec, rest: object = inPounds) =>
+  const listOverlayErrors = (overlay: Spec, rest: object = inPounds) =>
     listFindings(overlay, rest).map(({ path, message }) => [path, message]);
-  expect(errors(byCurrency(dollars, pence, dollars))).toEqual([
+  expect(listOverlayErrors(createCurrencyHedge(dollars, pence, dollars))).toEqual([
     [
       'overlay.currencies[1].currency',
       'overlay.currencies[1].currency is GBX, which counts as GBP: the currency of the overlay is not hedged.',
     ],
     ['overlay.currencies[2].currency', 'overlay.currencies[2].currency is USD, which currencies[0] already lists.'],
   ]);
-  expect(errors({ ...hedge, to: 'USD' }, {})).toEqual([
+  expect(listOverlayErrors({ ...hedge, to: 'USD' }, {})).toEqual([
     [
       'overlay.to',
       'overlay.to is USD, and the underlying index is already in USD; use currencies to hedge the currencies of its securities.',
@@ -183,11 +187,11 @@ test('a currency is hedged once, and never into itself: each one that is too muc
 });
 
 test('a blend without a schedule is reported with its default, one part needs none', () => {
-  const blendIndices = (...ids: string[]): Spec => ({ type: 'blend', parts: listParts(...ids) });
-  const [taken] = listFindings(pair, { overlay: blendIndices('X', 'Y') });
+  const createBlendOf = (...ids: string[]): Spec => ({ type: 'blend', parts: listParts(...ids) });
+  const [taken] = listFindings(pair, { overlay: createBlendOf('X', 'Y') });
   expect(taken).toMatchObject({ severity: 'info', code: 'DEFAULT_TAKEN', path: 'overlay.rebalance' });
   expect(taken?.value).toEqual({ frequency: 'quarterly', anchor: 'last_session' });
-  expect(listRemarks(pair, { overlay: blendIndices('X') })).toEqual([]);
+  expect(listRemarks(pair, { overlay: createBlendOf('X') })).toEqual([]);
 });
 
 test('the parts of a blend are of one currency: one in another is named with both', () => {
@@ -205,12 +209,12 @@ test('the parts of a blend are of one currency: one in another is named with bot
 });
 
 test('the sum of the weights of a blend is reported without rounding noise', () => {
-  const weighed = (...weights: number[]) => ({
+  const createWeightedBlend = (...weights: number[]) => ({
     type: 'blend',
     parts: weights.map((weight, k) => ({ index_id: ['X', 'Y'][k], weight })),
   });
   expect(0.3 + 0.6).not.toBe(0.9);
-  expect(listFindings(weighed(0.3, 0.6))[0]).toMatchObject({
+  expect(listFindings(createWeightedBlend(0.3, 0.6))[0]).toMatchObject({
     message: 'The weights sum to 0.9, but must sum to 1.',
     value: 0.9,
   });
@@ -222,16 +226,16 @@ test('more points a year than the base value cause a warning', () => {
 });
 
 test('an exchange rate in place of a rate of interest causes a warning because of its name', () => {
-  const doubted = (financing: string) =>
+  const listFinancingFindings = (financing: string) =>
     listRemarks({ type: 'leverage', factor: 2, financing }, {}, market).filter(
       ([, code]) => code === 'VALUE_TYPE_MISMATCH',
     );
-  expect(doubted('GBPUSD')).toEqual([['warning', 'VALUE_TYPE_MISMATCH', 'overlay.financing']]);
-  expect(doubted('DOMESTIC')).toEqual([]);
+  expect(listFinancingFindings('GBPUSD')).toEqual([['warning', 'VALUE_TYPE_MISMATCH', 'overlay.financing']]);
+  expect(listFinancingFindings('DOMESTIC')).toEqual([]);
 });
 
 describe('a rate that begins too late', () => {
-  const beginning = (id: string, first: number): MarketData => {
+  const startSeriesAt = (id: string, first: number): MarketData => {
     const series = market.series!.get(id)!;
     const at = series.days.findIndex((day) => day >= market.dates[first]!);
     const late: PriceSeries = { ...series, days: series.days.subarray(at), closes: series.closes.subarray(at) };
@@ -244,9 +248,9 @@ describe('a rate that begins too late', () => {
     ['FOREIGN', hedge, inPounds, 'overlay.rates.foreign'],
     ['GBPUSD', { type: 'currency', to: 'GBP' }, inPounds, 'overlay.to'],
   ])('%s of %o is refused where the run is, at its field', (id, overlay, rest, path) => {
-    const document = overlayOn(overlay, rest);
+    const document = createOverlayIndex(overlay, rest);
     for (const first of [0, 1, 4]) {
-      const on = beginning(id, first);
+      const on = startSeriesAt(id, first);
       const findings = findLateRates('O', {
         documents: { ...documents, O: document },
         market: on,
@@ -262,17 +266,17 @@ describe('a rate that begins too late', () => {
   });
 
   test('it is not refused where the index beneath begins no earlier', () => {
-    const on = { ...beginning('DOMESTIC', 4), ...lateB, series: beginning('DOMESTIC', 3).series! };
-    const listing = { ...documents, X: indexOn('X', { universe: { kind: 'list', identifiers: ['B'] } }) };
+    const on = { ...startSeriesAt('DOMESTIC', 4), ...lateB, series: startSeriesAt('DOMESTIC', 3).series! };
+    const listing = { ...documents, X: createIndexOn('X', { universe: { kind: 'list', identifiers: ['B'] } }) };
     const overlay = { type: 'excess_return', cash: 'DOMESTIC' };
-    const O = overlayOn(overlay);
+    const O = createOverlayIndex(overlay);
     expect(findLateRates('O', { documents: { ...listing, O }, market: on, calendars: CALENDARS })).toEqual([]);
     expect(run(on, O, { documents: listing }).days[0]).toBe(parseValidDay(dates[4]!));
   });
 });
 
 describe('a rule that is watched', () => {
-  const treated = (treatment: object) =>
+  const validateTreatment = (treatment: object) =>
     validateIndex(
       { ...documents['X'], pipeline: { weighting: { type: 'EqualWeight' }, treatment } },
       { calendars: CALENDARS.list(), indexOf: () => undefined },
@@ -281,11 +285,13 @@ describe('a rule that is watched', () => {
   test('by default is reported, one without an observed input is refused, or a warning on request', () => {
     const field = 'pipeline.treatment.breach_rule';
     const breach_rule = 'RIC_25_5_50';
-    expect(treated({ on_breach: 'rebalance' })).toEqual([['info', 'DEFAULT_TAKEN', field, 'UCITS_5_10_40']]);
-    expect(treated({ breach_rule })).toEqual([['error', 'REQUIRED', 'pipeline.treatment.on_breach', null]]);
-    expect(treated({ on_breach: 'none', breach_rule })).toEqual([['warning', 'NO_EFFECT', field, breach_rule]]);
+    expect(validateTreatment({ on_breach: 'rebalance' })).toEqual([['info', 'DEFAULT_TAKEN', field, 'UCITS_5_10_40']]);
+    expect(validateTreatment({ breach_rule })).toEqual([['error', 'REQUIRED', 'pipeline.treatment.on_breach', null]]);
+    expect(validateTreatment({ on_breach: 'none', breach_rule })).toEqual([
+      ['warning', 'NO_EFFECT', field, breach_rule],
+    ]);
     for (const whole of [{ on_breach: 'rebalance', breach_rule }, { on_breach: 'none' }, {}])
-      expect(treated(whole)).toEqual([]);
+      expect(validateTreatment(whole)).toEqual([]);
   });
 });
 
@@ -307,7 +313,7 @@ test.each([
 });
 
 test('a rate declared in the other currency is reported at its field, and refused where the overlay is computed', () => {
-  const saying = (domestic: string | null, foreign: string | null): MarketData => {
+  const declareCurrencies = (domestic: string | null, foreign: string | null): MarketData => {
     const message = { DOMESTIC: domestic, FOREIGN: foreign };
     const series = [...market.series!].map(([id, held]): [string, PriceSeries] => [
       id,
@@ -315,25 +321,29 @@ test('a rate declared in the other currency is reported at its field, and refuse
     ]);
     return { ...market, series: new Map(series) };
   };
-  const differs = (path: string) => ['warning', 'CURRENCIES_DIFFER', `overlay.${path}`];
-  const both = [differs('rates.domestic'), differs('rates.foreign')];
-  const document = IndexDocument.parse({ ...overlayOn(hedge, inPounds), ...inPounds });
+  const createDifferenceFinding = (path: string) => ['warning', 'CURRENCIES_DIFFER', `overlay.${path}`];
+  const both = [createDifferenceFinding('rates.domestic'), createDifferenceFinding('rates.foreign')];
+  const document = IndexDocument.parse({ ...createOverlayIndex(hedge, inPounds), ...inPounds });
   const listErrors = (on: MarketData) =>
     checkOnMarket(document, on, { severity: 'error', indexOf: (id) => documents[id] }).map(({ path }) => path);
   // The underlying index is in dollars, and the overlay in pounds.
-  expect(listRemarks(hedge, inPounds, saying('USD', 'GBP'))).toEqual(both);
-  expect(listErrors(saying('USD', 'GBP'))).toEqual(['overlay.rates.domestic', 'overlay.rates.foreign']);
-  expect(listRemarks(hedge, inPounds, saying('GBX', 'USD'))).toEqual([]);
-  expect(listRemarks(hedge, inPounds, saying(null, 'EUR'))).toEqual([differs('rates.foreign')]);
-  expect(listErrors(saying(null, 'EUR'))).toEqual([]);
-  const inEuros = saying('EUR', null);
-  expect(listRemarks({ type: 'leverage', factor: 2, financing: 'DOMESTIC' }, {}, inEuros)).toEqual([
-    differs('financing'),
+  expect(listRemarks(hedge, inPounds, declareCurrencies('USD', 'GBP'))).toEqual(both);
+  expect(listErrors(declareCurrencies('USD', 'GBP'))).toEqual(['overlay.rates.domestic', 'overlay.rates.foreign']);
+  expect(listRemarks(hedge, inPounds, declareCurrencies('GBX', 'USD'))).toEqual([]);
+  expect(listRemarks(hedge, inPounds, declareCurrencies(null, 'EUR'))).toEqual([
+    createDifferenceFinding('rates.foreign'),
   ]);
-  expect(listRemarks({ ...risk, cash: 'DOMESTIC' }, {}, inEuros)).toEqual([differs('cash')]);
+  expect(listErrors(declareCurrencies(null, 'EUR'))).toEqual([]);
+  const inEuros = declareCurrencies('EUR', null);
+  expect(listRemarks({ type: 'leverage', factor: 2, financing: 'DOMESTIC' }, {}, inEuros)).toEqual([
+    createDifferenceFinding('financing'),
+  ]);
+  expect(listRemarks({ ...risk, cash: 'DOMESTIC' }, {}, inEuros)).toEqual([createDifferenceFinding('cash')]);
   expect(listRemarks({ type: 'excess_return', cash: 'FOREIGN' }, {}, inEuros)).toEqual([]);
-  expect(listRemarks(byCurrency(dollars), inPounds, saying('GBP', 'GBP'))).toEqual([differs('currencies[0].rate')]);
-  const [swapped] = listFindings(hedge, inPounds, saying('USD', 'GBP'));
+  expect(listRemarks(createCurrencyHedge(dollars), inPounds, declareCurrencies('GBP', 'GBP'))).toEqual([
+    createDifferenceFinding('currencies[0].rate'),
+  ]);
+  const [swapped] = listFindings(hedge, inPounds, declareCurrencies('USD', 'GBP'));
   expect(swapped!.message).toBe(
     'overlay.rates.domestic must be the rate of GBP, but the series DOMESTIC is in USD, which has a separate field. Are the rates swapped?',
   );

@@ -4,7 +4,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, overlayOn, addRates } from './overlay-case.js';
+import { columnsOf, createOverlayIndex, addRates } from './overlay-case.js';
 
 /** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on 22 and 23 January. */
 const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);
@@ -15,7 +15,7 @@ const prices = {
   B: [50, 49, 52, null, 51, 54, 53, 50, 55, 57, 52, 56],
 };
 const market = addRates(buildMarket({ dates, close: prices }));
-const beneath = IndexDocument.parse({
+const parentDocument = IndexDocument.parse({
   id: 'X',
   name: 'X',
   calendar: 'MAIN',
@@ -24,49 +24,49 @@ const beneath = IndexDocument.parse({
   universe: { kind: 'list', identifiers: ['A', 'B'] },
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
-const documents = { X: beneath };
+const documents = { X: parentDocument };
 
 /** Returns the return of a security over the session of MAIN that ends on a date. */
 const returnOf = (name: keyof typeof prices, date: string): number => {
-  const at = (of: string) => prices[name][dates.indexOf(of)]!;
+  const readClose = (of: string) => prices[name][dates.indexOf(of)]!;
   const sessions = listDays('MAIN');
-  return at(date) / at(sessions[sessions.indexOf(date) - 1]!) - 1;
+  return readClose(date) / readClose(sessions[sessions.indexOf(date) - 1]!) - 1;
 };
 /** Computes the level with weights of one half for both securities after every close. */
-const levelOn = (date: string): number =>
+const readLevelOn = (date: string): number =>
   listDays('MAIN')
     .filter((session) => session > dates[0]! && session <= date)
     .reduce((level, session) => level * (1 + (returnOf('A', session) + returnOf('B', session)) / 2), 100);
 
 test('on sessions that only it has, an overlay has the last known underlying level at the rate of the day', () => {
-  const document = overlayOn(
+  const document = createOverlayIndex(
     { type: 'currency', to: 'GBP' },
     { calendar: 'OTHER', base_date: dates[0], currency: 'GBP' },
   );
   const { book, days: sessions } = run(market, document, { documents }).index;
   expect(Array.from(sessions, formatDay)).toEqual(listDays('OTHER'));
   const { days: known, closes } = market.series!.get('GBPUSD')!;
-  const dollars = (date: string): number => closes[known.findLastIndex((day) => day <= parseValidDay(date))]!;
+  const convertToDollars = (date: string): number => closes[known.findLastIndex((day) => day <= parseValidDay(date))]!;
   listDays('OTHER').forEach((date, t) => {
-    const expected = (levelOn(date) * dollars(dates[0]!)) / dollars(date);
+    const expected = (readLevelOn(date) * convertToDollars(dates[0]!)) / convertToDollars(date);
     expect(book.value[t]! / expected).toBeCloseTo(1, 12);
   });
 });
 
 test('names contribute what they earned on the sessions that an overlay lacks, with the rebalances there', () => {
-  const document = overlayOn({ type: 'leverage', factor: 2 }, { calendar: 'OTHER', base_date: dates[0] });
+  const document = createOverlayIndex({ type: 'leverage', factor: 2 }, { calendar: 'OTHER', base_date: dates[0] });
   const result = run(market, document, { documents });
   const { book } = result.index;
   const at = listDays('OTHER').indexOf('2024-01-24');
   expect(book.value[at]! / book.value[at - 1]! - 1).toBeCloseTo(
-    2 * (levelOn('2024-01-24') / levelOn('2024-01-19') - 1),
+    2 * (readLevelOn('2024-01-24') / readLevelOn('2024-01-19') - 1),
     12,
   );
   const view = createAttributionView(columnsOf(result), { start: '2024-01-19', end: '2024-01-24' });
   for (const name of ['A', 'B'] as const) {
     const earned = ['2024-01-22', '2024-01-23', '2024-01-24'].map((date, k) => {
       const before = ['2024-01-19', '2024-01-22', '2024-01-23'][k]!;
-      return (levelOn(before) / levelOn('2024-01-19')) * returnOf(name, date);
+      return (readLevelOn(before) / readLevelOn('2024-01-19')) * returnOf(name, date);
     });
     const contribution = view.contributions.find(({ asset_id: id }) => id === name)!.contribution;
     // The overlay has twice the index, and half of the index is the security.
@@ -80,7 +80,7 @@ test('names contribute what they earned on the sessions that an overlay lacks, w
 
 test('a blend of indices on two calendars values each at its last known level', () => {
   const other = IndexDocument.parse({
-    ...beneath,
+    ...parentDocument,
     id: 'Y',
     calendar: 'OTHER',
     universe: { kind: 'list', identifiers: ['A'] },
@@ -89,8 +89,8 @@ test('a blend of indices on two calendars values each at its last known level', 
     { index_id: 'X', weight: 0.5 },
     { index_id: 'Y', weight: 0.5 },
   ];
-  const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'none' } }, { base_date: dates[0] });
-  const { book } = run(market, blend, { documents: { X: beneath, Y: other } }).index;
+  const blend = createOverlayIndex({ type: 'blend', parts, rebalance: { frequency: 'none' } }, { base_date: dates[0] });
+  const { book } = run(market, blend, { documents: { X: parentDocument, Y: other } }).index;
   /** Returns the last price of A on or before a session of OTHER. */
   const lastOf = (date: string): number => {
     const priced = dates.flatMap((day, t) => {
@@ -100,6 +100,6 @@ test('a blend of indices on two calendars values each at its last known level', 
     return priced.at(-1)!;
   };
   listDays('MAIN').forEach((date, t) => {
-    expect(book.value[t]! / (levelOn(date) / 2 + lastOf(date) / 2)).toBeCloseTo(1, 12);
+    expect(book.value[t]! / (readLevelOn(date) / 2 + lastOf(date) / 2)).toBeCloseTo(1, 12);
   });
 });

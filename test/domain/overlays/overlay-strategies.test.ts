@@ -5,13 +5,13 @@ import { createAttributionView } from '#views/attribution-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, overlayOn } from './overlay-case.js';
+import { columnsOf, createOverlayIndex } from './overlay-case.js';
 
 const dates = ['02', '03', '04', '05', '08', '09', '10', '11', '12'].map((day) => `2024-01-${day}`);
 const A = [100, 109, 103, 112, 104, 111, 115, 108, 117];
 const market = buildMarket({ dates, close: { A } });
 const base = { base_date: dates[0] };
-const beneath = IndexDocument.parse({
+const parentDocument = IndexDocument.parse({
   id: 'X',
   name: 'X',
   calendar: 'MAIN',
@@ -19,11 +19,11 @@ const beneath = IndexDocument.parse({
   rebalance: { frequency: 'none' },
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
-const doubled = overlayOn({ type: 'leverage', factor: 2 }, base);
+const doubled = createOverlayIndex({ type: 'leverage', factor: 2 }, base);
 const weekly = RebalanceSpec.parse({ frequency: 'weekly' });
-const strategyOn = (terms: object, request: object = {}) =>
+const runStrategyOn = (terms: object, request: object = {}) =>
   run(market, doubled, {
-    documents: { X: beneath },
+    documents: { X: parentDocument },
     strategy: { rebalance: weekly, drift_tolerance: null, exposure: 0.5, ...terms },
     initial_capital: 1000,
     ...request,
@@ -42,21 +42,21 @@ test('a strategy holds a fraction in an overlay and the rest in cash, restored a
   };
   const expectClose = (actual: Float64Array, expected: readonly number[]): void =>
     actual.forEach((value, t) => expect(value / expected[t]!).toBeCloseTo(1, 12));
-  const restored = strategyOn({});
+  const restored = runStrategyOn({});
   expectClose(
     restored.portfolio.value,
     accountOf((t) => t === 3 || t === 8),
   );
   expectClose(
-    strategyOn({ drift_tolerance: 0.2 }).portfolio.value,
+    runStrategyOn({ drift_tolerance: 0.2 }).portfolio.value,
     accountOf(() => false),
   );
-  const whole = strategyOn({ exposure: 1 });
+  const whole = runStrategyOn({ exposure: 1 });
   expectClose(
     whole.portfolio.value,
     Array.from(whole.index.book.value, (level) => 10 * level),
   );
-  expect([...strategyOn({ exposure: 0 }).portfolio.value]).toEqual(A.map(() => 1000));
+  expect([...runStrategyOn({ exposure: 0 }).portfolio.value]).toEqual(A.map(() => 1000));
   const columns = columnsOf({ ...restored, plan: { ...restored.plan, runId: 'S' } });
   expect(createReconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   const {
@@ -77,6 +77,6 @@ test('costs and constraint sets of a portfolio are refused for an overlay, each 
     }
     return null;
   };
-  expect(pathOf(() => strategyOn({}, { transaction_cost_bps: 5 }))).toEqual(['transaction_cost_bps']);
-  expect(pathOf(() => strategyOn({ constraints: [] }))).toEqual(['constraint_set_id']);
+  expect(pathOf(() => runStrategyOn({}, { transaction_cost_bps: 5 }))).toEqual(['transaction_cost_bps']);
+  expect(pathOf(() => runStrategyOn({ constraints: [] }))).toEqual(['constraint_set_id']);
 });

@@ -3,7 +3,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { overlayOn, addRates } from './overlay-case.js';
+import { createOverlayIndex, addRates } from './overlay-case.js';
 
 /** Last session of a month, on which forwards expire, and the session before it. */
 const DATES = ['2024-01-30', '2024-01-31'];
@@ -30,7 +30,7 @@ function endOf(market: MarketData, overlay: Readonly<Record<string, unknown>>, c
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const document = overlayOn(overlay, { ...base, base_value: 100_000, currency: 'USD' });
+  const document = createOverlayIndex(overlay, { ...base, base_value: 100_000, currency: 'USD' });
   return run(market, document, { documents: { X: beneath } }).index.book.value.at(-1)!;
 }
 
@@ -39,7 +39,7 @@ function endOf(market: MarketData, overlay: Readonly<Record<string, unknown>>, c
  * hedged at 100 yen per dollar, remain USD 100,000 whether the yen strengthens to 95 or weakens to 105; without a
  * hedge, the 10 million yen are worth their value in dollars.
  */
-test.each([95, 105])('100,000 dollars in yen, by S&P: hedged they stay, at %d yen for a dollar', (yen) => {
+test.each([95, 105])('100,000 dollars in yen, by S&P: hedged, their value stays, at %d yen per dollar', (yen) => {
   const market = marketOf(1, [1 / 100, 1 / yen], 'JPYUSD');
   const rates = { domestic: 'ZERO', foreign: 'ZERO' };
   expect(endOf(market, { type: 'currency_hedged', to: 'USD', rates }, 'JPY')).toBeCloseTo(1e5, 6);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { lotOf, smallBatch, requireResult } from './small-batch.js';
+import { lotOf, createSmallBatch, requireResult } from './small-batch.js';
 
-const common = smallBatch([1 / 3, 1 / 3, 1 / 3]);
+const common = createSmallBatch([1 / 3, 1 / 3, 1 / 3]);
 /** Account with 60 % in one security, whose gain is half its price. */
-const held = { cash: 40_000, lots: [lotOf('A', 600, 50)] };
+const heldAccount = { cash: 40_000, lots: [lotOf('A', 600, 50)] };
 /** Annual volatility of each security. */
 const VOLATILITY = 0.2;
 
@@ -11,7 +11,7 @@ describe('the conflict of an account without permitted trades', () => {
   test.each([
     {
       rules: 'an exclusion and a limit',
-      batch: smallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } }),
+      batch: createSmallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } }),
       account: { cash: 100_000, exclusions: ['A'], tracking_error_limit: 0.01 },
       // Without A the tracking error is at least that of missing a third; with a limit of 1 %, A can be at most 5 %
       // below its target.
@@ -28,7 +28,7 @@ describe('the conflict of an account without permitted trades', () => {
     {
       rules: 'a budget and a limit',
       batch: common,
-      account: { ...held, tax: { budget: 0 }, tracking_error_limit: 0.01 },
+      account: { ...heldAccount, tax: { budget: 0 }, tracking_error_limit: 0.01 },
       // All cash buys B and C, which are each below target by half of the excess a of A: a tracking error of 0.2 a
       // sqrt(1.5).
       amounts: {
@@ -44,13 +44,13 @@ describe('the conflict of an account without permitted trades', () => {
     },
     {
       rules: 'a minimum of cash and a budget',
-      batch: smallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_minimum: 0.2, cash_maximum: 1 } }),
+      batch: createSmallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_minimum: 0.2, cash_maximum: 1 } }),
       account: { lots: [lotOf('A', 1000, 50)], tax: { budget: 0 }, exclusions: ['C'] },
       amounts: { cash_minimum: 0.2, 'tax.budget': 100_000 * 0.2 * 0.5 },
     },
     {
       rules: 'whole shares and a limit',
-      batch: smallBatch([1 / 3, 1 / 3, 1 / 3], { whole_shares: true, objective: { cash_maximum: 1 } }),
+      batch: createSmallBatch([1 / 3, 1 / 3, 1 / 3], { whole_shares: true, objective: { cash_maximum: 1 } }),
       account: { cash: 1000, tracking_error_limit: 0.001 },
       // The account buys three shares of each security, and its value is ten shares.
       amounts: { tracking_error_limit: (VOLATILITY / 30) * Math.sqrt(3) - 0.001, whole_shares: null },
@@ -71,7 +71,7 @@ describe('the conflict of an account without permitted trades', () => {
     { name: 'whole shares', terms: { objective: { cash_maximum: 1 }, whole_shares: true }, cash: 1000 },
     { name: 'little cash', terms: { objective: { cash_maximum: 0.05 }, whole_shares: true }, cash: 2000 },
   ])('ends where one rule gives by its amount: $name', ({ cash, terms }) => {
-    const batch = smallBatch([0.1, 0.5, 0.4], terms);
+    const batch = createSmallBatch([0.1, 0.5, 0.4], terms);
     const account = {
       cash,
       lots: [lotOf('C', 6, 50)],

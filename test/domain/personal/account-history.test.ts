@@ -16,7 +16,7 @@ const account = Account.parse({
 });
 const open = () =>
   createHistory(account, { start: parseValidDay('2021-06-15'), dividendRate: 0.15, dayOf: parseValidDay });
-const sale = (lot: number, shares: number, loss = 0): BookedTrade => ({
+const createSale = (lot: number, shares: number, loss = 0): BookedTrade => ({
   identifier: 'X',
   side: 'sell',
   shares,
@@ -28,7 +28,7 @@ const sale = (lot: number, shares: number, loss = 0): BookedTrade => ({
 describe('the history of an account', () => {
   test('first in, first out: 10 long-term at 50 and 5 short-term at 120', () => {
     const history = open();
-    history.trade(parseValidDay('2021-06-15'), [sale(0, 10), sale(1, 5)], 0.001);
+    history.trade(parseValidDay('2021-06-15'), [createSale(0, 10), createSale(1, 5)], 0.001);
     expect(history.cash).toBeCloseTo(1000 + 1500 - 1.5, 9);
     // Long-term gains of 500 and short-term losses of 100 leave 400, taxed at 20 %.
     expect(history.accrued()).toBeCloseTo(80, 9);
@@ -40,12 +40,12 @@ describe('the history of an account', () => {
 
   test('highest cost first: 10 short-term at 120 and 5 short-term at 90, whose loss is carried forward', () => {
     const history = open();
-    history.trade(parseValidDay('2021-06-15'), [sale(1, 10), sale(2, 5)], 0);
+    history.trade(parseValidDay('2021-06-15'), [createSale(1, 10), createSale(2, 5)], 0);
     expect(history.accrued()).toBe(0);
     history.payTaxes(parseValidDay('2022-01-03'));
     expect(history.years).toEqual([{ year: 2021, short_gain: -150, long_gain: 0, dividends: 0, carried: 0, tax: 0 }]);
     expect(history.accountOn(account, parseValidDay('2022-01-03')).tax.carry_forward).toBe(150);
-    history.trade(parseValidDay('2022-01-03'), [sale(0, 10)], 0);
+    history.trade(parseValidDay('2022-01-03'), [createSale(0, 10)], 0);
     expect(history.accrued()).toBeCloseTo(0.2 * (500 - 150), 9);
   });
 
@@ -56,7 +56,7 @@ describe('the history of an account', () => {
       dividendRate: 0,
       dayOf: parseValidDay,
     });
-    history.trade(parseValidDay('2021-06-15'), [sale(0, 10), sale(1, 5)], 0); // a long-term gain of 500 and a short-term loss of 100
+    history.trade(parseValidDay('2021-06-15'), [createSale(0, 10), createSale(1, 5)], 0); // a long-term gain of 500 and a short-term loss of 100
     expect(history.accrued()).toBeCloseTo(0.2 * 500, 9);
     history.payTaxes(parseValidDay('2022-01-03'));
     expect(history.accountOn(separate, parseValidDay('2022-01-03')).tax.carry_forward).toBe(100);
@@ -64,11 +64,11 @@ describe('the history of an account', () => {
 
   test('a net loss is carried forward with its term: a long-term one offsets long-term gains first', () => {
     const history = open();
-    history.trade(parseValidDay('2022-04-01'), [sale(1, 10)], 0); // a long-term loss of 200
+    history.trade(parseValidDay('2022-04-01'), [createSale(1, 10)], 0); // a long-term loss of 200
     history.payTaxes(parseValidDay('2023-01-03'));
     const { carry_forward, realised } = history.accountOn(account, parseValidDay('2023-01-03')).tax;
     expect([carry_forward, realised]).toEqual([0, { short: 0, long: -200 }]);
-    history.trade(parseValidDay('2023-01-03'), [sale(0, 10)], 0); // a long-term gain of 500
+    history.trade(parseValidDay('2023-01-03'), [createSale(0, 10)], 0); // a long-term gain of 500
     expect(history.accrued()).toBeCloseTo(0.2 * (500 - 200), 9);
   });
 
@@ -88,9 +88,9 @@ describe('the history of an account', () => {
 
   test('a specific lot: 10 at 90, held since June', () => {
     const history = open();
-    history.trade(parseValidDay('2021-12-01'), [sale(2, 10)], 0);
+    history.trade(parseValidDay('2021-12-01'), [createSale(2, 10)], 0);
     expect(history.accrued()).toBeCloseTo(0.37 * 100, 9);
-    history.trade(parseValidDay('2021-12-01'), [sale(1, 10)], 0);
+    history.trade(parseValidDay('2021-12-01'), [createSale(1, 10)], 0);
     expect(history.accrued()).toBe(0);
   });
 
@@ -98,7 +98,7 @@ describe('the history of an account', () => {
     const history = open();
     // 5 of the shares bought at 120 are sold at 100. Their loss of 100 is attributed to 5 of the 10 shares bought 14
     // days before.
-    history.trade(parseValidDay('2021-06-15'), [sale(1, 5, 100)], 0);
+    history.trade(parseValidDay('2021-06-15'), [createSale(1, 5, 100)], 0);
     expect(history.accrued()).toBe(0);
     const held = parseValidDay('2021-06-15') - parseValidDay('2021-03-01');
     expect(history.lots).toEqual([
@@ -109,7 +109,7 @@ describe('the history of an account', () => {
     ]);
   });
 
-  test('dividends are taxed with the year and paid in the next', () => {
+  test('dividends are taxed with their year and paid in the next year', () => {
     const history = open();
     history.act(parseValidDay('2021-09-01'), 'X', { lots: history.lots, cash: 0, dividends: 200, gains: [] });
     expect(history.accrued()).toBeCloseTo(30, 12);
@@ -126,12 +126,12 @@ describe('the history of an account', () => {
     expect(history.accrued()).toBeCloseTo(30, 12);
   });
 
-  test('shares bought before the window replace none that are sold', () => {
+  test('shares bought before the window do not replace sold shares', () => {
     const history = open();
     const buy = (shares: number): BookedTrade => ({ identifier: 'X', side: 'buy', shares, price: 100 });
     history.trade(parseValidDay('2021-07-01'), [buy(4)], 0);
     history.trade(parseValidDay('2021-09-01'), [buy(4)], 0);
-    history.trade(parseValidDay('2021-09-15'), [sale(1, 4, 80)], 0);
+    history.trade(parseValidDay('2021-09-15'), [createSale(1, 4, 80)], 0);
     const bought = history.accountOn(account, parseValidDay('2021-09-20')).recent.filter(({ shares }) => shares > 0);
     expect(bought).toEqual([]); // the shares bought in September have replaced the four sold at a loss
   });

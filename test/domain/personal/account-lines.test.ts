@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findAccountId } from '#domain/personal/account-lines.js';
 
-test('the id of a line of JSON is that of its parsed account, wherever and however it is written', () => {
+test('the id of a JSON line is the id of its parsed account, wherever and however it is written', () => {
   const lines = [
     '{"account_id":"A1","lots":[{"identifier":"account_id","shares":1}]}',
     '{"lots":[{"identifier":"x\\"account_id\\":\\"B\\""}], "account_id" :\t"A2"}',

@@ -6,15 +6,15 @@ import { createAccountTemplate, EXAMPLE_ACCOUNTS, createAccountTable } from '#do
 import { readAccount } from '#domain/personal/read-account.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseCsvRows } from '#market/formats/csv-rows.js';
-import { smallBatch } from './small-batch.js';
+import { createSmallBatch } from './small-batch.js';
 
-const common = smallBatch([0.5, 0.3, 0.2]);
+const common = createSmallBatch([0.5, 0.3, 0.2]);
 
 async function* linesOf(text: string): AsyncGenerator<Buffer> {
   for (const line of text.split('\n')) yield Buffer.from(line);
 }
 
-async function accountsIn(text: string): Promise<unknown[]> {
+async function readAccountRows(text: string): Promise<unknown[]> {
   const accounts: unknown[] = [];
   for await (const account of parseAccountTable(await parseCsvRows(linesOf(text)))) accounts.push(JSON.parse(account));
   return accounts;
@@ -22,7 +22,7 @@ async function accountsIn(text: string): Promise<unknown[]> {
 
 /** Reads accounts from text. @returns accounts as the solver receives them, or the messages of their findings */
 async function readIn(text: string, batch = common) {
-  const accounts = await accountsIn(text);
+  const accounts = await readAccountRows(text);
   return accounts.map((value, at) => {
     const { account, findings } = readAccount(batch, value, { path: `accounts[${at}]`, line: null });
     return account ?? findings.map(({ message }) => message);
@@ -30,7 +30,7 @@ async function readIn(text: string, batch = common) {
 }
 
 const refusalOf = (text: string): Promise<readonly { readonly code: string; readonly message: string }[]> =>
-  accountsIn(text).then(
+  readAccountRows(text).then(
     () => [],
     (failure: unknown) => (failure as Refusal).detail!['findings'] as { code: string; message: string }[],
   );
@@ -48,7 +48,7 @@ describe('a table of accounts', () => {
   });
 
   test('returns the accounts that its writer wrote, and the template states every column', async () => {
-    const read = await accountsIn(createAccountTemplate());
+    const read = await readAccountRows(createAccountTemplate());
     const sent = read.map((account) => {
       const { source: _, ...own } = account as { source: unknown };
       return Account.parse(own);
@@ -60,7 +60,7 @@ describe('a table of accounts', () => {
     );
   });
 
-  test('states fields of the account once or on each of its rows, with lists in one cell', async () => {
+  test('states fields of the account once or in each of its rows, with lists in one cell', async () => {
     const text = [
       `${HEAD},cash,exclusions,tax.short_rate,tax.lot_method`,
       'C1,A,20,30,2023-05-01,500,B/C,0.3,fifo',
@@ -112,7 +112,7 @@ describe('a table of accounts', () => {
     expect(open!.message).toBe('line 2: a quote is not closed.');
   });
 
-  test('refuses unknown, repeated and missing columns, and rows of an account that are apart', async () => {
+  test('refuses unknown, repeated and missing columns, and an account whose rows are separated', async () => {
     const findings = await refusalOf(
       'account_id,identifier,shares,shares,acquired,short_rate,exclusion\nC1,A,1,1,2023-05-01,0,B',
     );
@@ -127,7 +127,7 @@ describe('a table of accounts', () => {
     expect(apart!.message).toContain('line 4: rows of the account C1');
   });
 
-  test('has recent trades as rows with the day of the trade', async () => {
+  test('has recent trades as rows with the trade date', async () => {
     const text = `${HEAD},traded,price\nC1,A,20,30,2023-05-01,,\nC1,B,-5,32,,2024-06-20,28\nC1,CASH,100,,,,`;
     expect(await readIn(text)).toMatchObject([
       {
@@ -140,7 +140,7 @@ describe('a table of accounts', () => {
 });
 
 describe('the defaults of a batch', () => {
-  const batch = smallBatch([0.5, 0.3, 0.2], {
+  const batch = createSmallBatch([0.5, 0.3, 0.2], {
     defaults: { exclusions: ['C'], minimum_trade: 50, tax: { short_rate: 0.4, realised: { short: 7 } } },
   });
 
@@ -161,19 +161,21 @@ describe('the defaults of a batch', () => {
 });
 
 describe('the names of an account', () => {
-  test('may be securities of the data without an estimate where nothing is held', () => {
+  test('may be securities of the data without an estimate if they are not held', () => {
     const batch = { ...common, others: ['OUTSIDE'] };
-    const of = (more: object) => {
+    const readAccountWith = (more: object) => {
       const account = { account_id: 'X', cash: 1, ...more };
       return readAccount(batch, account, { path: 'accounts[4]', line: 6 }).findings.map(({ path, message }) => [
         path,
         message,
       ]);
     };
-    expect(of({ exclusions: ['OUTSIDE', 'A'] })).toEqual([]);
-    expect(of({ substitutes: [['A', 'AB']] })).toEqual([
+    expect(readAccountWith({ exclusions: ['OUTSIDE', 'A'] })).toEqual([]);
+    expect(readAccountWith({ substitutes: [['A', 'AB']] })).toEqual([
       ['accounts[4].substitutes[0][1]', expect.stringMatching(/^line 6, account X: .*no security AB/)],
     ]);
-    expect(of({ lots: [{ identifier: 'OUTSIDE', shares: 1, cost: 1, acquired: '2023-01-02' }] })).toHaveLength(1);
+    expect(
+      readAccountWith({ lots: [{ identifier: 'OUTSIDE', shares: 1, cost: 1, acquired: '2023-01-02' }] }),
+    ).toHaveLength(1);
   });
 });

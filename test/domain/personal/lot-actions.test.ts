@@ -4,7 +4,7 @@ import { applyToLots, type HeldLot } from '#domain/personal/lot-actions.js';
 import { parseValidDay } from '#domain/time/days.js';
 
 const ACQUIRED = parseValidDay('2010-05-03');
-const lot = (identifier: string, shares: number, cost: number): HeldLot => ({
+const createLot = (identifier: string, shares: number, cost: number): HeldLot => ({
   identifier,
   shares,
   cost,
@@ -35,17 +35,18 @@ const applyAction = (
 
 describe('lots through corporate actions', () => {
   test('a split of 7 for 1 (Apple, June 2014) spreads the basis over the new shares', () => {
-    const { lots, cash } = applyAction([lot('AAPL', 100, 450)], createAction('SPLIT', 'AAPL', { value: 7 }));
+    const { lots, cash } = applyAction([createLot('AAPL', 100, 450)], createAction('SPLIT', 'AAPL', { value: 7 }));
     expect(lots).toEqual([{ identifier: 'AAPL', shares: 700, cost: 450 / 7, acquired: ACQUIRED }]);
     expect(cash).toBe(0);
     expect(
-      applyAction([lot('AAPL', 100, 450)], createAction('SPLIT', 'AAPL', { value: 7 }), {}, 'splits').lots[0]!.shares,
+      applyAction([createLot('AAPL', 100, 450)], createAction('SPLIT', 'AAPL', { value: 7 }), {}, 'splits').lots[0]!
+        .shares,
     ).toBe(100);
   });
 
   test('a cash dividend is income and leaves the basis', () => {
     const { lots, dividends, gains } = applyAction(
-      [lot('KO', 200, 40)],
+      [createLot('KO', 200, 40)],
       createAction('DIVIDEND', 'KO', { value: 0.28 }),
     );
     expect(dividends).toBeCloseTo(56, 12);
@@ -53,7 +54,7 @@ describe('lots through corporate actions', () => {
   });
 
   test('a stock dividend of 5 % spreads the basis', () => {
-    const { lots } = applyAction([lot('T', 100, 21)], createAction('STOCK_DIVIDEND', 'T', { value: 1.05 }));
+    const { lots } = applyAction([createLot('T', 100, 21)], createAction('STOCK_DIVIDEND', 'T', { value: 1.05 }));
     expect(lots[0]!.shares).toBeCloseTo(105, 12);
     expect(lots[0]!.cost).toBeCloseTo(20, 12);
   });
@@ -62,7 +63,7 @@ describe('lots through corporate actions', () => {
     // The closes of 2 January 2013 are 32.05 and 35.12. With one new share per share, they divide the cost basis into
     // 47.72 % and 52.28 %.
     const { lots, gains } = applyAction(
-      [lot('ABT', 100, 50)],
+      [createLot('ABT', 100, 50)],
       createAction('SPIN_OFF', 'ABT', { value: 1, related: 'ABBV' }),
       {
         ABT: 32.05,
@@ -79,10 +80,14 @@ describe('lots through corporate actions', () => {
   });
 
   test('a spin-off of a third of a share keeps the basis of the whole', () => {
-    const { lots } = applyAction([lot('A', 90, 60)], createAction('SPIN_OFF', 'A', { value: 1 / 3, related: 'B' }), {
-      A: 40,
-      B: 60,
-    });
+    const { lots } = applyAction(
+      [createLot('A', 90, 60)],
+      createAction('SPIN_OFF', 'A', { value: 1 / 3, related: 'B' }),
+      {
+        A: 40,
+        B: 60,
+      },
+    );
     // Per share held, the values are 40 and 20, so the cost of 60 is divided two to one; the new lot has a third as
     // many shares.
     expect(lots[0]!.cost).toBeCloseTo(40, 12);
@@ -91,7 +96,7 @@ describe('lots through corporate actions', () => {
 
   test('a merger for shares carries the basis over', () => {
     const { lots, cash, gains } = applyAction(
-      [lot('XTO', 1000, 30)],
+      [createLot('XTO', 1000, 30)],
       createAction('MERGER', 'XTO', { value: 0.7098, related: 'XOM' }),
       { XOM: 60 },
     );
@@ -105,34 +110,36 @@ describe('lots through corporate actions', () => {
     const terms = createAction('MERGER', 'WYE', { value: 0.985, cash: 33, related: 'PFE' });
     const prices = { PFE: 17.66 };
     const worth = 0.985 * 17.66 + 33; // 50.3951
-    const small = applyAction([lot('WYE', 100, 45)], terms, prices);
+    const small = applyAction([createLot('WYE', 100, 45)], terms, prices);
     expect(small.cash).toBe(3300);
     expect(small.gains).toEqual([{ amount: expect.closeTo(100 * (worth - 45), 9), acquired: ACQUIRED }]);
     expect(small.lots[0]!.cost * 0.985).toBeCloseTo(45 - 33 + (worth - 45), 9); // equals the value of the received shares
-    const large = applyAction([lot('WYE', 100, 10)], terms, prices);
+    const large = applyAction([createLot('WYE', 100, 10)], terms, prices);
     expect(large.gains[0]!.amount).toBeCloseTo(3300, 9);
     expect(large.lots[0]!.cost * 0.985).toBeCloseTo(10, 9);
-    const loss = applyAction([lot('WYE', 100, 60)], terms, prices);
+    const loss = applyAction([createLot('WYE', 100, 60)], terms, prices);
     expect(loss.gains).toEqual([]);
     expect(loss.lots[0]!.cost * 0.985).toBeCloseTo(27, 9);
   });
 
   test('an acquisition for cash sells every lot', () => {
     const { lots, cash, gains } = applyAction(
-      [lot('A', 10, 4), lot('B', 1, 1)],
+      [createLot('A', 10, 4), createLot('B', 1, 1)],
       createAction('ACQUISITION', 'A', { value: 9 }),
     );
-    expect(lots).toEqual([lot('B', 1, 1)]);
+    expect(lots).toEqual([createLot('B', 1, 1)]);
     expect([cash, gains]).toEqual([90, [{ amount: 50, acquired: ACQUIRED }]]);
   });
 
   test('a worthless delisting is a loss of the basis', () => {
-    expect(applyAction([lot('A', 10, 4)], createAction('DELISTING', 'A', { value: 0 })).gains[0]!.amount).toBe(-40);
+    expect(applyAction([createLot('A', 10, 4)], createAction('DELISTING', 'A', { value: 0 })).gains[0]!.amount).toBe(
+      -40,
+    );
   });
 
   test('a return of capital reduces the basis, and is a gain below zero', () => {
     const { lots, cash, gains } = applyAction(
-      [lot('A', 10, 4), lot('A', 10, 1)],
+      [createLot('A', 10, 4), createLot('A', 10, 1)],
       createAction('RETURN_OF_CAPITAL', 'A', { value: 3 }),
     );
     expect(lots.map(({ cost }) => cost)).toEqual([1, 0]);
@@ -140,8 +147,8 @@ describe('lots through corporate actions', () => {
   });
 
   test('a change of the ticker renames the lot', () => {
-    expect(applyAction([lot('FB', 3, 2)], createAction('TICKER_CHANGE', 'FB', { related: 'META' })).lots).toEqual([
-      lot('META', 3, 2),
-    ]);
+    expect(applyAction([createLot('FB', 3, 2)], createAction('TICKER_CHANGE', 'FB', { related: 'META' })).lots).toEqual(
+      [createLot('META', 3, 2)],
+    );
   });
 });

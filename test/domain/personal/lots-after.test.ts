@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
-import { AS_OF, lotOf, smallBatch } from './small-batch.js';
+import { AS_OF, lotOf, createSmallBatch } from './small-batch.js';
 
-const common = smallBatch([0.5, 0.5, 0]);
+const common = createSmallBatch([0.5, 0.5, 0]);
 
-test('the lots after the trades are those of the account less sales, then purchases', () => {
+test('the lots after the trades are the lots of the account less sales, then purchases', () => {
   const account = {
     account_id: 'X',
     lots: [lotOf('A', 60, 100), lotOf('A', 30, 120), lotOf('C', 10, 100)],
@@ -24,7 +24,7 @@ test('the lots after the trades are those of the account less sales, then purcha
   expect(kept!.unrealised_gain).toBeCloseTo(kept!.shares * (100 - kept!.cost), 9);
 });
 
-test('the lots after the trades are left out above 500 lots', () => {
+test('the lots after the trades are omitted above 500 lots', () => {
   const account = { account_id: 'X', lots: Array.from({ length: 501 }, () => lotOf('A', 1, 100)) };
   expect(solveOutcome(common, account, 'accounts[0]')).toMatchObject({ lots_after: null });
 });

@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { lotOf, smallBatch, requireResult } from './small-batch.js';
+import { lotOf, createSmallBatch, requireResult } from './small-batch.js';
 
-const common = smallBatch([1 / 3, 1 / 3, 1 / 3]);
+const common = createSmallBatch([1 / 3, 1 / 3, 1 / 3]);
 /** Account with 60 % in one security, whose gain is half its price: a lower tracking error requires taxable sales. */
-const held = { cash: 40_000, lots: [lotOf('A', 600, 50)] };
-const spent = ({ tax, costs }: ReturnType<typeof requireResult>): number => tax + costs;
+const heldAccount = { cash: 40_000, lots: [lotOf('A', 600, 50)] };
+const computeSpentCost = ({ tax, costs }: ReturnType<typeof requireResult>): number => tax + costs;
 const costOf = ({ certificate, value }: ReturnType<typeof requireResult>): number => certificate.objective * value;
 
 describe('prices in money', () => {
-  test.each([0.005, 0.01, 0.02])('one more basis point of a limit of %f saves hardly less than is said', (limit) => {
+  test.each([0.005, 0.01, 0.02])('one more basis point of a limit of %f saves nearly the stated amount', (limit) => {
     const [near, far] = [limit, limit + 1e-4].map((own) =>
-      requireResult(common, { ...held, tracking_error_limit: own }),
+      requireResult(common, { ...heldAccount, tracking_error_limit: own }),
     );
     expect(near!.tracking_error).toBeCloseTo(limit, 6);
-    const saved = spent(near!) - spent(far!);
+    const saved = computeSpentCost(near!) - computeSpentCost(far!);
     expect(saved).toBeGreaterThan(1);
     expect(near!.one_more_bp_saves).toBeGreaterThan(saved * (1 - 1e-6));
     expect(near!.one_more_bp_saves).toBeLessThan(saved * 1.02);
@@ -22,11 +22,11 @@ describe('prices in money', () => {
     expect(near!.shadow_prices.tracking_error_bp).toBeLessThan(saved);
   });
 
-  test('no saving is stated where the gap is most of it', () => {
+  test('no saving is stated if it is mostly within the gap', () => {
     // The account holds three shares of a security and is worth ten shares: rounding costs more than a basis point.
-    const whole = smallBatch([0.5, 0.3, 0.2], { whole_shares: true });
+    const whole = createSmallBatch([0.5, 0.3, 0.2], { whole_shares: true });
     const { certificate, one_more_bp_saves: saving } = requireResult(whole, {
-      ...held,
+      ...heldAccount,
       cash: 450,
       lots: [lotOf('A', 5, 50)],
     });
@@ -35,14 +35,14 @@ describe('prices in money', () => {
   });
 
   test('a larger budget of gains lowers the objective by its shadow price', () => {
-    const [near, far] = [5000, 5010].map((budget) => requireResult(common, { ...held, tax: { budget } }));
+    const [near, far] = [5000, 5010].map((budget) => requireResult(common, { ...heldAccount, tax: { budget } }));
     const lower = costOf(near!) - costOf(far!);
     expect(lower).toBeGreaterThan(0);
     expect(((near!.shadow_prices.rows['tax.budget'] ?? 0) * 10) / near!.value / lower).toBeCloseTo(1, 2);
   });
 
-  test('an exclusion costs its price for the first unit of weight', () => {
-    const batch = smallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } });
+  test('an exclusion costs its shadow price for the first unit of weight', () => {
+    const batch = createSmallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } });
     const account = { cash: 100_000, exclusions: ['A'] };
     const without = requireResult(batch, account);
     // The account holds a thousandth in A, which may not be bought.
@@ -53,13 +53,13 @@ describe('prices in money', () => {
     expect(lower).toBeGreaterThan(1);
   });
 
-  test('a security that nobody would hold has no price', () => {
+  test('an excluded security that would not be held has no price', () => {
     expect(
-      requireResult(smallBatch([0, 0.5, 0.5]), { cash: 100_000, exclusions: ['A'] }).shadow_prices.exclusions,
+      requireResult(createSmallBatch([0, 0.5, 0.5]), { cash: 100_000, exclusions: ['A'] }).shadow_prices.exclusions,
     ).toEqual({});
   });
 
-  test('without a minimum trade the objective is lower by its price at most', () => {
+  test('without a minimum trade the objective is lower by at most its shadow price', () => {
     const account = { cash: 2000, lots: [lotOf('A', 326, 100), lotOf('B', 326, 100), lotOf('C', 328, 100)] };
     const [large, none] = [5000, 0].map((minimum_trade) => requireResult(common, { ...account, minimum_trade }));
     const saved = costOf(large!) - costOf(none!);

@@ -12,7 +12,7 @@ const NAMES = ['A', 'B', 'C'];
  * Returns a batch of securities at a price of 100 with independent returns of 20 % volatility; trades are fractional
  * and free of costs.
  */
-export function smallBatch(weights: readonly number[], terms: object = {}): BatchCommon {
+export function createSmallBatch(weights: readonly number[], terms: object = {}): BatchCommon {
   const { batch_id: _, ...own } = BatchTerms.parse({ parent: 'P', risk_model: 'M', ...terms });
   return {
     terms: { ...own, objective: { ...own.objective, cost_bps: 0 } },

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { lotOf, sharesOf, smallBatch, requireResult } from './small-batch.js';
+import { lotOf, sharesOf, createSmallBatch, requireResult } from './small-batch.js';
 
 /**
  * Returns the tax of an account in which both securities are excluded: 20 shares of A and 40 of B are sold at 100,
  * whatever the tax.
  */
 const taxOf = (short: number, long: number, tax: object): number =>
-  requireResult(smallBatch([0, 0, 1]), {
+  requireResult(createSmallBatch([0, 0, 1]), {
     cash: 1000,
     lots: [lotOf('A', 20, 100 - short / 20, 'short'), lotOf('B', 40, 100 - long / 40)],
     exclusions: ['A', 'B'],
@@ -36,7 +36,7 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
     expect(taxOf(short, long, { carry_forward: 300, netting: 'separate' })).toBeCloseTo(separate, 8);
   });
 
-  test('adds gains of the year before the trades', () => {
+  test('adds gains of the year realised before the trades', () => {
     const realised = { short: 100, long: -600 };
     expect(taxOf(1000, 400, { realised })).toBeCloseTo(0.37 * 900, 8); // 1100 - 200
     expect(taxOf(1000, 400, { realised, carry_forward: 900 })).toBeCloseTo(0, 8);
@@ -54,7 +54,8 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
  * and reinvested, the variance is 0.08 (0.5 - x)^2 and the tax 0.1 x: 0.8 (0.5 - x)^2 + 0.1 x is smallest at 0.4375.
  */
 describe('the budget of net gains', () => {
-  const resultOf = (tax: object) => requireResult(smallBatch([0.5, 0.5, 0]), { lots: [lotOf('A', 100, 50)], tax });
+  const resultOf = (tax: object) =>
+    requireResult(createSmallBatch([0.5, 0.5, 0]), { lots: [lotOf('A', 100, 50)], tax });
 
   test('is not needed where the tax limits sales', () => {
     const result = resultOf({});
@@ -76,7 +77,7 @@ describe('the budget of net gains', () => {
     expect(result.status).toBe('optimal');
   });
 
-  test('has the price of its row', () => {
+  test('has the shadow price of its row', () => {
     // The slope at x = 0.2 is -1.6 x 0.3 + 0.1 = -0.38. Each x realises gains of 0.5 x, so a unit of gains is worth
     // 0.76 of the value of 10,000.
     expect(resultOf({ budget: 1000 }).shadow_prices.rows['tax.budget']).toBeCloseTo(7600, 2);

@@ -3,12 +3,12 @@ import { listSecurityLots } from '#domain/personal/account-lots.js';
 import { Account } from '#domain/personal/account-request.js';
 import { isLongTerm, findWashStates } from '#domain/personal/wash-sales.js';
 import { parseValidDay } from '#domain/time/days.js';
-import { AS_OF, lotOf, sharesOf, smallBatch, requireResult } from './small-batch.js';
+import { AS_OF, lotOf, sharesOf, createSmallBatch, requireResult } from './small-batch.js';
 
 const asOf = parseValidDay(AS_OF);
 const accountOf = (more: object): Account => Account.parse({ account_id: 'X', ...more });
-const bought = (date: string, shares = 10, identifier = 'A') => ({ identifier, date, shares, price: 100 });
-const sold = (date: string, more: object = {}) => ({ identifier: 'A', date, shares: -5, price: 90, ...more });
+const createPurchase = (date: string, shares = 10, identifier = 'A') => ({ identifier, date, shares, price: 100 });
+const createSale = (date: string, more: object = {}) => ({ identifier: 'A', date, shares: -5, price: 90, ...more });
 const stateOf = (more: object, identifier = 'A') => findWashStates(accountOf(more), asOf).get(identifier);
 
 describe('the state of a security under the wash sale rule', () => {
@@ -17,38 +17,38 @@ describe('the state of a security under the wash sale rule', () => {
     ['2024-05-29', 10], // 30 days before the sale
     ['2024-05-28', undefined],
   ])('counts shares bought on %s: %s', (date, replaced) => {
-    expect(stateOf({ recent: [bought(date)] })?.replaced).toBe(replaced);
+    expect(stateOf({ recent: [createPurchase(date)] })?.replaced).toBe(replaced);
   });
 
-  test('has the window that the account states', () => {
-    const recent = [bought('2024-06-18')];
+  test('uses the window that the account states', () => {
+    const recent = [createPurchase('2024-06-18')];
     expect(stateOf({ recent, tax: { wash_sale_days: 10 } })?.replaced).toBe(10);
     expect(stateOf({ recent, tax: { wash_sale_days: 9 } })).toBeUndefined();
   });
 
-  test('counts a lot bought in the window, once where it is a recent trade as well', () => {
+  test('counts a lot bought in the window once, also if it is listed as a recent trade', () => {
     const lots = [{ ...lotOf('A', 10, 100), acquired: '2024-06-18' }];
     expect(stateOf({ lots })?.replaced).toBe(10);
-    expect(stateOf({ lots, recent: [bought('2024-06-18')] })?.replaced).toBe(10);
-    expect(stateOf({ lots, recent: [bought('2024-06-19', 3)] })?.replaced).toBe(13);
+    expect(stateOf({ lots, recent: [createPurchase('2024-06-18')] })?.replaced).toBe(10);
+    expect(stateOf({ lots, recent: [createPurchase('2024-06-19', 3)] })?.replaced).toBe(13);
   });
 
   test.each([
-    ['at a loss', sold('2024-06-18', { cost: 95 }), '2024-07-18'],
-    ['without its cost', sold('2024-06-18'), '2024-07-18'],
-    ['on the first day of the window', sold('2024-05-29', { cost: 95 }), '2024-06-28'],
-    ['before the window', sold('2024-05-28', { cost: 95 }), undefined],
-    ['at a gain', sold('2024-06-18', { cost: 80 }), undefined],
+    ['at a loss', createSale('2024-06-18', { cost: 95 }), '2024-07-18'],
+    ['without its cost', createSale('2024-06-18'), '2024-07-18'],
+    ['on the first day of the window', createSale('2024-05-29', { cost: 95 }), '2024-06-28'],
+    ['before the window', createSale('2024-05-28', { cost: 95 }), undefined],
+    ['at a gain', createSale('2024-06-18', { cost: 80 }), undefined],
   ])('forbids purchases for 30 days after a sale %s', (_, trade, until) => {
     expect(stateOf({ recent: [trade] })?.noPurchaseUntil).toBe(until && parseValidDay(until));
   });
 
-  test('is shared by substitutes, not by others', () => {
+  test('is shared by substitutes, but not by other securities', () => {
     const substitutes = [
       ['A', 'B'],
       ['B', 'C'],
     ];
-    const recent = [bought('2024-06-18'), sold('2024-06-19')];
+    const recent = [createPurchase('2024-06-18'), createSale('2024-06-19')];
     const states = findWashStates(accountOf({ recent, substitutes }), asOf);
     expect([...states.keys()].toSorted()).toEqual(['A', 'B']);
     expect(states.get('B')).toEqual({ replaced: 10, noPurchaseUntil: parseValidDay('2024-07-19') });
@@ -79,15 +79,15 @@ describe('the lots of a security with a recent purchase', () => {
     });
   });
 
-  test('are sold in the order of their method', () => {
-    const order = (lot_method: string) => ask({ lot_method }).lots.map(({ lot, shares }) => [lot, shares]);
-    expect(order('hifo')).toEqual([
+  test('are sold in the order of the lot method', () => {
+    const listLotOrder = (lot_method: string) => ask({ lot_method }).lots.map(({ lot, shares }) => [lot, shares]);
+    expect(listLotOrder('hifo')).toEqual([
       [0, 10],
       [2, 2],
       [2, 8],
       [1, 8],
     ]);
-    expect(order('fifo')).toEqual([
+    expect(listLotOrder('fifo')).toEqual([
       [1, 8],
       [0, 10],
       [2, 2],
@@ -95,7 +95,7 @@ describe('the lots of a security with a recent purchase', () => {
     ]);
   });
 
-  test('stay where losses are forbidden, unless the security is excluded', () => {
+  test('are kept if losses are forbidden, unless the security is excluded', () => {
     const kept = ask({ wash_sales: 'forbid' });
     expect([kept.lots.map(({ lot }) => lot), kept.blocked]).toEqual([[1], 20]);
     const forced = ask({ wash_sales: 'forbid' }, true);
@@ -114,13 +114,13 @@ describe('an account under the wash sale rule', () => {
   /** Each of 50 shares has a loss of 20. */
   const lots = [lotOf('A', 50, 120)];
   const recent = [{ identifier: 'A', date: '2024-06-18', shares: 10, price: 100 }];
-  const parent = smallBatch([0, 0.5, 0.5]);
+  const parent = createSmallBatch([0, 0.5, 0.5]);
 
   test.each([
     ['the security', recent, []],
     ['a substitute', [{ ...recent[0]!, identifier: 'C' }], [['A', 'C']]],
   ])('deducts the loss of 40 of 50 shares after a purchase of 10 of %s', (_, trades, substitutes) => {
-    const patient = smallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
+    const patient = createSmallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
     const result = requireResult(patient, { cash, lots, recent: trades, substitutes, exclusions: ['A'] });
     expect(result.long_gain).toBeCloseTo(-40 * 20, 9);
     expect(result.trades.filter(({ side }) => side === 'sell')).toMatchObject([
@@ -129,7 +129,7 @@ describe('an account under the wash sale rule', () => {
     ]);
   });
 
-  test('realises the loss of an excluded security with the shares that replace it, if they are sold as well', () => {
+  test('realises the loss of an excluded security together with the shares that replace it, if they are sold as well', () => {
     // 50 shares with a loss of 20 each have been held since 2022; 20 shares bought ten days ago at 96 have a gain of 4
     // each. The loss of 20 of the shares is added to the cost basis of the recent ones, 120 - 100 + 96 = 116, and their
     // holding periods are added: a long-term loss of 16. The other 30 shares lose 20 each.
@@ -176,9 +176,9 @@ describe('an account under the wash sale rule', () => {
     expect(result.weights['A']).toBeCloseTo(0.5, 12);
   });
 
-  test('does not buy what it sold at a loss, nor substitutes, until the window ends', () => {
+  test('does not buy securities that it sold at a loss, nor their substitutes, until the window ends', () => {
     const trade = { identifier: 'B', date: '2024-06-18', shares: -5, price: 90, cost: 95 };
-    const result = requireResult(smallBatch([0.5, 0.25, 0.25]), {
+    const result = requireResult(createSmallBatch([0.5, 0.25, 0.25]), {
       cash,
       lots,
       recent: [trade],
@@ -190,7 +190,7 @@ describe('an account under the wash sale rule', () => {
       { identifier: 'B', prevented: 'purchase', shares: null, until },
       { identifier: 'C', prevented: 'purchase', shares: null, until },
     ]);
-    const later = requireResult(smallBatch([0.5, 0.25, 0.25]), { cash, lots, recent: [{ ...trade, cost: 80 }] });
+    const later = requireResult(createSmallBatch([0.5, 0.25, 0.25]), { cash, lots, recent: [{ ...trade, cost: 80 }] });
     expect(sharesOf(later, 'buy', 'B')).toBeGreaterThan(20);
   });
 
@@ -203,7 +203,7 @@ describe('an account under the wash sale rule', () => {
       expect.closeTo(50, 4),
       expect.closeTo(50, 0),
     ]);
-    const relaxed = smallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
+    const relaxed = createSmallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
     const result = requireResult(relaxed, { cash, lots, exclusions, substitutes: [['A', 'B']] });
     expect(sharesOf(result, 'sell', 'A')).toBeCloseTo(50, 2);
     expect(sharesOf(result, 'buy', 'B')).toBe(0);

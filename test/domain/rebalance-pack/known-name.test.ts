@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { placeHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
+import { locateHoldings } from '#domain/rebalance-pack/holdings.js';
+import { readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
+import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
-const refusedAt = (path: string) =>
+const expectRefusalAt = (path: string) =>
   expect.objectContaining({ detail: { findings: [expect.objectContaining({ path })] } });
 const request = (body: object) => RebalancePackRequest.parse(body);
 
-test('the mean volume is in shares of the day: volumes before a split count as many as they are after it', () => {
+test('the mean volume is in shares of the day: volumes before a split are restated to the later share basis', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
   const market = buildMarket({
     dates,
@@ -22,15 +22,16 @@ test('the mean volume is in shares of the day: volumes before a split count as m
       { name: 'B', type: 'SPLIT', value: 0.1, ex: dates[2]! },
     ],
   });
-  const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
+  const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
-  const advOn = (session: number, sessions: number) =>
+  const readAdv = (session: number, sessions: number) =>
     [0, 1].map(
-      (column) => readKnownSecurity({ sm, rates: createExchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv,
+      (column) =>
+        readSecurityAsKnown({ sm, rates: createExchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv,
     );
-  expect(advOn(1, 4)).toEqual([1150, 600]);
-  expect(advOn(2, 2)).toEqual([(2 * 1300 + 2000) / 2, (70 + 60) / 2]);
-  const [a, b] = advOn(3, 4);
+  expect(readAdv(1, 4)).toEqual([1150, 600]);
+  expect(readAdv(2, 2)).toEqual([(2 * 1300 + 2000) / 2, (70 + 60) / 2]);
+  const [a, b] = readAdv(3, 4);
   expect(a).toBeCloseTo((6 * 1000 + 6 * 1300 + 3 * 2000 + 9000) / 4, 9);
   expect(b).toBeCloseTo((50 + 70 + 60 + 80) / 4, 9);
 });
@@ -47,11 +48,11 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
       { name: 'SHUT', type: 'DELISTING', value: 0, ex: dates[2]! },
     ],
   });
-  const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
+  const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const holdings = ['A', 'GONE', 'OLD', 'OFFER', 'SHUT', 'LATE'].map((identifier) => ({ identifier, shares: 10 }));
   const on = { sm, session: 3, maxStaleSessions: 2, weights: new Map([[sm.columnOf('LATE'), 1]]) };
-  const { accounts, columns, findings } = placeHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
+  const { accounts, columns, findings } = locateHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
   // Pending purchases of the index are traded at its last close like other purchases.
   expect(accounts[0]!.holdings.map(({ identifier }) => identifier)).toEqual(['A', 'LATE']);
   expect([...columns].map((column) => sm.identifiers[column])).toEqual(['A', 'LATE']);
@@ -67,10 +68,10 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
     'It has ended (MERGER of 2024-01-04): a share became 0.5 of A.',
     'It has ended (DELISTING of 2024-01-04): the data does not contain the payment.',
   ]);
-  expect(() => placeHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(refusedAt('lot_sizes.a'));
+  expect(() => locateHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(expectRefusalAt('lot_sizes.a'));
 });
 
-test('a security is held once by an account, and may be by each', () => {
+test('an account holds a security once, and each account may hold it', () => {
   const twice = ['A', 'B', 'A'].map((identifier) => ({ identifier, shares: 1 }));
   const { error } = RebalancePackRequest.safeParse({ accounts: [{ name: 'F', holdings: twice }] });
   expect(error!.issues).toMatchObject([{ path: ['accounts', 0, 'holdings', 2, 'identifier'] }]);

@@ -14,15 +14,16 @@ test.each([
 ])('%d rounds to %d', (value, rounded) => expect(roundHalfEven(value)).toBe(rounded));
 
 /** Computes by fixed-point iteration the value that remains after the costs of trading fractional shares. */
-function netByHand(names: readonly PackSecurity[], held: Float64Array, value: number): number {
+function computeNetByHand(names: readonly PackSecurity[], held: Float64Array, value: number): number {
   let net = value;
   for (let n = 0; n < 1000; n++)
     net =
-      value - names.reduce((sum, name, i) => sum + costByHand(name, (name.weight * net) / name.price - held[i]!), 0);
+      value -
+      names.reduce((sum, name, i) => sum + computeCostByHand(name, (name.weight * net) / name.price - held[i]!), 0);
   return net;
 }
 
-function costByHand({ price, adv, spreadBps, impactBps }: PackSecurity, traded: number): number {
+function computeCostByHand({ price, adv, spreadBps, impactBps }: PackSecurity, traded: number): number {
   const shares = Math.abs(traded);
   return (shares * price * (spreadBps / 2 + impactBps * Math.sqrt(shares / adv!))) / 10_000;
 }
@@ -33,51 +34,51 @@ function costByHand({ price, adv, spreadBps, impactBps }: PackSecurity, traded: 
  */
 function createFilledByHand(names: readonly PackSecurity[], held: Float64Array, cash: number) {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
-  const net = netByHand(names, held, value);
+  const net = computeNetByHand(names, held, value);
   const first = names.map(({ weight, price, lot }) => roundHalfEven((weight * net) / (price * lot)) * lot);
   const after = [...first];
   const sumCash = () =>
     names.reduce((sum, name, i) => {
       const traded = after[i]! - held[i]!;
-      return sum - traded * name.price - costByHand(name, traded);
+      return sum - traded * name.price - computeCostByHand(name, traded);
     }, cash);
   const changeOf = (i: number) => (first[i]! - after[i]! + names[i]!.lot) / (first[i]! - held[i]!);
-  const lower = (among: readonly number[]): boolean => {
+  const reduceLargestOrder = (among: readonly number[]): boolean => {
     const least = among.reduce((best, i) => (best < 0 || changeOf(i) < changeOf(best) ? i : best), -1);
     if (least >= 0) after[least] = Math.max(held[least]!, after[least]! - names[least]!.lot);
     return least >= 0;
   };
   const listPurchases = () => names.flatMap((_, i) => (after[i]! > held[i]! ? [i] : []));
   const listAboveTarget = () => listPurchases().filter((i) => after[i]! > (names[i]!.weight * net) / names[i]!.price);
-  while (sumCash() < 0 && lower(listAboveTarget().filter((i) => after[i] === first[i])));
-  while (sumCash() < 0 && lower(listPurchases()));
+  while (sumCash() < 0 && reduceLargestOrder(listAboveTarget().filter((i) => after[i] === first[i])));
+  while (sumCash() < 0 && reduceLargestOrder(listPurchases()));
   const lackOf = (i: number) => names[i]!.weight * net - after[i]! * names[i]!.price;
   /**
    * Returns the holding after buying one more lot: the smallest larger holding that consists of whole lots or is below
    * one lot.
    */
-  const oneMore = (i: number): number => {
+  const addLot = (i: number): number => {
     const { lot } = names[i]!;
     for (let lots = 0; ; lots++) if (first[i]! - (lots + 1) * lot <= after[i]!) return first[i]! - lots * lot;
   };
   /** Returns the cash left after buying one more lot. */
-  const leftWith = (i: number): number => {
+  const computeCashLeft = (i: number): number => {
     const own = after[i]!;
-    after[i] = oneMore(i);
+    after[i] = addLot(i);
     const rest = sumCash();
     after[i] = own;
     return rest;
   };
-  const isOpen = (i: number) => first[i]! > held[i]! && after[i]! < first[i]! && leftWith(i) >= 0;
+  const isOpen = (i: number) => first[i]! > held[i]! && after[i]! < first[i]! && computeCashLeft(i) >= 0;
   const open = () => names.flatMap((_, i) => (isOpen(i) ? [i] : []));
   for (let some = open(); some.length > 0; some = open()) {
     const next = some.reduce((best, i) => (lackOf(i) > lackOf(best) ? i : best));
-    after[next] = oneMore(next);
+    after[next] = addLot(next);
   }
-  return { wanted: first, after, leftWith };
+  return { wanted: first, after, leftWith: computeCashLeft };
 }
 
-test('purchases are lowered and given back as one lot after the other would be; cash is never negative and pays for no lot that is still given up', () => {
+test('purchases are reduced and increased as one lot at a time would be; cash is never negative and cannot pay for another reduced lot', () => {
   fc.assert(
     fc.property(
       fc.array(
@@ -126,7 +127,7 @@ test('purchases are lowered and given back as one lot after the other would be; 
 
 const free = { adv: null, spreadBps: 0, impactBps: 0 };
 
-test('lots that were given up for a more expensive one are bought again, by hand', () => {
+test('lots that were reduced in favour of a more expensive one are bought again, by hand', () => {
   const names: PackSecurity[] = [
     { identifier: 'A', weight: 0.25, price: 7, lot: 1, ...free },
     { identifier: 'B', weight: 0.5, price: 300, lot: 1, ...free },
@@ -143,7 +144,7 @@ test('lots that were given up for a more expensive one are bought again, by hand
   expect(cash).toBe(196);
 });
 
-test('millions of lots are given back by a count of steps that grows with the names alone', () => {
+test('millions of lots are reduced in a number of steps that grows only with the number of securities', () => {
   let reads = 0;
   const countReads = (name: Omit<PackSecurity, 'price'>, price: number): PackSecurity => ({
     ...name,

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { readKnownBefore, readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
+import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { reconcile } from '#domain/rebalance-pack/reconciliation.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
+import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
 const createName = (identifier: string, weight: number, price: number, adv: number | null = 1000): KnownSecurity => ({
   identifier,
@@ -13,11 +13,11 @@ const createName = (identifier: string, weight: number, price: number, adv: numb
   price,
   adv,
 });
-const refusedAt = (path: string) =>
+const expectRefusalAt = (path: string) =>
   expect.objectContaining({ detail: { findings: [expect.objectContaining({ path })] } });
 const request = (body: object) => RebalancePackRequest.parse(body);
 
-const byHand = () =>
+const createPackByHand = () =>
   createPack(
     [createName('A', 0.5, 10), createName('B', 0.5, 20, 400), createName('C', 0, 5)],
     request({
@@ -37,7 +37,7 @@ const byHand = () =>
     }),
   );
 
-test('names that are members of every object are bought like any other', () => {
+test('securities named like members of every JavaScript object are bought like any other', () => {
   const names = ['__proto__', 'constructor', 'toString', 'N4'].map((identifier) => createName(identifier, 0.25, 10));
   const [account] = createPack(
     names,
@@ -51,8 +51,8 @@ test('names that are members of every object are bought like any other', () => {
   ]);
 });
 
-test('a pack by hand: an addition, a deletion and a change, at half the spread and the root of the volume taken', () => {
-  const pack = byHand();
+test('a pack by hand: an addition, a deletion and a change, at half the spread and the square root of the volume share', () => {
+  const pack = createPackByHand();
   // The value is 100 + 1,000 + 900 = 2,000. A keeps 100 shares, 1,000 / 20 = 50 shares of B are bought, and C is sold.
   const sale = 900 * (10 + 30 * Math.sqrt(180 / 1000)) * 1e-4;
   // The sale leaves 1,000 minus its cost. This does not pay for 50 shares of B with their cost, but for 45.
@@ -86,8 +86,8 @@ test('a pack by hand: an addition, a deletion and a change, at half the spread a
   expect(fund!.drift_after).toBeCloseTo((Math.abs(900 / after - 0.5) + Math.abs(1000 / after - 0.5)) / 2, 12);
 });
 
-test('days, liquidation and capacity of that pack, by hand', () => {
-  const pack = byHand();
+test('days, liquidation and capacity of the same pack, by hand', () => {
+  const pack = createPackByHand();
   expect(pack.days_to_trade).toEqual({ p50: (1.8 + 1.125) / 2, p90: 1.125 + 0.9 * (1.8 - 1.125), max: 1.8 });
   // Within a day, 100 shares of A (1,000) and 100 of 180 shares of C (500) can be sold, of a value of 1,900; within two
   // days, all shares of C.
@@ -104,7 +104,7 @@ test('days, liquidation and capacity of that pack, by hand', () => {
   expect(pack.findings).toEqual([]);
 });
 
-test('AUM is an account of cash; a security without volume has no days and no impact, and is reported', () => {
+test('AUM is a cash account; a security without volume has no days and no impact, and is reported', () => {
   const pack = createPack(
     [createName('A', 0.4, 10, null), createName('B', 0.6, 10)],
     request({ aum: 10_000, cost: { spread_bps: 0, impact_bps: 10 } }),
@@ -116,14 +116,14 @@ test('AUM is an account of cash; a security without volume has no days and no im
   expect(pack.findings).toMatchObject([{ code: 'UNKNOWN_FIELD_NAME', places: ['A'] }]);
 });
 
-test('without costs the weights reached differ from those wanted by half a lot at most, and by what cash did not buy', () => {
+test('without costs the resulting weights differ from the targets by at most half a lot, and by purchases that exceed cash', () => {
   const names = Array.from({ length: 50 }, (_, i) => createName(`N${i}`, (i + 1) / 1275, 10 + i));
   const { accounts } = createPack(names, request({ aum: 1e9, cost: { spread_bps: 0, impact_bps: 0 } }));
   for (const { weight_after, weight_target, price } of accounts[0]!.trades)
     expect(Math.abs(weight_after - weight_target)).toBeLessThanOrEqual((2 * price) / 1e9);
 });
 
-test('with costs each purchase is within a lot of the weight wanted, of what is left behind the costs', () => {
+test('with costs each purchase is within a lot of the target weight of the value after costs', () => {
   const names = Array.from({ length: 50 }, (_, i) => createName(`N${i}`, (i + 1) / 1275, 10 + i, 5000 + 100 * i));
   for (const aum of [1e6, 1e9, 1e12]) {
     const lot_sizes = { N0: 1, N7: 100, N49: 50 };
@@ -142,17 +142,17 @@ test('with costs each purchase is within a lot of the weight wanted, of what is 
   }
 });
 
-test('an account that is worth nothing and two accounts of one name are refused', () => {
+test('a worthless account and two accounts with one name are refused', () => {
   const names = [createName('A', 1, 10)];
   const short = { name: 'F', cash: 50, holdings: [{ identifier: 'A', shares: -5 }] };
-  expect(() => createPack(names, request({ accounts: [short] }))).toThrow(refusedAt('accounts[0]'));
+  expect(() => createPack(names, request({ accounts: [short] }))).toThrow(expectRefusalAt('accounts[0]'));
   expect(() => request({ accounts: [short, short] })).toThrow('the name of accounts[0]');
   expect(() => request({ aum: 1, accounts: [{ name: 'AUM', cash: 1 }] })).toThrow(
     'the name of the account that aum adds',
   );
 });
 
-test('holdings by value are as many shares as their value buys; both or neither are refused', () => {
+test('holdings by value are the number of shares that the value buys; both or neither are refused', () => {
   const names = [createName('A', 0.5, 10), createName('B', 0.5, 20)];
   const findAccount = (holdings: object[]) => request({ accounts: [{ name: 'F', cash: 100, holdings }] });
   const byShares = createPack(
@@ -175,15 +175,15 @@ test('holdings by value are as many shares as their value buys; both or neither 
     expect(() => findAccount([holding])).toThrow('or value is required');
 });
 
-test('the share of the daily volume is the shares over it, a whole day at 1', () => {
-  const [fund] = byHand().accounts;
+test('the share of the daily volume is the order divided by the volume, and a whole day is 1', () => {
+  const [fund] = createPackByHand().accounts;
   expect(fund!.trades.map(({ identifier, adv_share }) => [identifier, adv_share])).toEqual([
     ['B', 45 / 400],
     ['C', 180 / 1000],
   ]);
 });
 
-test('on the effective day the orders of the announcement are shown next to those of the day, by hand', () => {
+test('on the effective day the announced orders are shown with the current orders, by hand', () => {
   // A is split two for one between the announcement at 40 and the effective day at 25; 25 corresponds to 50 before the
   // split.
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04'];
@@ -193,11 +193,11 @@ test('on the effective day the orders of the announcement are shown next to thos
     fields: { VOLUME: { A: [1000, 2000, 2000], B: [500, 500, 500] } },
     actions: [{ name: 'A', type: 'SPLIT', value: 2, ex: dates[1]! }],
   });
-  const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
+  const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const known = { sm, rates: createExchangeRates(sm, 'USD'), sessions: 1 };
-  const now = [0, 1].map((column) => readKnownSecurity({ ...known, session: 2 }, column, 0.5));
-  const then = now.map((one) => readKnownBefore({ ...known, session: 0 }, one, 2));
+  const now = [0, 1].map((column) => readSecurityAsKnown({ ...known, session: 2 }, column, 0.5));
+  const then = now.map((one) => readSecurityBefore({ ...known, session: 0 }, one, 2));
   expect(then.map(({ price, adv }) => [price, adv])).toEqual([
     [20, 2000],
     [10, 500],

@@ -14,13 +14,13 @@ const template = ReportTemplateDocument.parse({
     { kind: 'text', text: 'words' },
   ],
 });
-const laid = (asked: Partial<Parameters<typeof bindTemplate>[1]>) =>
+const listBoundBlocks = (asked: Partial<Parameters<typeof bindTemplate>[1]>) =>
   bindTemplate(template, { index_id: null, index_ids: null, ...asked }).blocks.map(
     (block) => `${block.kind} ${block.index_id}${'new_page' in block && block.new_page ? ' new page' : ''}`,
   );
 
-test('blocks without an index take that of the request in their places; one bound stays bound', () => {
-  expect(laid({ index_id: 'A' })).toEqual([
+test('blocks without an index receive the index of the request; a bound block stays bound', () => {
+  expect(listBoundBlocks({ index_id: 'A' })).toEqual([
     'header A',
     'text null',
     'chart MAIN',
@@ -30,8 +30,8 @@ test('blocks without an index take that of the request in their places; one boun
   ]);
 });
 
-test('of several indices each has the blocks without an index, from a new page; the others come once', () => {
-  expect(laid({ index_ids: ['A', 'B'] })).toEqual([
+test('for several indices the blocks without an index repeat from a new page; the others appear once', () => {
+  expect(listBoundBlocks({ index_ids: ['A', 'B'] })).toEqual([
     'header A',
     'text null',
     'chart MAIN',
@@ -43,7 +43,7 @@ test('of several indices each has the blocks without an index, from a new page; 
   ]);
 });
 
-test('indices that no block takes, both members and an index twice are refused', () => {
+test('indices that no block uses, both members and a repeated index are refused', () => {
   const bound = {
     ...template,
     blocks: template.blocks.filter(({ kind }) => kind !== 'header' && kind !== 'stat_grid'),

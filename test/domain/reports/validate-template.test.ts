@@ -22,7 +22,7 @@ const findingsOf = (blocks: unknown, rest: object = {}) =>
   validateTemplate(createTemplate(blocks, rest)).findings.map(({ code, path }) => `${code} ${path}`);
 
 describe('the catalogue of blocks', () => {
-  test.each(KINDS)('the example of %s is a complete valid block, and says what it needs', (kind) => {
+  test.each(KINDS)('the example of %s is a complete valid block, and states what it needs', (kind) => {
     const { document, findings } = validateTemplate(createTemplate([BLOCK_KINDS[kind].example]));
     expect(findings).toEqual([]);
     expect(document!.blocks[0]!.kind).toBe(kind);
@@ -56,7 +56,7 @@ describe('findings', () => {
     expect(document).toEqual(validateTemplate(createTemplate([{ kind: 'chart' }])).document);
   });
 
-  test('members that nothing of their block reads are reported and kept, defaults are not', () => {
+  test('members that no block reads are reported and kept; defaults are not reported', () => {
     const values = { A: 1 };
     const { document, findings } = validateTemplate(
       createTemplate([
@@ -111,7 +111,7 @@ describe('findings', () => {
     ).toEqual(['OUT_OF_RANGE blocks[0].lines', 'OUT_OF_RANGE blocks[1].height', 'NOT_IN_CHOICES blocks[2].width']);
   });
 
-  test('a literal block needs what it shows, and a table as many cells as columns', () => {
+  test('a literal block needs its content, and a table as many cells as columns', () => {
     expect(
       findingsOf([
         { kind: 'table', source: 'literal' },
@@ -125,7 +125,7 @@ describe('findings', () => {
     ]);
   });
 
-  test('100 blocks are accepted, 101 are not; none are', () => {
+  test('100 blocks are accepted, 101 and 0 are not', () => {
     const blocks = Array.from({ length: 101 }, () => ({ kind: 'text', text: '' }));
     expect(findingsOf(blocks)).toEqual(['OUT_OF_RANGE blocks']);
     expect(findingsOf(blocks.slice(1))).toEqual([]);
@@ -158,7 +158,7 @@ describe('built-in templates', () => {
   });
 });
 
-test('the runs of a report are those of the blocks that show one, each once', () => {
+test('the runs of a report are those of its blocks, each once', () => {
   const { blocks } = ReportTemplateDocument.parse(
     createTemplate([
       { kind: 'text', text: '', index_id: 'A' },

@@ -8,7 +8,7 @@ const SESSIONS = 14;
 const NAMES = 4;
 const cell = fc.constantFrom<'bar' | 'none' | 'no rate'>('bar', 'bar', 'bar', 'none', 'no rate');
 
-test('the summary of a window equals counting its sessions one by one', () => {
+test('the summary of a window equals a count of its sessions one by one', () => {
   fc.assert(
     fc.property(
       fc.array(fc.array(cell, { minLength: NAMES, maxLength: NAMES }), { minLength: SESSIONS, maxLength: SESSIONS }),
@@ -42,7 +42,7 @@ test('the summary of a window equals counting its sessions one by one', () => {
   );
 });
 
-test('a history is made once for a panel', () => {
+test('the history of a panel is computed once', () => {
   const { sm, growth } = windowOf({ returns: [[0], [0.1]] });
   expect(createBarHistory(sm, growth)).toBe(createBarHistory(sm, growth));
 });

@@ -91,7 +91,7 @@ const select: Parameters<ReturnSource['read']>[1]['selectColumns'] = (x, { width
 };
 
 describe('daily returns', () => {
-  test('are, bit by bit, those of the aligned market of the securities', () => {
+  test('are bit-identical to the returns of the aligned market of the securities', () => {
     fc.assert(
       fc.property(
         fc.nat(),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { computeFactorRisk } from '#domain/risk/factor-risk.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
+import { computeCovarianceByDefinition, createRandomReturns, windowOf } from './window.js';
 
 const weights = new Map([
   [0, 0.5],
@@ -15,9 +15,9 @@ const benchmark = new Map([
   [3, 0.25],
   [4, 0.25],
 ]);
-const active = [0.5, 0.05, -0.05, -0.25, -0.25];
+const activeWeights = [0.5, 0.05, -0.05, -0.25, -0.25];
 const sectors = ['Energy', 'Energy', 'Health', 'Health', 'Health'];
-const returns = randomReturns(90, 5);
+const returns = createRandomReturns(90, 5);
 const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
 
 describe('market and sector factors', () => {
@@ -47,12 +47,12 @@ describe('market and sector factors', () => {
         residuals: row.map((value, i) => value - (i < 2 ? energy : health)),
       };
     });
-    const x = [sum(active), 0.55, -0.55];
-    const f = covarianceByDefinition([[], ...rows.map(({ factors }) => factors)]);
+    const x = [sum(activeWeights), 0.55, -0.55];
+    const f = computeCovarianceByDefinition([[], ...rows.map(({ factors }) => factors)]);
     const factorVariance = sum(x.map((xi, i) => xi * sum(x.map((xj, j) => xj * f[i]![j]!))));
-    const d = covarianceByDefinition([[], ...rows.map(({ residuals }) => residuals)]).map((row, i) => row[i]!);
+    const d = computeCovarianceByDefinition([[], ...rows.map(({ residuals }) => residuals)]).map((row, i) => row[i]!);
     expect(risk.factorVariance).toBeCloseTo(factorVariance, 13);
-    expect(risk.specificVariance).toBeCloseTo(sum(active.map((a, i) => a * a * d[i]!)), 13);
+    expect(risk.specificVariance).toBeCloseTo(sum(activeWeights.map((a, i) => a * a * d[i]!)), 13);
     expect(risk.contributions.Energy).toBeCloseTo((0.55 * sum(x.map((xj, j) => xj * f[1]![j]!))) / factorVariance, 12);
   });
 
@@ -74,7 +74,7 @@ describe('market and sector factors', () => {
   });
 });
 
-test('a security without a history is left out and said to be', () => {
+test('a security without a history is omitted and reported', () => {
   const short = returns.map((row, s) => row.map((value, i) => (i === 3 && s < 60 ? null : value)));
   for (const model of ['market_sector', 'statistical'] as const) {
     const risk = computeFactorRisk(openWasmEngine(), windowOf({ returns: short, sectors }), {
@@ -89,20 +89,20 @@ test('a security without a history is left out and said to be', () => {
 });
 
 describe('statistical factors', () => {
-  const risk = (factors: number, from = returns, engine = openWasmEngine()) =>
+  const computeRiskOf = (factors: number, from = returns, engine = openWasmEngine()) =>
     computeFactorRisk(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
 
-  test('explain everything when there are as many as securities', () => {
-    const s = covarianceByDefinition(returns);
-    const variance = sum(active.map((ai, i) => ai * sum(active.map((aj, j) => aj * s[i]![j]!))));
-    const all = risk(20);
+  test('explain everything if there are as many factors as securities', () => {
+    const s = computeCovarianceByDefinition(returns);
+    const variance = sum(activeWeights.map((ai, i) => ai * sum(activeWeights.map((aj, j) => aj * s[i]![j]!))));
+    const all = computeRiskOf(20);
     expect(all.factors).toEqual(['PC1', 'PC2', 'PC3', 'PC4', 'PC5']);
     expect(all.factorVariance).toBeCloseTo(variance, 12);
     expect(all.specificVariance).toBeCloseTo(0, 12);
   });
 
-  test('leave each name its own variance: with active weight in one name the total is its variance', () => {
-    const s = covarianceByDefinition(returns);
+  test('leave each security its own variance: with active weight in one security the total is its variance', () => {
+    const s = computeCovarianceByDefinition(returns);
     const one = computeFactorRisk(referenceEngine, windowOf({ returns }), {
       weights: new Map([[0, 1]]),
       benchmark: new Map([[1, 1e-300]]),
@@ -112,13 +112,13 @@ describe('statistical factors', () => {
     expect(one.totalVariance).toBeCloseTo(s[0]![0]!, 12);
   });
 
-  test('agree whether names or observations are fewer', () => {
+  test('agree whether there are more securities or more observations', () => {
     // For 30 securities, 22 returns use the product over observations, and 60 returns use the product over securities.
-    const wide = randomReturns(23, 30);
+    const wide = createRandomReturns(23, 30);
     const few = new Map(Array.from({ length: 30 }, (_, i) => [i, i % 2 === 0 ? 1 / 15 : 0]));
     const even = new Map(Array.from({ length: 30 }, (_, i) => [i, 1 / 30]));
     const request = { weights: few, benchmark: even, model: 'statistical' as const, factors: 20 };
-    const s = covarianceByDefinition(wide);
+    const s = computeCovarianceByDefinition(wide);
     const a = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 1 / 15 : 0) - 1 / 30);
     const exact = sum(a.map((ai, i) => ai * sum(a.map((aj, j) => aj * s[i]![j]!))));
     const split = computeFactorRisk(referenceEngine, windowOf({ returns: wide }), request);
@@ -129,7 +129,7 @@ describe('statistical factors', () => {
     expect(fast.specificVariance).toBeCloseTo(split.specificVariance, 12);
   });
 
-  test('say nothing is at risk when nothing is active', () => {
+  test('report no risk without active weights', () => {
     const same = new Map([[0, 1]]);
     const none = computeFactorRisk(referenceEngine, windowOf({ returns }), {
       weights: same,
@@ -149,7 +149,7 @@ describe('statistical factors', () => {
 });
 
 test.each(['market_sector', 'statistical'] as const)(
-  'of the same names by other weights is that of a panel that was never asked before: %s',
+  'of the same securities with other weights equals the risk on a panel that was not used before: %s',
   (model) => {
     const window = windowOf({ returns, sectors });
     const others = new Map([

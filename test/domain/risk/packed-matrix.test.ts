@@ -10,7 +10,7 @@ import {
 import { positiveDefinite } from '../../kernels/arbitraries.js';
 
 describe('a packed matrix', () => {
-  test('gives every row back', () => {
+  test('returns every row', () => {
     fc.assert(
       fc.property(positiveDefinite, ({ order, a }) => {
         const packed = openPackedMatrix(packUpper(a, order), order);
@@ -48,14 +48,14 @@ describe('a packed matrix', () => {
     );
   });
 
-  test.each([1, -1])('brings a correlation that rounding takes beyond %d back to it', (sign) => {
+  test.each([1, -1])('clips a correlation that rounding moves beyond %d', (sign) => {
     const packed = openPackedMatrix(Float64Array.of(4, sign * 6 * (1 + Number.EPSILON), 9), 2);
     const row = new Float64Array(2);
     computeCorrelationRow(packed, computeVolatilities(packed), 0, row);
     expect([...row]).toEqual([1, sign]);
   });
 
-  test('correlates a security without variance with nothing but itself', () => {
+  test('has correlation 0 between a security without variance and every other', () => {
     const packed = openPackedMatrix(Float64Array.of(4, 0, 0), 2);
     const row = new Float64Array(2);
     computeCorrelationRow(packed, computeVolatilities(packed), 1, row);

@@ -1,27 +1,27 @@
 import { describe, expect, test } from 'vitest';
 import { assertEstimable, findCoverage, readReturns } from '#domain/risk/return-panel.js';
-import { randomReturns, windowOf } from './window.js';
+import { createRandomReturns, windowOf } from './window.js';
 
 const addHoles = (
   sessions: number,
   names: number,
   holes: readonly (readonly [session: number, name: number])[],
 ): (number | null)[][] => {
-  const returns: (number | null)[][] = randomReturns(sessions, names);
+  const returns: (number | null)[][] = createRandomReturns(sessions, names);
   for (const [session, name] of holes) returns[session]![name] = null;
   return returns;
 };
 
 describe('coverage', () => {
   test('gives n sessions n - 1 returns', () => {
-    const window = windowOf({ returns: randomReturns(41, 3) });
+    const window = windowOf({ returns: createRandomReturns(41, 3) });
     const coverage = findCoverage(window, [0, 1, 2]);
     expect(coverage.sessions).toHaveLength(40);
     expect(coverage.sessions[0]).toBe(1);
     expect(coverage.excluded.size).toBe(0);
   });
 
-  test('a gap of one session loses two returns of everybody', () => {
+  test('loses two returns of every security at a gap of one session', () => {
     const coverage = findCoverage(windowOf({ returns: addHoles(41, 3, [[10, 1]]) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1, 2]);
     expect(coverage.sessions).toHaveLength(38);
@@ -29,7 +29,7 @@ describe('coverage', () => {
     expect([...coverage.sessions]).not.toContain(11);
   });
 
-  test('a late listing is left out before rows are dropped for its sake', () => {
+  test('omits a late listing before it drops rows without its return', () => {
     const late = Array.from({ length: 30 }, (_, s) => [s, 2] as const);
     const coverage = findCoverage(windowOf({ returns: addHoles(60, 3, late) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1]);
@@ -88,8 +88,8 @@ describe('coverage', () => {
     expect(coverage.excluded.get(0)).toBe('no price in the window');
   });
 
-  test('reads the returns of what is covered, in the order asked for', () => {
-    const returns = randomReturns(30, 3);
+  test('contains the returns of covered securities, in the requested order', () => {
+    const returns = createRandomReturns(30, 3);
     const window = windowOf({ returns });
     const coverage = findCoverage(window, [2, 0]);
     const out = new Float64Array(29 * 2);
@@ -99,7 +99,7 @@ describe('coverage', () => {
   });
 
   test('19 complete observations are refused with both numbers, 20 are not', () => {
-    const enough = windowOf({ returns: randomReturns(21, 2) });
+    const enough = windowOf({ returns: createRandomReturns(21, 2) });
     expect(() => assertEstimable(enough, findCoverage(enough, [0, 1]))).not.toThrow();
     // Each security has 21 returns, but on different sessions.
     const apart = windowOf({
@@ -113,8 +113,8 @@ describe('coverage', () => {
     );
   });
 
-  test('a refusal states why securities were omitted, five of them one by one', () => {
-    const short = windowOf({ returns: randomReturns(10, 7) });
+  test('a refusal states why securities were omitted, for up to five of them', () => {
+    const short = windowOf({ returns: createRandomReturns(10, 7) });
     const names = Array.from({ length: 7 }, (_, column) => column);
     const reported = names
       .slice(0, 5)

@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { computeRisk, computeRisks } from '#domain/risk/risk-contributions.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
+import { computeCovarianceByDefinition, createRandomReturns, windowOf } from './window.js';
 
 /** Computes sigma of the contract, one matrix at a time: constant correlation, delta = N / (N + T). */
-function shrunkByDefinition(returns: number[][]): number[][] {
-  const s = covarianceByDefinition(returns);
+function shrinkByDefinition(returns: number[][]): number[][] {
+  const s = computeCovarianceByDefinition(returns);
   const n = s.length;
   const observations = returns.length - 1;
   const delta = n / (n + observations);
@@ -21,7 +21,7 @@ function shrunkByDefinition(returns: number[][]): number[][] {
 }
 
 const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
-const weightsFor = (names: number) =>
+const createWeightsArbitrary = (names: number) =>
   fc.array(fc.double({ min: 0.01, max: 1, noNaN: true }), { minLength: names, maxLength: names });
 
 describe('risk contributions', () => {
@@ -30,12 +30,14 @@ describe('risk contributions', () => {
       fc.property(
         fc
           .integer({ min: 1, max: 40 })
-          .chain((names) => fc.tuple(fc.constant(names), fc.integer({ min: 22, max: 60 }), weightsFor(names))),
+          .chain((names) =>
+            fc.tuple(fc.constant(names), fc.integer({ min: 22, max: 60 }), createWeightsArbitrary(names)),
+          ),
         ([names, sessions, raw]) => {
-          const returns = randomReturns(sessions, names);
+          const returns = createRandomReturns(sessions, names);
           const total = sum(raw);
           const w = raw.map((value) => value / total);
-          const sigma = shrunkByDefinition(returns);
+          const sigma = shrinkByDefinition(returns);
           const variance = sum(w.map((wi, i) => wi * sum(w.map((wj, j) => wj * sigma[i]![j]!))));
           const risk = computeRisk(referenceEngine, windowOf({ returns }), new Map(w.entries()));
           expect(risk.volatility).toBeCloseTo(Math.sqrt(variance), 12);
@@ -54,16 +56,16 @@ describe('risk contributions', () => {
     );
   });
 
-  test('do not depend on the order in which weights come', () => {
-    const window = windowOf({ returns: randomReturns(60, 5) });
+  test('do not depend on the order of the weights', () => {
+    const window = windowOf({ returns: createRandomReturns(60, 5) });
     const entries = [0.1, 0.3, 0.2, 0.25, 0.15].map((weight, i) => [i, weight] as const);
     const forward = computeRisk(openWasmEngine(), window, new Map(entries));
     const backward = computeRisk(openWasmEngine(), window, new Map(entries.toReversed()));
     expect([...backward.contributions]).toEqual([...forward.contributions]);
   });
 
-  test('keep real weights when a security has no estimate', () => {
-    const returns: (number | null)[][] = randomReturns(60, 3);
+  test('use the actual weights if a security has no estimate', () => {
+    const returns: (number | null)[][] = createRandomReturns(60, 3);
     for (const row of returns.slice(0, 40)) row[1] = null;
     const risk = computeRisk(
       referenceEngine,
@@ -93,7 +95,7 @@ describe('risk contributions', () => {
   });
 
   test('of active positions span the union and sum to the tracking error', () => {
-    const returns = randomReturns(80, 4);
+    const returns = createRandomReturns(80, 4);
     const window = windowOf({ returns });
     const { active: risk } = computeRisks(
       referenceEngine,
@@ -111,7 +113,7 @@ describe('risk contributions', () => {
     expect([...risk.contributions.keys()]).toEqual([0, 1, 2, 3]);
     expect(Math.abs(sum(risk.contributions.values()) - risk.volatility)).toBeLessThanOrEqual(1e-12);
     const a = [0.6, -0.1, -0.3, -0.2];
-    const sigma = shrunkByDefinition(returns);
+    const sigma = shrinkByDefinition(returns);
     expect(risk.volatility).toBeCloseTo(
       Math.sqrt(sum(a.map((ai, i) => ai * sum(a.map((aj, j) => aj * sigma[i]![j]!))))),
       12,
@@ -119,18 +121,23 @@ describe('risk contributions', () => {
     expect(risk.coveredWeight).toBe(1);
   });
 
-  test('of a portfolio that is its benchmark are nothing', () => {
+  test('of a portfolio that equals its benchmark are zero', () => {
     const same = new Map([
       [0, 0.5],
       [1, 0.5],
     ]);
-    const { active: risk } = computeRisks(referenceEngine, windowOf({ returns: randomReturns(40, 2) }), same, same);
+    const { active: risk } = computeRisks(
+      referenceEngine,
+      windowOf({ returns: createRandomReturns(40, 2) }),
+      same,
+      same,
+    );
     expect(risk.volatility).toBe(0);
     expect(risk.coveredWeight).toBe(1);
   });
 
-  test('of holdings are the same with any benchmark, inside the holdings or outside', () => {
-    const window = windowOf({ returns: randomReturns(60, 4) });
+  test('of holdings are the same with any benchmark, inside or outside the holdings', () => {
+    const window = windowOf({ returns: createRandomReturns(60, 4) });
     const weights = new Map([
       [0, 0.6],
       [1, 0.4],
@@ -146,8 +153,8 @@ describe('risk contributions', () => {
       expect(computeRisks(openWasmEngine(), window, weights, benchmark).risk).toEqual(alone);
   });
 
-  test('of cash alone are nothing, and against a benchmark all of its risk', () => {
-    const window = windowOf({ returns: randomReturns(90, 4) });
+  test('of cash alone are zero, and against a benchmark all of its risk', () => {
+    const window = windowOf({ returns: createRandomReturns(90, 4) });
     const benchmark = new Map([
       [0, 0.5],
       [2, 0.5],
@@ -163,15 +170,15 @@ describe('risk contributions', () => {
     expect(active.volatility).toBe(computeRisk(openWasmEngine(), window, benchmark).volatility);
   });
 
-  test('are refused when too little is known', () => {
-    expect(() => computeRisk(referenceEngine, windowOf({ returns: randomReturns(15, 2) }), new Map([[0, 1]]))).toThrow(
-      expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }),
-    );
+  test('are refused if too little is known', () => {
+    expect(() =>
+      computeRisk(referenceEngine, windowOf({ returns: createRandomReturns(15, 2) }), new Map([[0, 1]])),
+    ).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
   });
 });
 
-test('risk of other weights of the same names is that of a panel that was never asked before', () => {
-  const returns = randomReturns(80, 4);
+test('risk of the same securities with other weights equals the risk on a panel that was not used before', () => {
+  const returns = createRandomReturns(80, 4);
   const window = windowOf({ returns });
   const some = new Map([
     [0, 0.5],

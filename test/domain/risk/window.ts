@@ -42,7 +42,7 @@ export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
 }
 
 /** Creates random returns with a common market factor; the first session has no factor return. */
-export function randomReturns(sessions: number, names: number, seed = 1): number[][] {
+export function createRandomReturns(sessions: number, names: number, seed = 1): number[][] {
   const random = createCounterRandom({ seed, stream: names });
   const betas = Array.from({ length: names }, () => 0.5 + random.uniform());
   return Array.from({ length: sessions }, () => {
@@ -52,7 +52,7 @@ export function randomReturns(sessions: number, names: number, seed = 1): number
 }
 
 /** Computes the annualised sample covariance of the returns after the first row, directly from its definition. */
-export function covarianceByDefinition(returns: readonly (readonly number[])[]): number[][] {
+export function computeCovarianceByDefinition(returns: readonly (readonly number[])[]): number[][] {
   const rows = returns.slice(1);
   const means = rows[0]!.map((_, i) => rows.reduce((total, row) => total + row[i]!, 0) / rows.length);
   return means.map((mi, i) =>

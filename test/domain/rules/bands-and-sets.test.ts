@@ -8,8 +8,8 @@ import {
   documentOf,
   createGeneratedMarket,
   marketOf,
-  selectedBy,
-  deciderOf,
+  selectByRule,
+  createDeciderOf,
 } from './rule-market.js';
 
 /** Ten securities of equal size in two sectors, with scores that rise from A to J. */
@@ -26,7 +26,7 @@ const sm = alignDays(
   }),
 );
 const selectIds = (type: string, params: object, incumbents: string[] | null = null) =>
-  selectedBy(sm, { type, params }, { incumbents }).join('');
+  selectByRule(sm, { type, params }, { incumbents }).join('');
 
 describe('bands of coverage', () => {
   // Sizes are equal, so the best n securities cover n tenths.
@@ -42,12 +42,12 @@ describe('bands of coverage', () => {
     expect(selectIds('CumulativeCoverage', bands, incumbents)).toBe(expected);
   });
 
-  test('explain by the band which a security has to reach', () => {
+  test('explain the exclusion by the band that a security must reach', () => {
     const pipeline = {
       selection: [{ id: 'x', type: 'CumulativeCoverage', params: bands }],
       weighting: { type: 'EqualWeight' },
     };
-    const trace = deciderOf(sm, pipeline).trace(0, Int32Array.of(3));
+    const trace = createDeciderOf(sm, pipeline).trace(0, Int32Array.of(3));
     const reasonOf = (name: string) => trace.verdicts[0]!.verdict.because(NAMES.indexOf(name));
     expect(reasonOf('D')).toMatchObject({
       incumbent: true,
@@ -60,7 +60,7 @@ describe('bands of coverage', () => {
   });
 });
 
-test('a buffer in groups counts places and constituents in each group', () => {
+test('a buffer in groups counts ranks and constituents in each group', () => {
   const params = { field: 'SCORE', count: 2, enter_rank: 1, exit_rank: 3, group_by: 'SECTOR' };
   expect(selectIds('BufferedTopN', params)).toBe('GHIJ');
   // E is third of A, C, E, G and I; B is beyond the exit rank of its group.
@@ -73,11 +73,11 @@ describe('a fallback', () => {
     weighting: { type: 'EqualWeight' },
   });
   const decideRule = (fallback: unknown) => {
-    const decision = deciderOf(sm, createRule(fallback)).decide(0, null);
+    const decision = createDeciderOf(sm, createRule(fallback)).decide(0, null);
     return decision.kind === 'decided' ? Array.from(decision.columns, (column) => NAMES[column]).join('') : '';
   };
 
-  test('is taken while fewer than its number are kept, step by step', () => {
+  test('applies step by step while fewer securities than its number remain', () => {
     expect(decideRule([])).toBe('IJ');
     expect(decideRule([{ when_fewer_than: 2, params: { minimum: 5 } }])).toBe('IJ');
     expect(decideRule([{ when_fewer_than: 3, params: { minimum: 8 } }])).toBe('HIJ');
@@ -89,7 +89,7 @@ describe('a fallback', () => {
     expect(decideRule(steps)).toBe('GHIJ');
   });
 
-  test('is in the methodology and reads what its parameters read', () => {
+  test('is described in the methodology and reads the fields of its parameters', () => {
     const document = documentOf(createRule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
     expect(createMethodology(document).join(' ')).toContain(
       'If fewer than 3 remain, instead: Keep securities with a SIZE at least 8',
@@ -99,7 +99,7 @@ describe('a fallback', () => {
 
 describe('sets of universes', () => {
   const market = createGeneratedMarket({ names: 30, sessions: 120, seed: 4 });
-  const documentNamed = (id: string, rest: Record<string, unknown>) =>
+  const createDocumentNamed = (id: string, rest: Record<string, unknown>) =>
     documentOf(
       {
         selection: [{ id: 'x', type: 'TopN', params: { field: 'SCORE', count: 8 } }],
@@ -107,10 +107,10 @@ describe('sets of universes', () => {
       },
       { id, base_date: '2020-03-02', rebalance: { frequency: 'monthly' }, ...rest },
     );
-  const large = documentNamed('LARGE', { rebalance: { frequency: 'monthly', effective_lag: 5 } });
+  const large = createDocumentNamed('LARGE', { rebalance: { frequency: 'monthly', effective_lag: 5 } });
   const list = { kind: 'list', identifiers: market.identifiers.slice(0, 12) };
   const universeOf = (universe: unknown) => {
-    const document = documentNamed('SET', { universe });
+    const document = createDocumentNamed('SET', { universe });
     const composer = createComposer({
       market,
       calendars: CALENDARS,
@@ -120,7 +120,7 @@ describe('sets of universes', () => {
     });
     const session = composer.market('SET').sessions.length - 2;
     const decided = composer.decidedOn('LARGE', session)!;
-    const all = documentNamed('ALL', {});
+    const all = createDocumentNamed('ALL', {});
     const everything = createComposer({
       market,
       calendars: CALENDARS,
@@ -136,7 +136,7 @@ describe('sets of universes', () => {
   };
   const isFirst = (column: number) => column < 12;
 
-  test('have the members of any, of all, or of the first alone', () => {
+  test('have the members of any, of all, or of the first set alone', () => {
     const index = { kind: 'index', id: 'LARGE' };
     const union = universeOf({ kind: 'union', of: [list, index] });
     expect(union.found).toEqual(union.all.filter((column) => isFirst(column) || union.index.includes(column)));
@@ -149,8 +149,8 @@ describe('sets of universes', () => {
     expect(nested.found).toEqual(nested.all.filter((column) => isFirst(column) && !nested.index.includes(column)));
   });
 
-  test('are in the methodology', () => {
-    const document = documentNamed('SET', {
+  test('are described in the methodology', () => {
+    const document = createDocumentNamed('SET', {
       universe: { kind: 'difference', of: [{ kind: 'all' }, { kind: 'index', id: 'LARGE' }] },
     });
     expect(createMethodology(document).join(' ')).toContain(

@@ -20,8 +20,8 @@ const returns: WindowReader = {
   windows: (from, _end, columns, visit) =>
     visit({ cells, starts: columns.map((column) => column * SESSIONS + from), first: 0 }),
 };
-const all = Int32Array.from({ length: NAMES }, (_, column) => column);
-const some = Int32Array.of(0, 2, 3, 7, 10);
+const allColumns = Int32Array.from({ length: NAMES }, (_, column) => column);
+const someColumns = Int32Array.of(0, 2, 3, 7, 10);
 
 /**
  * Computes beta by definition: the covariance with the mean return of the universe, divided by its variance, over the
@@ -38,33 +38,34 @@ function computeByDefinition(
     const own = cells[column * SESSIONS + session]!;
     if (!Number.isNaN(own)) pairs.push([own, held.reduce((sum, value) => sum + value, 0) / held.length]);
   }
-  const mean = (k: 0 | 1): number => pairs.reduce((sum, pair) => sum + pair[k], 0) / pairs.length;
-  const [own, market] = [mean(0), mean(1)];
+  const computeMean = (k: 0 | 1): number => pairs.reduce((sum, pair) => sum + pair[k], 0) / pairs.length;
+  const [own, market] = [computeMean(0), computeMean(1)];
   const moved = pairs.reduce((sum, [r, m]) => sum + (r - own) * (m - market), 0);
   return moved / pairs.reduce((sum, [, m]) => sum + (m - market) ** 2, 0);
 }
 
 test('the slope of each security is its covariance with the market over the variance of the market', () => {
   const window = { returns, from: 10, end: 10 + LENGTH - 1 };
-  const market = computeEqualWeightedReturns(window, some);
-  const slopes = computeBetas(window, { market, length: LENGTH, columns: all });
-  for (const column of all) expect(slopes[column]).toBeCloseTo(computeByDefinition(column, some, window), 12);
+  const market = computeEqualWeightedReturns(window, someColumns);
+  const slopes = computeBetas(window, { market, length: LENGTH, columns: allColumns });
+  for (const column of allColumns)
+    expect(slopes[column]).toBeCloseTo(computeByDefinition(column, someColumns, window), 12);
 });
 
-test('the market of a universe has the same bits, whichever windows and universes were asked for before', () => {
+test('the market of a universe is bit-identical, whichever windows and universes were read before', () => {
   const kept = createMarketReturns();
   const ends = [20, 21, 22, 25, 25, 24, 40, 41, 59];
   ends.forEach((end, k) => {
-    const universe = k % 4 === 3 ? some : Int32Array.from(all);
+    const universe = k % 4 === 3 ? someColumns : Int32Array.from(allColumns);
     const window = { returns, from: Math.max(0, end - LENGTH + 1), end };
     expect(kept(window, universe)).toEqual(computeEqualWeightedReturns(window, universe));
   });
 });
 
-test('four securities side by side have the bits of one alone', () => {
+test('four securities computed together are bit-identical to each computed alone', () => {
   const window = { returns, from: 20, end: 20 + LENGTH - 1 };
-  const market = computeEqualWeightedReturns(window, all);
-  const slopes = computeBetas(window, { market, length: LENGTH, columns: all });
-  for (const column of all)
+  const market = computeEqualWeightedReturns(window, allColumns);
+  const slopes = computeBetas(window, { market, length: LENGTH, columns: allColumns });
+  for (const column of allColumns)
     expect(computeBetas(window, { market, length: LENGTH, columns: Int32Array.of(column) })[0]).toBe(slopes[column]);
 });

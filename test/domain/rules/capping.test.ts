@@ -17,7 +17,7 @@ const rawWeights = fc
 const fraction = fc.double({ min: 0.01, max: 1, noNaN: true });
 
 describe('the single cap', () => {
-  test('the cascade of the golden vector', () => {
+  test('equals the golden vector', () => {
     const { weights, capped, redistributed } = cap({ raw: Float64Array.of(0.5, 0.24, 0.14, 0.12), cap: 0.3 });
     [0.3, 0.3, 0.21538461538461537, 0.18461538461538463].forEach((weight, i) =>
       expect(weights[i]).toBeCloseTo(weight, 14),
@@ -26,7 +26,7 @@ describe('the single cap', () => {
     expect(redistributed).toBeCloseTo(0.2, 14);
   });
 
-  test('moves nothing where no security is above it, whatever the weights sum to by rounding', () => {
+  test('moves nothing if no security exceeds it, whatever the weights sum to by rounding', () => {
     fc.assert(
       fc.property(rawWeights, (raw) => {
         expect(cap({ raw, cap: 1 }).redistributed).toBe(0);
@@ -139,7 +139,7 @@ describe('group caps', () => {
     expect(Array.from(weights)).toEqual([0.4, 0.4, 0.2].map((weight) => expect.closeTo(weight, 13)));
   });
 
-  test('caps that leave too little room are infeasible, with both numbers', () => {
+  test('caps that cannot sum to 1 are infeasible, with both numbers', () => {
     const result = applyCaps({
       raw: Float64Array.of(0.5, 0.5),
       cap: null,

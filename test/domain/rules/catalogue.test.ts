@@ -71,7 +71,7 @@ describe('the catalogue', () => {
     },
   );
 
-  test('rules that read data can keep names without it', () => {
+  test('rules that read data can keep securities without a value', () => {
     const without = specs.filter(
       ({ category, parameters }) => category === 'selection' && !parameters.some(({ name }) => name === 'missing'),
     );
@@ -100,7 +100,7 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
     for (const parameter of spec.parameters) expect('default' in parameter).toBe(!parameter.required);
   });
 
-  test('every choice validates and anything else is refused with the accepted set', () => {
+  test('every choice validates and any other value is refused with the accepted set', () => {
     for (const { name, choices } of spec.parameters) {
       if (choices === null) continue;
       for (const choice of choices) {
@@ -163,17 +163,17 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
     ]);
   });
 
-  test('its sentence holds every parameter of the example', () => {
+  test('its sentence states every parameter of the example', () => {
     const bound = entry.bind(example.params);
     expect(bound.sentence).toMatch(/^[A-Z].*\.$/s);
     for (const value of Object.values(example.params)) {
-      if (typeof value === 'number') expect(numbersIn(bound.sentence)).toContain(value);
+      if (typeof value === 'number') expect(listNumbers(bound.sentence)).toContain(value);
     }
   });
 });
 
 /** Returns the numbers in a sentence: thousands have separators, and shares are percentages. */
-function numbersIn(sentence: string): number[] {
+function listNumbers(sentence: string): number[] {
   return [...sentence.matchAll(/(\d[\d,]*(?:\.\d+)?)(%?)/g)].map(([, digits, percent]) =>
     Number(`${digits!.replaceAll(',', '')}e${percent === '%' ? -2 : 0}`),
   );

@@ -5,7 +5,7 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import { rankWeight } from '#domain/rules/weighting/rank-weight.js';
 import { topN } from '#domain/rules/selection/top-n.js';
 import { createTypeSpec } from '#domain/catalogue/type-spec.js';
-import { alignDays, CALENDARS, createGeneratedMarket, selectedBy, weightsBy } from './rule-market.js';
+import { alignDays, CALENDARS, createGeneratedMarket, selectByRule, weightBy } from './rule-market.js';
 
 const WINDOW = { name: 'MOMENTUM', window: 126, lag: 21 };
 const createBody = (params: object, weighting: object = { type: 'EqualWeight' }) => ({
@@ -19,10 +19,10 @@ const createBody = (params: object, weighting: object = { type: 'EqualWeight' })
 const check = (params: object) =>
   validateIndex(createBody(params), { calendars: CALENDARS.list(), indexOf: () => undefined });
 
-test('a ranking by a datapoint with its window is that of the expression which reads it so', () => {
+test('a ranking by a datapoint with its window equals the ranking by the equivalent expression', () => {
   const sm = alignDays(createGeneratedMarket({ names: 60, sessions: 280, seed: 3 }));
-  const best = selectedBy(sm, { type: 'TopN', params: { field: WINDOW, count: 15 } });
-  const weights = weightsBy(sm, { type: 'RankWeight', params: { field: WINDOW } }) as Record<string, number>;
+  const best = selectByRule(sm, { type: 'TopN', params: { field: WINDOW, count: 15 } });
+  const weights = weightBy(sm, { type: 'RankWeight', params: { field: WINDOW } }) as Record<string, number>;
   const byWeight = Object.entries(weights).toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
   expect(best).toEqual(
     byWeight
@@ -30,18 +30,18 @@ test('a ranking by a datapoint with its window is that of the expression which r
       .map(([name]) => name)
       .toSorted(),
   );
-  expect(best).not.toEqual(selectedBy(sm, { type: 'TopN', params: { field: 'MOMENTUM', count: 15 } }));
+  expect(best).not.toEqual(selectByRule(sm, { type: 'TopN', params: { field: 'MOMENTUM', count: 15 } }));
   const year = { name: 'MOMENTUM', window: 252 };
-  expect(selectedBy(sm, { type: 'TopN', params: { field: year, count: 15 } })).toEqual(
-    selectedBy(sm, { type: 'TopN', params: { field: 'MOMENTUM', count: 15 } }),
+  expect(selectByRule(sm, { type: 'TopN', params: { field: year, count: 15 } })).toEqual(
+    selectByRule(sm, { type: 'TopN', params: { field: 'MOMENTUM', count: 15 } }),
   );
   for (const name of best) {
     const filter = { field: WINDOW, minimum: -1, maximum: 1e6 };
-    expect(selectedBy(sm, { type: 'RangeFilter', params: filter })).toContain(name);
+    expect(selectByRule(sm, { type: 'RangeFilter', params: filter })).toContain(name);
   }
 });
 
-test('the methodology says window and lag, also where a name alone stands for a year', () => {
+test('the methodology states window and lag, also where a name alone means a year', () => {
   const formatSentences = (params: object) => createMethodology(IndexDocument.parse(createBody(params))).join(' ');
   expect(formatSentences({ field: WINDOW })).toContain('largest MOMENTUM over 126 sessions, 21 sessions back');
   expect(formatSentences({ field: 'MOMENTUM' })).toContain('largest MOMENTUM over 252 sessions');
@@ -62,7 +62,7 @@ test.each([
   ]);
 });
 
-test('forms offer a text, and say where the object is described', () => {
+test('forms offer a text field, and state where the object is described', () => {
   for (const entry of [topN, rankWeight])
     expect(createTypeSpec(entry).parameters[0]).toMatchObject({ name: 'field', type: 'string', ref: 'Datapoint' });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { alignDays, deciderOf, marketOf } from './rule-market.js';
+import { alignDays, createDeciderOf, marketOf } from './rule-market.js';
 
 /** Market of the golden fixture: four securities on their first session. */
 const golden = marketOf({
@@ -9,7 +9,7 @@ const golden = marketOf({
 
 test('the golden four, capped at 0.40, have the weights of the golden vector', () => {
   const sm = alignDays(golden);
-  const decision = deciderOf(sm, {
+  const decision = createDeciderOf(sm, {
     selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 4 } }],
     weighting: { type: 'MarketCapWeight', params: { free_float: true }, cap: 0.4 },
   }).decide(0, null);

@@ -10,7 +10,7 @@ import { CALENDARS, documentOf, createGeneratedMarket } from './rule-market.js';
 const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 8 });
 
 /** Computes the cumulative normal probability by its power series. */
-function phi(z: number): number {
+function computeNormalCdf(z: number): number {
   let term = z;
   let total = z;
   for (let k = 1; k < 200; k++) total += term *= (z * z) / (2 * k + 1);
@@ -24,7 +24,7 @@ interface Case {
   raw(parts: Readonly<Record<string, number>>, datapoint: (field: string) => number, name: string): number | null;
 }
 
-const GIVEN: Readonly<Record<string, number>> = Object.fromEntries(
+const GIVEN_WEIGHTS: Readonly<Record<string, number>> = Object.fromEntries(
   market.identifiers.map((name, i) => [name, 1 + (i % 5)]),
 );
 
@@ -34,7 +34,7 @@ const CASES: readonly Case[] = [
   { type: 'PriceWeight', params: {}, raw: (_, datapoint) => datapoint('CLOSE') },
   { type: 'FieldWeight', params: { field: 'VOLUME', power: 0.5 }, raw: ({ VOLUME, power }) => VOLUME! ** power! },
   { type: 'PluginWeight', params: { plugin: 'VOLUME' }, raw: ({ VOLUME }) => VOLUME! },
-  { type: 'FixedWeight', params: { weights: GIVEN }, raw: (_parts, _datapoint, name) => GIVEN[name]! },
+  { type: 'FixedWeight', params: { weights: GIVEN_WEIGHTS }, raw: (_parts, _datapoint, name) => GIVEN_WEIGHTS[name]! },
   { type: 'RankWeight', params: { field: 'CLOSE' }, raw: ({ count, rank }) => count! + 1 - rank! },
   {
     type: 'RankWeight',
@@ -56,7 +56,7 @@ const CASES: readonly Case[] = [
   {
     type: 'TiltWeight',
     params: { field: 'CLOSE', strength: 2 },
-    raw: ({ base, z, strength }) => base! * phi(z!) ** strength!,
+    raw: ({ base, z, strength }) => base! * computeNormalCdf(z!) ** strength!,
   },
   {
     type: 'GroupWeight',
@@ -122,7 +122,7 @@ function explainSecurities(weighting: unknown) {
   };
 }
 
-const applied = ({ weighting, capping, stayed }: Explanation): number => {
+const readAppliedWeight = ({ weighting, capping, stayed }: Explanation): number => {
   const { cap, floor, scale } = capping!;
   const share = weighting!.raw / weighting!.rawTotal;
   return Math.min(cap ?? Infinity, Math.max(floor, scale * share)) / stayed;
@@ -154,14 +154,14 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
         expect(Math.abs(byHand / explanation.weighting!.raw - 1)).toBeLessThan(
           type === 'EqualRiskWeight' ? 1e-8 : 1e-12,
         );
-      expect(Math.abs(applied(explanation) - explanation.weight!)).toBeLessThan(1e-12);
+      expect(Math.abs(readAppliedWeight(explanation) - explanation.weight!)).toBeLessThan(1e-12);
       replayed++;
     }
     expect(replayed).toBeGreaterThan(type === 'MinimumVarianceWeight' ? 4 : 12);
   });
 });
 
-test('names that go between decision and effect leave their weight to the others, and the explanation says how much stayed', () => {
+test('securities that leave between decision and effect pass their weight to the others, and the explanation states the remaining share', () => {
   const leaver = market.identifiers[3]!;
   const lagged = {
     ...market,
@@ -213,7 +213,7 @@ test('names that go between decision and effect leave their weight to the others
   for (const column of composition.columns) {
     const explanation = explainConstituent(composer, 'TEST', { column, asOf });
     expect(explanation.stayed).toBeCloseTo((count - 1) / count, 12);
-    expect(Math.abs(applied(explanation) - explanation.weight!)).toBeLessThan(1e-12);
+    expect(Math.abs(readAppliedWeight(explanation) - explanation.weight!)).toBeLessThan(1e-12);
   }
   expect(explainConstituent(composer, 'TEST', { column: 3, asOf }).weight).toBeNull();
 });

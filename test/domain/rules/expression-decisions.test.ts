@@ -8,9 +8,9 @@ import { createDecider } from '#domain/rules/decide.js';
 import { computeLookBack } from '#domain/rules/look-back.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { parseValidDay } from '#domain/time/days.js';
-import { alignDays, CALENDARS, createGeneratedMarket, marketOf, priceable, WEEKDAYS } from './rule-market.js';
+import { alignDays, CALENDARS, createGeneratedMarket, marketOf, listPriceable, WEEKDAYS } from './rule-market.js';
 
-const known = new Map<string, IndexDocument>();
+const knownIndices = new Map<string, IndexDocument>();
 
 /** Returns an index document as stored, parsed from the body that a client sends. */
 function storeIndex(id: string, body: Record<string, unknown>): RuleDocument {
@@ -24,10 +24,10 @@ function storeIndex(id: string, body: Record<string, unknown>): RuleDocument {
   };
   const { document, findings } = validateIndex(sent, {
     calendars: CALENDARS.list(),
-    indexOf: (name) => known.get(name),
+    indexOf: (name) => knownIndices.get(name),
   });
   if (document === undefined) throw new Error(JSON.stringify(findings));
-  known.set(id, document);
+  knownIndices.set(id, document);
   return document as RuleDocument;
 }
 
@@ -36,7 +36,7 @@ const sm = alignDays(market);
 const LAST = sm.sessions.length - 1;
 
 function weightsOf(document: RuleDocument, on = sm, session = on.sessions.length - 1): Record<string, number> {
-  const decider = createDecider({ document, market: on, universe: (at) => priceable(on, at) });
+  const decider = createDecider({ document, market: on, universe: (at) => listPriceable(on, at) });
   const decision = decider.decide(session, null);
   if (decision.kind !== 'decided') throw new Error(decision.finding.message);
   return Object.fromEntries(
@@ -44,14 +44,14 @@ function weightsOf(document: RuleDocument, on = sm, session = on.sessions.length
   );
 }
 
-const weighted = (id: string, field: unknown, rest: Record<string, unknown> = {}) =>
+const createWeightedIndex = (id: string, field: unknown, rest: Record<string, unknown> = {}) =>
   storeIndex(id, { pipeline: { weighting: { type: 'FieldWeight', params: { field } } }, ...rest });
 
 describe('an expression where a field is accepted', () => {
-  test('weights are the hand calculation from the weights of its parts', () => {
-    const result = weightsOf(weighted('TILTED', 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(SCORE), 0)'));
-    const all = Array.from(priceable(sm, LAST));
-    const caps = weightsOf(weighted('CAPS', 'FREE_FLOAT_MARKET_CAP'));
+  test('weights equal the hand calculation from the values of its parts', () => {
+    const result = weightsOf(createWeightedIndex('TILTED', 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(SCORE), 0)'));
+    const all = Array.from(listPriceable(sm, LAST));
+    const caps = weightsOf(createWeightedIndex('CAPS', 'FREE_FLOAT_MARKET_CAP'));
     const row = market.fields.get('SCORE')!;
     const scoreOf = (column: number): number => {
       for (let t = LAST; t >= LAST - 5; t--) {
@@ -75,17 +75,17 @@ describe('an expression where a field is accepted', () => {
     });
   });
 
-  test('a named datapoint is the expression that it stands for, with lag and transform too', () => {
+  test('a named datapoint equals the expression that it names, also with lag and transform', () => {
     const datapoints = { VALUE: 'SCORE * 2 + 3', GOOD: 'zscore(VALUE, by=GROUP)', GROUP: 'SECTOR' };
-    const named = weightsOf(weighted('NAMED', 'exp(GOOD)', { datapoints }));
-    expect(named).toEqual(weightsOf(weighted('INLINE', 'exp(zscore(SCORE * 2 + 3, by=SECTOR))')));
-    const lagged = weightsOf(weighted('LAGGED', 'exp(last(VALUE, lag=3))', { datapoints }));
-    expect(lagged).toEqual(weightsOf(weighted('LAGGED-INLINE', 'exp(SCORE(lag=3) * 2 + 3)')));
-    const ranked = weighted('RANKED', { name: 'VALUE', transform: 'percentile' }, { datapoints });
-    expect(weightsOf(ranked)).toEqual(weightsOf(weighted('RANKED-INLINE', 'percentile(SCORE * 2 + 3)')));
+    const named = weightsOf(createWeightedIndex('NAMED', 'exp(GOOD)', { datapoints }));
+    expect(named).toEqual(weightsOf(createWeightedIndex('INLINE', 'exp(zscore(SCORE * 2 + 3, by=SECTOR))')));
+    const lagged = weightsOf(createWeightedIndex('LAGGED', 'exp(last(VALUE, lag=3))', { datapoints }));
+    expect(lagged).toEqual(weightsOf(createWeightedIndex('LAGGED-INLINE', 'exp(SCORE(lag=3) * 2 + 3)')));
+    const ranked = createWeightedIndex('RANKED', { name: 'VALUE', transform: 'percentile' }, { datapoints });
+    expect(weightsOf(ranked)).toEqual(weightsOf(createWeightedIndex('RANKED-INLINE', 'percentile(SCORE * 2 + 3)')));
   });
 
-  test('a condition as text keeps what its tree keeps', () => {
+  test('a condition as text keeps the securities that its tree keeps', () => {
     const decideWeights = (expression: unknown) =>
       weightsOf(
         storeIndex('FILTERED', {
@@ -110,28 +110,28 @@ describe('an expression where a field is accepted', () => {
 });
 
 describe('years of growth', () => {
-  const day = (date: string) => parseValidDay(date);
-  const pay = (identifier: string, year: number, value: number): Partial<CorporateAction> => ({
+  const parseDay = (date: string) => parseValidDay(date);
+  const createDividendPaid = (identifier: string, year: number, value: number): Partial<CorporateAction> => ({
     identifier,
     type: 'DIVIDEND',
     value,
-    exDay: day(`${year}-06-01`),
+    exDay: parseDay(`${year}-06-01`),
   });
   /** Prices from 2020 to 2023: the decision is made in January 2023, so 2022 is the last complete year. */
-  const first = WEEKDAYS.sessions.findIndex((session) => session >= day('2020-01-01'));
-  const sessions = WEEKDAYS.sessions.findIndex((session) => session > day('2023-01-13')) - first;
+  const first = WEEKDAYS.sessions.findIndex((session) => session >= parseDay('2020-01-01'));
+  const sessions = WEEKDAYS.sessions.findIndex((session) => session > parseDay('2023-01-13')) - first;
   const names = ['CUT', 'FLAT', 'NEW', 'RISING', 'SPLIT', 'WITHIN'];
   const actions = [
-    ...[1, 1.1, 1.2, 1.3, 1.4].map((value, i) => pay('RISING', 2018 + i, value)),
-    ...[1, 1.1, 0.9, 1.3, 1.4].map((value, i) => pay('CUT', 2018 + i, value)),
-    ...[1, 1.1, 1.2, 1.2, 1.3].map((value, i) => pay('FLAT', 2018 + i, value)),
-    ...[1, 1.2].map((value, i) => pay('NEW', 2021 + i, value)),
+    ...[1, 1.1, 1.2, 1.3, 1.4].map((value, i) => createDividendPaid('RISING', 2018 + i, value)),
+    ...[1, 1.1, 0.9, 1.3, 1.4].map((value, i) => createDividendPaid('CUT', 2018 + i, value)),
+    ...[1, 1.1, 1.2, 1.2, 1.3].map((value, i) => createDividendPaid('FLAT', 2018 + i, value)),
+    ...[1, 1.2].map((value, i) => createDividendPaid('NEW', 2021 + i, value)),
     // After a two-for-one split in 2021, a dividend of 0.6 corresponds to 1.2 before the split.
-    ...[1, 1.1, 1.15, 0.6, 0.61].map((value, i) => pay('SPLIT', 2018 + i, value)),
-    { identifier: 'SPLIT', type: 'SPLIT' as const, value: 2, exDay: day('2021-01-04') },
+    ...[1, 1.1, 1.15, 0.6, 0.61].map((value, i) => createDividendPaid('SPLIT', 2018 + i, value)),
+    { identifier: 'SPLIT', type: 'SPLIT' as const, value: 2, exDay: parseDay('2021-01-04') },
     // Dividends paid in the year of the decision are not counted.
-    ...[1, 1.1, 1.2].map((value, i) => pay('WITHIN', 2020 + i, value)),
-    { identifier: 'WITHIN', type: 'DIVIDEND' as const, value: 0.01, exDay: day('2023-01-05') },
+    ...[1, 1.1, 1.2].map((value, i) => createDividendPaid('WITHIN', 2020 + i, value)),
+    { identifier: 'WITHIN', type: 'DIVIDEND' as const, value: 0.01, exDay: parseDay('2023-01-05') },
   ];
   const own = alignDays(
     marketOf({
@@ -142,7 +142,7 @@ describe('years of growth', () => {
   );
 
   test('are counted back from the last complete year on one share basis', () => {
-    const document = weighted('GROWTH', 'years_of_growth(DIVIDEND)');
+    const document = createWeightedIndex('GROWTH', 'years_of_growth(DIVIDEND)');
     const years = { RISING: 4, CUT: 2, FLAT: 1, NEW: 1, SPLIT: 4, WITHIN: 2 };
     const total = Object.values(years).reduce((sum, count) => sum + count, 0);
     const found = weightsOf(document, own);
@@ -163,7 +163,7 @@ describe('other indices and the index itself', () => {
       weighting: { type: 'FieldWeight', params: { field: '1 + 100 * weight_in("PARENT") + member_of("PARENT")' } },
     },
   });
-  const composerOn = (on: MarketData, until: number) =>
+  const createComposerOn = (on: MarketData, until: number) =>
     createComposer({
       market: on,
       calendars: CALENDARS,
@@ -171,10 +171,10 @@ describe('other indices and the index itself', () => {
       until,
       createDecider: indexDecider,
     });
-  const composer = composerOn(market, market.dates.at(-1)!);
+  const composer = createComposerOn(market, market.dates.at(-1)!);
   const { list } = composer.compositions('CHILD');
 
-  test('weights follow those of the other index as it was decided on the same day', () => {
+  test('weights follow the weights of the other index as decided on the same day', () => {
     expect(list.length).toBeGreaterThan(8);
     for (const { decision, columns, weights } of list) {
       const other = composer.decidedOn('PARENT', decision)!;
@@ -188,7 +188,7 @@ describe('other indices and the index itself', () => {
     }
   });
 
-  test('constituents are those before the decision, none at the first', () => {
+  test('constituents are those before the decision; the first decision has none', () => {
     const bare = storeIndex('BARE', {
       pipeline: {
         selection: [{ id: 'score', type: 'TopN', params: { field: 'SCORE', count: 20 } }],
@@ -199,7 +199,7 @@ describe('other indices and the index itself', () => {
       const decider = createDecider({
         document,
         market: sm,
-        universe: (at) => priceable(sm, at),
+        universe: (at) => listPriceable(sm, at),
         indexWeights: (id, at) => composer.decidedOn(id, at) ?? null,
       });
       const decision = decider.decide(session, incumbents);
@@ -215,7 +215,7 @@ describe('other indices and the index itself', () => {
   test('a preview of a decision date is the decision of the run', () => {
     for (const { decision, columns, weights } of list.slice(0, 6)) {
       const day = sm.sessions[decision]!;
-      const { resolved } = previewRules(composerOn(market, day), 'CHILD', day);
+      const { resolved } = previewRules(createComposerOn(market, day), 'CHILD', day);
       if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');
       expect(Array.from(resolved.decision.columns)).toEqual(Array.from(columns));
       expect(Array.from(resolved.decision.weights)).toEqual(Array.from(weights));
@@ -223,7 +223,7 @@ describe('other indices and the index itself', () => {
   });
 });
 
-test('an expression looks back as far as the datapoints in it', () => {
+test('an expression looks back as far as its datapoints', () => {
   const createSession = (field: unknown) => {
     const document = storeIndex('BACK', {
       pipeline: {

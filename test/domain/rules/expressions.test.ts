@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { alignDays, deciderOf, selectedBy, marketOf } from './rule-market.js';
+import { alignDays, createDeciderOf, selectByRule, marketOf } from './rule-market.js';
 
 /** Truth values true, false and unknown of the conditions A and B: nine securities, one per pair of values. */
 const TRUTHS = [1, 0, null] as const;
@@ -24,10 +24,15 @@ function findTable() {
   return { CLOSE: [sorted.map(() => 1)], A: [sorted.map(([a]) => a)], B: [sorted.map(([, b]) => b)] };
 }
 
-const is = (name: string) => ({ node: 'comparison', field: { node: 'field', name }, comparison: 'eq', value: 1 });
-const A = is('A');
-const B = is('B');
-const not = (operand: unknown) => ({ node: 'not', operand });
+const createEquality = (name: string) => ({
+  node: 'comparison',
+  field: { node: 'field', name },
+  comparison: 'eq',
+  value: 1,
+});
+const A = createEquality('A');
+const B = createEquality('B');
+const createNegation = (operand: unknown) => ({ node: 'not', operand });
 const createAll = (...operands: unknown[]) => ({ node: 'all', operands });
 const createAny = (...operands: unknown[]) => ({ node: 'any', operands });
 
@@ -36,8 +41,8 @@ const createAny = (...operands: unknown[]) => ({ node: 'any', operands });
  * values.
  */
 function listTruths(expression: unknown): Record<string, string> {
-  const certain = selectedBy(sm, { type: 'ExpressionFilter', params: { expression } });
-  const possible = selectedBy(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
+  const certain = selectByRule(sm, { type: 'ExpressionFilter', params: { expression } });
+  const possible = selectByRule(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
   return Object.fromEntries(
     sm.identifiers.map((name) => [name, certain.includes(name) ? 'T' : possible.includes(name) ? 'U' : 'F']),
   );
@@ -75,24 +80,28 @@ describe('three-valued logic', () => {
     });
   });
 
-  test('not: turns true and false round and leaves unknown unknown', () => {
-    expect(listTruths(not(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
+  test('not: inverts true and false and leaves unknown unknown', () => {
+    expect(listTruths(createNegation(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
   });
 
   test('all of no operands is true, any of none is false', () => {
     expect(listTruths(createAll())).toEqual(tableOf(() => 'T'));
     expect(listTruths(createAny())).toEqual(tableOf(() => 'F'));
-    expect(listTruths(not(createAny()))).toEqual(tableOf(() => 'T'));
+    expect(listTruths(createNegation(createAny()))).toEqual(tableOf(() => 'T'));
   });
 
   test("De Morgan's laws hold with unknowns", () => {
-    expect(listTruths(not(createAll(A, B)))).toEqual(listTruths(createAny(not(A), not(B))));
-    expect(listTruths(not(createAny(A, B)))).toEqual(listTruths(createAll(not(A), not(B))));
+    expect(listTruths(createNegation(createAll(A, B)))).toEqual(
+      listTruths(createAny(createNegation(A), createNegation(B))),
+    );
+    expect(listTruths(createNegation(createAny(A, B)))).toEqual(
+      listTruths(createAll(createNegation(A), createNegation(B))),
+    );
   });
 
   test('a comparison and its opposite are unknown together', () => {
     const different = { ...A, comparison: 'ne' };
-    expect(listTruths(different)).toEqual(listTruths(not(A)));
+    expect(listTruths(different)).toEqual(listTruths(createNegation(A)));
   });
 });
 
@@ -108,35 +117,35 @@ describe('comparisons', () => {
       },
     }),
   );
-  const passing = (name: string, comparison: string, value: unknown) =>
-    selectedBy(market, {
+  const selectPassing = (name: string, comparison: string, value: unknown) =>
+    selectByRule(market, {
       type: 'ExpressionFilter',
       params: { expression: { node: 'comparison', field: { node: 'field', name }, comparison, value } },
     }).join('');
 
   test('numbers by all eight comparisons', () => {
-    expect(passing('CLOSE', 'gt', 2)).toBe('CD');
-    expect(passing('CLOSE', 'ge', 2)).toBe('BCD');
-    expect(passing('CLOSE', 'lt', 2)).toBe('A');
-    expect(passing('CLOSE', 'le', 2)).toBe('AB');
-    expect(passing('CLOSE', 'eq', 2)).toBe('B');
-    expect(passing('CLOSE', 'ne', 2)).toBe('ACD');
-    expect(passing('CLOSE', 'in', [1, 4, 9])).toBe('AD');
-    expect(passing('CLOSE', 'between', [2, 3])).toBe('BC');
+    expect(selectPassing('CLOSE', 'gt', 2)).toBe('CD');
+    expect(selectPassing('CLOSE', 'ge', 2)).toBe('BCD');
+    expect(selectPassing('CLOSE', 'lt', 2)).toBe('A');
+    expect(selectPassing('CLOSE', 'le', 2)).toBe('AB');
+    expect(selectPassing('CLOSE', 'eq', 2)).toBe('B');
+    expect(selectPassing('CLOSE', 'ne', 2)).toBe('ACD');
+    expect(selectPassing('CLOSE', 'in', [1, 4, 9])).toBe('AD');
+    expect(selectPassing('CLOSE', 'between', [2, 3])).toBe('BC');
   });
 
-  test('strings compare by case, booleans as they are, missing ones are never equal or different', () => {
-    expect(passing('SECTOR', 'eq', 'Energy')).toBe('A');
-    expect(passing('SECTOR', 'ne', 'Energy')).toBe('BD');
-    expect(passing('SECTOR', 'in', ['energy', 'Health'])).toBe('BD');
-    expect(passing('ACTIVE', 'eq', true)).toBe('AC');
-    expect(passing('RATING', 'ge', 2)).toBe('BC');
+  test('strings compare by case, booleans by value, and missing values are never equal or different', () => {
+    expect(selectPassing('SECTOR', 'eq', 'Energy')).toBe('A');
+    expect(selectPassing('SECTOR', 'ne', 'Energy')).toBe('BD');
+    expect(selectPassing('SECTOR', 'in', ['energy', 'Health'])).toBe('BD');
+    expect(selectPassing('ACTIVE', 'eq', true)).toBe('AC');
+    expect(selectPassing('RATING', 'ge', 2)).toBe('BC');
   });
 
-  test('a datapoint of another kind than the value is refused where it stands', () => {
+  test('a datapoint of another kind than the value is refused at its position', () => {
     const findRefusal = (params: unknown) => {
       try {
-        deciderOf(market, {
+        createDeciderOf(market, {
           selection: [{ id: 'x', type: 'ExpressionFilter', params }],
           weighting: { type: 'EqualWeight' },
         });
@@ -191,7 +200,7 @@ describe('datapoints in expressions', () => {
   );
   const createValues = (field: Partial<Record<string, unknown>>, session = 8) => {
     const test = (value: number) =>
-      selectedBy(
+      selectByRule(
         market,
         {
           type: 'ExpressionFilter',
@@ -212,7 +221,7 @@ describe('datapoints in expressions', () => {
   test('the latest bar is read while it is at most five sessions old', () => {
     expect(createValues({})(11)).toBe('C');
     expect(createValues({}, 6)(2)).toBe('B'); // the last price of B is five sessions old
-    expect(selectedBy(market, { type: 'TopN', params: { field: 'CLOSE', count: 3 } }, { session: 7 })).toEqual([
+    expect(selectByRule(market, { type: 'TopN', params: { field: 'CLOSE', count: 3 } }, { session: 7 })).toEqual([
       'A',
       'C',
     ]); // the price of B is six sessions old, so B is no longer in the universe
@@ -246,16 +255,16 @@ describe('datapoints in expressions', () => {
     const ties = alignDays(
       marketOf({ identifiers: ['A', 'B', 'C', 'D'], fields: { CLOSE: [[5, 7, 7, 9]], ONLY: [[null, 3, null, null]] } }),
     );
-    const passing = (name: string, transform: string, value: number) =>
-      selectedBy(ties, {
+    const selectPassing = (name: string, transform: string, value: number) =>
+      selectByRule(ties, {
         type: 'ExpressionFilter',
         params: {
           expression: { node: 'comparison', field: { node: 'field', name, transform }, comparison: 'eq', value },
         },
       }).join('');
-    expect(passing('CLOSE', 'rank', 2)).toBe('BC');
-    expect(passing('CLOSE', 'rank', 4)).toBe('A');
-    expect(passing('ONLY', 'percentile', 1)).toBe('B');
-    expect(passing('ONLY', 'zscore', 0)).toBe('B');
+    expect(selectPassing('CLOSE', 'rank', 2)).toBe('BC');
+    expect(selectPassing('CLOSE', 'rank', 4)).toBe('A');
+    expect(selectPassing('ONLY', 'percentile', 1)).toBe('B');
+    expect(selectPassing('ONLY', 'zscore', 0)).toBe('B');
   });
 });

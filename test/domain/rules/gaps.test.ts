@@ -10,13 +10,13 @@ import { createBarHistory } from '#domain/risk/bar-history.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { AGGREGATES, createLatestRequest, type FieldRequest } from '#domain/datapoints/field-request.js';
 import { alignDays, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
-import { computeDeviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
+import { computeDeviation, computeMean, computeMedian, slowMarket, type SlowMarket } from './slow-market.js';
 import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 36;
 const NAMES = 5;
 const FIRST = WEEKDAYS.sessions.findIndex((day) => formatDay(day) === '2020-01-01');
-const ALL = Int32Array.from({ length: NAMES }, (_, column) => column);
+const ALL_COLUMNS = Int32Array.from({ length: NAMES }, (_, column) => column);
 const treatment = TreatmentSpec.parse({ special_dividends: 'constituent' });
 
 /**
@@ -50,7 +50,7 @@ const markets = fc
     actions: fc.uniqueArray(action, { maxLength: 15, selector: ({ name, session }) => session * NAMES + name }),
   })
   .map(({ has, steps, actions }) => {
-    const identifiers = Array.from(ALL, (column) => `N${column}`);
+    const identifiers = Array.from(ALL_COLUMNS, (column) => `N${column}`);
     const prices = identifiers.map(() => 100);
     const close = Array.from({ length: SESSIONS }, (_, s) =>
       identifiers.map((_name, i) => {
@@ -77,7 +77,7 @@ const questions = fc.array(
     session: fc.integer({ min: 1, max: SESSIONS - 1 }),
     window: fc.integer({ min: 1, max: SESSIONS }),
     lag: fc.constantFrom(0, 0, 3),
-    columns: fc.subarray([...ALL], { minLength: 1 }).map((columns) => Int32Array.from(columns)),
+    columns: fc.subarray([...ALL_COLUMNS], { minLength: 1 }).map((columns) => Int32Array.from(columns)),
   }),
   { minLength: 1, maxLength: 4 },
 );
@@ -93,8 +93,8 @@ const FIELDS: readonly Partial<FieldRequest>[] = [
 ];
 
 const STATISTICS: Readonly<Record<string, (values: number[]) => number | null>> = {
-  mean,
-  median,
+  mean: computeMean,
+  median: computeMedian,
   sum: (values) => values.reduce((total, value) => total + value, 0),
   min: (values) => Math.min(...values),
   max: (values) => Math.max(...values),
@@ -102,7 +102,7 @@ const STATISTICS: Readonly<Record<string, (values: number[]) => number | null>> 
   count: (values) => values.length,
 };
 
-function byDefinition(slow: SlowMarket, field: FieldRequest, session: number, name: string): number | null {
+function computeGapByDefinition(slow: SlowMarket, field: FieldRequest, session: number, name: string): number | null {
   const t = session - field.lag;
   const window = field.window!;
   if (t < 0) return null;
@@ -114,10 +114,10 @@ function byDefinition(slow: SlowMarket, field: FieldRequest, session: number, na
   const pairs = sessions.flatMap((s) => {
     const all = slow.identifiers.map((other) => slow.betweenBars(other, s)).filter((value) => value !== null);
     const own = slow.betweenBars(name, s);
-    return own === null ? [] : [{ own, all: mean(all) }];
+    return own === null ? [] : [{ own, all: computeMean(all) }];
   });
   if (pairs.length < Math.max(2, window / 2)) return null;
-  const [own, all] = [mean(pairs.map((pair) => pair.own)), mean(pairs.map((pair) => pair.all))];
+  const [own, all] = [computeMean(pairs.map((pair) => pair.own)), computeMean(pairs.map((pair) => pair.all))];
   const moved = pairs.reduce((sum, pair) => sum + (pair.all - all) ** 2, 0);
   if (moved / (pairs.length - 1) < 1e-18) return null;
   return pairs.reduce((sum, pair) => sum + (pair.own - own) * (pair.all - all), 0) / moved;
@@ -137,7 +137,7 @@ function cutMarketAt(market: MarketData, session: number): MarketData {
 }
 
 describe('windows over names with missing bars', () => {
-  test('are of the returns between bars on sessions in a row, and MOMENTUM of all growth', () => {
+  test('use the returns between bars on consecutive sessions, and MOMENTUM uses the whole growth', () => {
     fc.assert(
       fc.property(markets, questions, (market, asked) => {
         const slow = slowMarket(market);
@@ -145,9 +145,9 @@ describe('windows over names with missing bars', () => {
         for (const { session, window, lag, columns } of asked) {
           for (const part of FIELDS) {
             const field = createLatestRequest(part.name!, { ...part, window, lag });
-            const values = sections.at(session, ALL).numbers(field, columns);
+            const values = sections.at(session, ALL_COLUMNS).numbers(field, columns);
             columns.forEach((column, k) => {
-              const expected = byDefinition(slow, field, session, market.identifiers[column]!);
+              const expected = computeGapByDefinition(slow, field, session, market.identifiers[column]!);
               if (expected === null) expect(values[k]).toBeNaN();
               else expect(values[k]).toBeCloseTo(expected, 9);
             });
@@ -166,7 +166,7 @@ describe('windows over names with missing bars', () => {
         const history = createBarHistory(sm, computeTotalGrowth(sm));
         for (const { session, window, lag, columns } of asked) {
           for (const part of FIELDS) {
-            const cross = sectionsOf(sm).at(session, ALL);
+            const cross = sectionsOf(sm).at(session, ALL_COLUMNS);
             const t = session - lag;
             const name = sm.identifiers[columns[0]!]!;
             const sessions = Array.from({ length: window }, (_, k) => t - window + 1 + k);
@@ -186,7 +186,7 @@ describe('windows over names with missing bars', () => {
     );
   });
 
-  test('have the same bits on the market as it was known then, and on no more of it than they reach back to', () => {
+  test('are bit-identical on the market as known then, and on only the part that they look back to', () => {
     fc.assert(
       fc.property(markets, questions, (market, asked) => {
         const sections = sectionsOf(alignDays(market));
@@ -202,9 +202,9 @@ describe('windows over names with missing bars', () => {
           });
           for (const part of FIELDS) {
             const field = createLatestRequest(part.name!, { ...part, window, lag });
-            const values = sections.at(session, ALL).numbers(field, columns);
-            expect(known.at(session, ALL).numbers(field, columns)).toEqual(values);
-            expect(sectionsOf(narrow).at(session, ALL).numbers(field, columns)).toEqual(values);
+            const values = sections.at(session, ALL_COLUMNS).numbers(field, columns);
+            expect(known.at(session, ALL_COLUMNS).numbers(field, columns)).toEqual(values);
+            expect(sectionsOf(narrow).at(session, ALL_COLUMNS).numbers(field, columns)).toEqual(values);
           }
         }
       }),
@@ -212,7 +212,7 @@ describe('windows over names with missing bars', () => {
     );
   });
 
-  test('of a security have the same bits whatever bars others lack, BETA left aside', () => {
+  test('of a security are bit-identical whatever bars other securities lack, except BETA', () => {
     fc.assert(
       fc.property(markets, questions, fc.nat(NAMES - 1), (market, asked, column) => {
         const full = market.fields.get('CLOSE')!.map((price, at) => (at % NAMES === column ? price : 100 + (at % 7)));
@@ -221,8 +221,8 @@ describe('windows over names with missing bars', () => {
         for (const { session, window, lag } of asked) {
           for (const part of FIELDS.filter(({ name }) => name !== 'BETA')) {
             const field = createLatestRequest(part.name!, { ...part, window, lag });
-            const values = sections.at(session, ALL).numbers(field, Int32Array.of(column));
-            expect(others.at(session, ALL).numbers(field, ALL)[column]).toEqual(values[0]);
+            const values = sections.at(session, ALL_COLUMNS).numbers(field, Int32Array.of(column));
+            expect(others.at(session, ALL_COLUMNS).numbers(field, ALL_COLUMNS)[column]).toEqual(values[0]);
           }
         }
       }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createDecider } from '#domain/rules/decide.js';
 import type { StoredModel } from '#domain/risk/stored-model.js';
-import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
+import { computePlainOrder, computePlainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
 import { alignDays, documentOf, createGeneratedMarket } from './rule-market.js';
 
 const sm = alignDays(createGeneratedMarket({ names: 25, sessions: 40, seed: 4 }));
@@ -34,7 +34,7 @@ test('hierarchical risk parity on a stored model uses only its covariance, and r
     [0.01, 0.16, 0],
     [0, 0, 0.09],
   ];
-  const plain = plainWeights(sigma, plainOrder(pointsOf(null, sigma, 'columns'), 'single'));
+  const plain = computePlainWeights(sigma, computePlainOrder(pointsOf(null, sigma, 'columns'), 'single'));
   expect(Array.from(decision.weights)).toEqual(plain.map((weight) => expect.closeTo(weight, 12)));
   for (const [stored, code] of [
     [createModel(['N0000', 'N0001', 'OTHER'], sm.sessions[0]!), 'MODEL_LACKS_NAMES'],

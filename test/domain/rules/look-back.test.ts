@@ -132,7 +132,7 @@ function expectSame(document: RuleDocument): number {
 }
 
 /** Parameters of examples that select some securities of this market. */
-const FITTING: Readonly<Record<string, object>> = {
+const VALID_PARAMETERS: Readonly<Record<string, object>> = {
   ExpressionFilter: {
     expression: {
       node: 'comparison',
@@ -157,16 +157,16 @@ const FITTING: Readonly<Record<string, object>> = {
  */
 const OWN_CLASSES = SELECTION_CLASSES.filter(({ type }) => type !== 'MembershipFilter');
 
-describe('a decision on no more of the market than its rules say they look back to is that on the whole', () => {
+describe('a decision on only the part of the market that its rules look back to equals the decision on the whole market', () => {
   test.each(OWN_CLASSES.map(({ type, example }) => ({ type, example })))('by $type', ({ type, example }) => {
-    const params = FITTING[type] ?? (example as { readonly params: object }).params;
+    const params = VALID_PARAMETERS[type] ?? (example as { readonly params: object }).params;
     expect(expectSame(documentOf({ selection: [{ ...example, params }] }))).toBeGreaterThan(0);
   });
 
   test.each(WEIGHTING_CLASSES.map(({ type, example }) => ({ type, example })))(
     'weighted by $type',
     ({ type, example }) => {
-      const params = FITTING[type] ?? (example as { readonly params: object }).params;
+      const params = VALID_PARAMETERS[type] ?? (example as { readonly params: object }).params;
       expect(expectSame(documentOf({ weighting: { ...example, params } }))).toBeGreaterThan(0);
     },
   );

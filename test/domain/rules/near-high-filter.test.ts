@@ -11,7 +11,7 @@ import { slowMarket } from './slow-market.js';
 
 /** Tests the guide's example of a rule class; the laws of all classes cover it as well. */
 
-test('is served as its object says, and finds what is wrong with its parameters', () => {
+test('is served as its object declares, and validates its parameters', () => {
   expect(createTypeSpec(nearHighFilter)).toMatchObject({
     type: 'NearHighFilter',
     category: 'selection',

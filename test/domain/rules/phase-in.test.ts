@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { RuleDocument } from '#domain/documents/index-document.js';
 import { computeLookBack } from '#domain/rules/look-back.js';
-import { alignDays, CALENDARS, deciderOf, marketOf } from './rule-market.js';
+import { alignDays, CALENDARS, createDeciderOf, marketOf } from './rule-market.js';
 
 const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 const closeTo = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12));
@@ -37,34 +37,34 @@ describe('a phase-in', () => {
     }),
   );
   const schedule = { rebalance: { frequency: 'monthly' } };
-  const phased = (field: string, steps: number) =>
+  const createPhasedWeighting = (field: string, steps: number) =>
     storeIndex({ type: 'EqualWeight', params: {}, phase_in: { field, steps } }).pipeline.weighting;
 
   /** Returns true on the first session of a month from January 2020 on; the base date is the first review. */
   const isReview = (t: number) =>
     t === 0 || new Date(sm.sessions[t]! * 864e5).getUTCMonth() !== new Date(sm.sessions[t - 1]! * 864e5).getUTCMonth();
 
-  function plainFactor(name: number, at: number, steps: number): number {
-    const value = (t: number) => [t < 50 ? 0.5 : 1, t < 70 ? NaN : t < 100 ? 0.4 : 0.8, 0.5][name]!;
+  function computePlainFactor(name: number, at: number, steps: number): number {
+    const readPhasedValue = (t: number) => [t < 50 ? 0.5 : 1, t < 70 ? NaN : t < 100 ? 0.4 : 0.8, 0.5][name]!;
     const reviews = Array.from({ length: at + 1 }, (_, i) => at - i).filter(isReview);
-    let last = value(at);
+    let last = readPhasedValue(at);
     let sum = 0;
     for (let k = 0; k < steps; k++) {
-      const own = k < reviews.length ? value(reviews[k]!) : NaN;
+      const own = k < reviews.length ? readPhasedValue(reviews[k]!) : NaN;
       if (!Number.isNaN(own)) last = own;
       sum += last;
     }
     return sum / steps;
   }
 
-  test('spreads a change over the reviews after it in equal steps, and a new security enters whole', () => {
-    const decider = deciderOf(sm, { weighting: phased('FLOAT', 3) }, schedule);
+  test('spreads a change over the following reviews in equal steps, and a new security enters in full', () => {
+    const decider = createDeciderOf(sm, { weighting: createPhasedWeighting('FLOAT', 3) }, schedule);
     let isPartial = false;
     for (let at = 0; at < SESSIONS; at++) {
       if (!isReview(at)) continue;
       const decision = decider.decide(at, null);
       if (decision.kind !== 'decided') throw new Error(decision.finding.message);
-      const factors = Array.from(decision.columns, (column) => plainFactor(column, at, 3));
+      const factors = Array.from(decision.columns, (column) => computePlainFactor(column, at, 3));
       expect(Array.from(decision.weights)).toEqual(closeTo(factors.map((factor) => factor / sumOf(factors))));
       isPartial ||= factors[0]! > 0.5 && factors[0]! < 1;
     }
@@ -72,8 +72,11 @@ describe('a phase-in', () => {
   });
 
   test('one step is the field itself', () => {
-    const own = deciderOf(sm, { weighting: phased('FLOAT', 1) }, schedule).decide(120, null);
-    const field = deciderOf(sm, { weighting: { type: 'FieldWeight', params: { field: 'FLOAT' } } }).decide(120, null);
+    const own = createDeciderOf(sm, { weighting: createPhasedWeighting('FLOAT', 1) }, schedule).decide(120, null);
+    const field = createDeciderOf(sm, { weighting: { type: 'FieldWeight', params: { field: 'FLOAT' } } }).decide(
+      120,
+      null,
+    );
     if (own.kind !== 'decided' || field.kind !== 'decided') throw new Error('nothing was decided');
     // Between reviews, the float of the latest review applies, here that of session 108.
     expect(Array.from(own.weights)).toEqual(closeTo([...field.weights]));

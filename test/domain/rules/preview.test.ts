@@ -10,15 +10,15 @@ import { previewRules } from '#domain/rules/preview.js';
 import {
   alignDays,
   CALENDARS,
-  deciderOf,
+  createDeciderOf,
   documentOf,
   createGeneratedMarket,
-  selectedBy,
+  selectByRule,
   marketOf,
-  weightsBy,
+  weightBy,
 } from './rule-market.js';
 
-const composerOn = (market: MarketData, documents: readonly IndexDocument[], until: number) =>
+const createComposerOn = (market: MarketData, documents: readonly IndexDocument[], until: number) =>
   createComposer({
     market,
     calendars: CALENDARS,
@@ -27,7 +27,7 @@ const composerOn = (market: MarketData, documents: readonly IndexDocument[], unt
     createDecider: indexDecider,
   });
 
-const buffered = documentOf(
+const bufferedIndex = documentOf(
   {
     selection: [
       { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 3e7, window: 20, incumbent_minimum: 1e7 } },
@@ -38,10 +38,10 @@ const buffered = documentOf(
   { id: 'BUFFERED', base_date: '2020-03-02', rebalance: { frequency: 'monthly' } },
 );
 
-const waiting: typeof buffered = {
-  ...buffered,
+const waitingIndex: typeof bufferedIndex = {
+  ...bufferedIndex,
   id: 'WAITING',
-  pipeline: { ...buffered.pipeline, treatment: { ...buffered.pipeline.treatment, stale_targets: 'defer' } },
+  pipeline: { ...bufferedIndex.pipeline, treatment: { ...bufferedIndex.pipeline.treatment, stale_targets: 'defer' } },
 };
 
 describe('a preview of a decision date is the decision of the run', () => {
@@ -49,9 +49,12 @@ describe('a preview of a decision date is the decision of the run', () => {
   const last = market.dates.at(-1)!;
 
   test.each([
-    ['with buffers', buffered],
-    ['that waits for bars', waiting],
-    ['with buffers and a lag', { ...buffered, id: 'LAGGED', rebalance: { ...buffered.rebalance, effective_lag: 3 } }],
+    ['with buffers', bufferedIndex],
+    ['that waits for bars', waitingIndex],
+    [
+      'with buffers and a lag',
+      { ...bufferedIndex, id: 'LAGGED', rebalance: { ...bufferedIndex.rebalance, effective_lag: 3 } },
+    ],
     [
       'in the universe of another index',
       documentOf(
@@ -70,7 +73,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     [
       'of an index whose methodology is amended twice',
       IndexDocument.parse({
-        ...buffered,
+        ...bufferedIndex,
         id: 'AMENDED',
         rebalance: { frequency: 'monthly', anchor: 'third_friday', effective_lag: 3 },
         amendments: [
@@ -91,15 +94,15 @@ describe('a preview of a decision date is the decision of the run', () => {
       }),
     ],
   ])('%s', (_, document) => {
-    const documents = [buffered, document];
-    const { list, sm } = composerOn(market, documents, last).compositions(document.id);
+    const documents = [bufferedIndex, document];
+    const { list, sm } = createComposerOn(market, documents, last).compositions(document.id);
     expect(list.length).toBeGreaterThan(8);
     for (const composition of list) {
       const { decision, session } = composition;
       const { columns, weights } = restoreDecided(composition);
       if (decision !== session && decision < sm.sessionAt(parseValidDay(document.base_date))) continue;
       const day = sm.sessions[decision]!;
-      const { resolved } = previewRules(composerOn(market, documents, day), document.id, day);
+      const { resolved } = previewRules(createComposerOn(market, documents, day), document.id, day);
       if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');
       expect(resolved.session).toBe(decision);
       const removed = resolved.decision.columns.filter((column) => !columns.includes(column));
@@ -109,12 +112,15 @@ describe('a preview of a decision date is the decision of the run', () => {
     }
   });
 
-  test('the explanation of each security replays to the weight in force, and gives the reasons of exclusions', () => {
-    const { list, sm } = composerOn(market, [buffered], last).compositions('BUFFERED');
+  test('the explanation of each security replays to the effective weight, and states the reasons of exclusions', () => {
+    const { list, sm } = createComposerOn(market, [bufferedIndex], last).compositions('BUFFERED');
     const composition = list.at(-2)!;
     const asOf = sm.sessions[composition.session]!;
     for (let column = 0; column < sm.securityCount; column++) {
-      const explanation = explainConstituent(composerOn(market, [buffered], asOf), 'BUFFERED', { column, asOf });
+      const explanation = explainConstituent(createComposerOn(market, [bufferedIndex], asOf), 'BUFFERED', {
+        column,
+        asOf,
+      });
       const position = composition.columns.indexOf(column);
       expect(explanation.weight).toBe(position < 0 ? null : composition.weights[position]);
       if (position >= 0) {
@@ -135,12 +141,12 @@ describe('a preview of a decision date is the decision of the run', () => {
   });
 
   test('an index that waits for bars explains the order of each security that it could not trade', () => {
-    const { list, sm } = composerOn(market, [waiting], last).compositions('WAITING');
+    const { list, sm } = createComposerOn(market, [waitingIndex], last).compositions('WAITING');
     const seen = new Set<string>();
     for (const [k, composition] of list.entries()) {
       const asOf = sm.sessions[composition.session]!;
       const ask = (column: number, day = asOf) =>
-        explainConstituent(composerOn(market, [waiting], day), 'WAITING', { column, asOf: day });
+        explainConstituent(createComposerOn(market, [waitingIndex], day), 'WAITING', { column, asOf: day });
       const before = list[k - 1]?.columns ?? new Int32Array(0);
       const unpriced = [...new Set([...before, ...composition.columns])].filter((column) =>
         Number.isNaN(sm.closeAt(composition.session, column)),
@@ -168,10 +174,10 @@ describe('a preview of a decision date is the decision of the run', () => {
   });
 
   test('a security kept only by its buffer is reported', () => {
-    const { list, sm } = composerOn(market, [buffered], last).compositions('BUFFERED');
+    const { list, sm } = createComposerOn(market, [bufferedIndex], last).compositions('BUFFERED');
     const reasons = list.slice(1).flatMap((composition) => {
       const asOf = sm.sessions[composition.session]!;
-      const composer = composerOn(market, [buffered], asOf);
+      const composer = createComposerOn(market, [bufferedIndex], asOf);
       return Array.from(
         composition.columns,
         (column) => explainConstituent(composer, 'BUFFERED', { column, asOf }).rules[1]!.reason,
@@ -224,18 +230,18 @@ describe('currencies', () => {
     const expected = Object.fromEntries(
       Object.entries(caps).map(([name, cap]) => [name, expect.closeTo(cap / total, 14)]),
     );
-    expect(weightsBy(sm, { type: 'MarketCapWeight' }, { session: 0 })).toEqual(expected);
-    expect(weightsBy(sm, { type: 'PriceWeight' }, { session: 0 })).toEqual(expected);
-    expect(selectedBy(sm, { type: 'PriceFilter', params: { minimum: 14, maximum: 15 } })).toEqual(['EURO']);
-    expect(selectedBy(sm, { type: 'MarketCapFilter', params: { minimum: 1300 } })).toEqual(['EURO', 'PENCE']);
+    expect(weightBy(sm, { type: 'MarketCapWeight' }, { session: 0 })).toEqual(expected);
+    expect(weightBy(sm, { type: 'PriceWeight' }, { session: 0 })).toEqual(expected);
+    expect(selectByRule(sm, { type: 'PriceFilter', params: { minimum: 14, maximum: 15 } })).toEqual(['EURO']);
+    expect(selectByRule(sm, { type: 'MarketCapFilter', params: { minimum: 1300 } })).toEqual(['EURO', 'PENCE']);
     // The filter compares CLOSE in the quoted currency.
-    expect(selectedBy(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']);
+    expect(selectByRule(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']);
   });
 
   test('an exchange rate is no security of the universe', () => {
     const documents = [documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'ALL' })];
     const day = withSterling.dates.at(-1)!;
-    const { resolved } = previewRules(composerOn(withSterling, documents, day), 'ALL', day);
+    const { resolved } = previewRules(createComposerOn(withSterling, documents, day), 'ALL', day);
     expect(Array.from(resolved!.universe, (column) => withSterling.identifiers[column])).toEqual([
       'DOLLAR',
       'EURO',
@@ -247,10 +253,10 @@ describe('currencies', () => {
   test('a missing rate is refused only once a security that needs it is read', () => {
     const sm = alignDays(market);
     const capped = { type: 'MarketCapWeight' };
-    expect(() => deciderOf(sm, { weighting: capped }).decide(1, null)).toThrow(
+    expect(() => createDeciderOf(sm, { weighting: capped }).decide(1, null)).toThrow(
       expect.objectContaining({ code: 'FX_MISSING', detail: { identifier: 'PENCE', pair: 'GBPUSD' } }),
     );
-    const without = deciderOf(sm, {
+    const without = createDeciderOf(sm, {
       selection: [{ id: 'x', type: 'ExcludeList', params: { identifiers: ['PENCE'] } }],
       weighting: capped,
     }).decide(1, null);
@@ -259,11 +265,11 @@ describe('currencies', () => {
 });
 
 describe('the universe of a decision', () => {
-  test('a security without a bar for more than its allowance is not in it', () => {
+  test('a security without a bar for longer than the maximum age is excluded', () => {
     const sm = alignDays(
       marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }),
     );
-    expect(selectedBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 5 })).toEqual(['A', 'B']);
-    expect(selectedBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 6 })).toEqual(['A']);
+    expect(selectByRule(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 5 })).toEqual(['A', 'B']);
+    expect(selectByRule(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 6 })).toEqual(['A']);
   });
 });

@@ -41,72 +41,75 @@ function createRandomMarket(seed: number, missingRate: number, sessions = SESSIO
 const sm = createRandomMarket(9, 0.03);
 
 /** Constituents, which change occasionally; while they are unchanged, the same array is passed. */
-const held = [0, 1, 2].map((k) => EVERY_NAME.filter((i) => i % 3 !== k));
+const heldSets = [0, 1, 2].map((k) => EVERY_NAME.filter((i) => i % 3 !== k));
 /** Universe of one security, which has no mean return while the security has no price. */
-const alone = EVERY_NAME.subarray(4, 5);
-const heldOn = (session: number): Int32Array => held[Math.floor(session / 17) % held.length]!;
-const universeOn = (session: number): Int32Array => (session % 40 < 8 ? alone : heldOn(session));
+const singleColumn = EVERY_NAME.subarray(4, 5);
+const readHeldOn = (session: number): Int32Array => heldSets[Math.floor(session / 17) % heldSets.length]!;
+const listUniverseOn = (session: number): Int32Array => (session % 40 < 8 ? singleColumn : readHeldOn(session));
 const FIELDS = ['BETA', 'VOLATILITY', 'MOMENTUM'].flatMap((name) =>
   [5, 21].map((window) => createLatestRequest(name, { window })),
 );
 
-interface Asked {
+interface WindowOptions {
   readonly market?: SessionMarket;
   /** Securities whose windows are updated incrementally; null if every window is computed separately. */
   readonly followed: Int32Array | null;
 }
 
-function valuesOn(sessions: readonly number[], { market = sm, followed }: Asked): number[][][] {
+function computeValuesOn(sessions: readonly number[], { market = sm, followed }: WindowOptions): number[][][] {
   const terms = { market, treatment: TreatmentSpec.parse({}), currency: 'USD' };
   const sections = createIndexCrossSections(followed === null ? terms : { ...terms, followed });
   return sessions.map((session) => {
-    const section = sections.at(session, universeOn(session));
-    return FIELDS.map((field) => [...section.numbers(field, heldOn(session))]);
+    const section = sections.at(session, listUniverseOn(session));
+    return FIELDS.map((field) => [...section.numbers(field, readHeldOn(session))]);
   });
 }
 
-const ALL = Array.from({ length: SESSIONS }, (_, session) => session);
+const ALL_SESSIONS = Array.from({ length: SESSIONS }, (_, session) => session);
 
 test.each([
   [9, 0.03],
   [4, 0],
   [5, 0.15],
   [6, 0.3],
-])('statistics of windows that roll on are those of each window by itself, up to rounding: market %i', (seed, rate) => {
-  const market = createRandomMarket(seed, rate);
-  const [rolled, apart] = [EVERY_NAME, null].map((followed) => valuesOn(ALL, { market, followed }));
-  let known = 0;
-  rolled!.forEach((fields, session) =>
-    fields.forEach((values, f) =>
-      values.forEach((value, i) => {
-        const expected = apart![session]![f]![i]!;
-        if (Number.isNaN(expected) && Number.isNaN(value)) return;
-        known++;
-        const isClose = Math.abs(value - expected) < 1e-11 * Math.max(1, Math.abs(expected));
-        if (!isClose) expect({ session, f, i, value }).toEqual({ session, f, i, value: expected });
-      }),
-    ),
-  );
-  expect(known).toBeGreaterThan(1000);
+])(
+  'statistics of rolling windows equal those of each window computed separately, up to rounding: market %i',
+  (seed, rate) => {
+    const market = createRandomMarket(seed, rate);
+    const [rolled, apart] = [EVERY_NAME, null].map((followed) => computeValuesOn(ALL_SESSIONS, { market, followed }));
+    let known = 0;
+    rolled!.forEach((fields, session) =>
+      fields.forEach((values, f) =>
+        values.forEach((value, i) => {
+          const expected = apart![session]![f]![i]!;
+          if (Number.isNaN(expected) && Number.isNaN(value)) return;
+          known++;
+          const isClose = Math.abs(value - expected) < 1e-11 * Math.max(1, Math.abs(expected));
+          if (!isClose) expect({ session, f, i, value }).toEqual({ session, f, i, value: expected });
+        }),
+      ),
+    );
+    expect(known).toBeGreaterThan(1000);
+  },
+);
+
+test('a rolling window is bit-identical whichever sessions were read before', () => {
+  const whole = computeValuesOn(ALL_SESSIONS, { followed: EVERY_NAME });
+  for (const sessions of [ALL_SESSIONS.filter((session) => session % 7 === 3), [40, 41, 41, 90, 50, 51, 52]])
+    expect(computeValuesOn(sessions, { followed: EVERY_NAME })).toEqual(sessions.map((session) => whole[session]));
 });
 
-test('a window that rolls on has the same bits whichever sessions were asked about before it', () => {
-  const whole = valuesOn(ALL, { followed: EVERY_NAME });
-  for (const sessions of [ALL.filter((session) => session % 7 === 3), [40, 41, 41, 90, 50, 51, 52]])
-    expect(valuesOn(sessions, { followed: EVERY_NAME })).toEqual(sessions.map((session) => whole[session]));
-});
-
-test('the bits of a security do not depend on the others that are followed; securities without neighbours are computed alone', () => {
+test('the bits of a security do not depend on the other followed securities; securities without neighbours are computed alone', () => {
   const few = EVERY_NAME.filter((i) => i !== 7);
-  const [whole, some, apart] = [EVERY_NAME, few, null].map((followed) => valuesOn(ALL, { followed }));
-  for (const session of ALL) {
-    const isFollowed = [heldOn(session), universeOn(session)].every((names) => !names.includes(7));
+  const [whole, some, apart] = [EVERY_NAME, few, null].map((followed) => computeValuesOn(ALL_SESSIONS, { followed }));
+  for (const session of ALL_SESSIONS) {
+    const isFollowed = [readHeldOn(session), listUniverseOn(session)].every((names) => !names.includes(7));
     if (isFollowed) expect(some![session]).toEqual(whole![session]);
-    else if (heldOn(session).includes(7)) expect(some![session]).toEqual(apart![session]);
+    else if (readHeldOn(session).includes(7)) expect(some![session]).toEqual(apart![session]);
   }
 });
 
-test('latest values read session by session are those of each session by itself, and of sessions out of order', () => {
+test('latest values read session by session equal those of separate sessions, and of sessions out of order', () => {
   const market = createRandomMarket(12, 0.05, 700);
   const terms = { market, treatment: TreatmentSpec.parse({}), currency: 'USD' };
   const sections = createIndexCrossSections(terms);
@@ -115,7 +118,7 @@ test('latest values read session by session are those of each session by itself,
     const read = sections.latest(field)!;
     const ascending = Array.from({ length: 40 }, (_, k) => 17 * k);
     for (const session of [...ascending, 650, 20, 21, 400]) {
-      const columns = heldOn(session);
+      const columns = readHeldOn(session);
       const out = new Float64Array(columns.length);
       read(session, columns, out);
       expect([...out]).toEqual([

@@ -13,10 +13,10 @@ import { alignMarket, type SessionMarket } from '#domain/market/session-market.j
 import { createDecider, type RuleDecider } from '#domain/rules/decide.js';
 
 /** Calendar of every weekday of ten years, without holidays, so that tests can count sessions by hand. */
-export const WEEKDAYS: Calendar = weekdayCalendar();
+export const WEEKDAYS: Calendar = createWeekdayCalendar();
 export const CALENDARS: Calendars = { list: () => [WEEKDAYS], get: (code) => (code === 'TEST' ? WEEKDAYS : undefined) };
 
-function weekdayCalendar(): Calendar {
+function createWeekdayCalendar(): Calendar {
   const from = parseValidDay('2015-01-01');
   const to = parseValidDay('2024-12-31');
   const days = Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((day) => toWeekday(day) < 5);
@@ -103,7 +103,7 @@ export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}
 }
 
 /** Returns the securities that have a price on a session, without exchange rates. */
-export function priceable(sm: SessionMarket, session: number): Int32Array {
+export function listPriceable(sm: SessionMarket, session: number): Int32Array {
   const { pairColumns } = createExchangeRates(sm, 'USD');
   const columns = Array.from({ length: sm.securityCount }, (_, column) => column);
   return Int32Array.from(columns.filter((column) => sm.isPriceable(session, column, 5) && !pairColumns.has(column)));
@@ -118,23 +118,23 @@ function selectEveryThird({ securityCount: names }: SessionMarket): {
   return { columns, weights: columns.map(() => 1 / columns.length) };
 }
 
-export function deciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<string, unknown> = {}): RuleDecider {
+export function createDeciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<string, unknown> = {}): RuleDecider {
   return createDecider({
     document: documentOf(pipeline, rest),
     market: sm,
-    universe: (session) => priceable(sm, session),
+    universe: (session) => listPriceable(sm, session),
     indexWeights: () => selectEveryThird(sm),
   });
 }
 
 /** Returns the identifiers that one rule keeps on the last session. */
-export function selectedBy(
+export function selectByRule(
   sm: SessionMarket,
   rule: { readonly type: string; readonly params: unknown },
   options: { readonly session?: number; readonly incumbents?: readonly string[] | null } = {},
 ): string[] {
   const session = options.session ?? sm.sessions.length - 1;
-  const decider = deciderOf(sm, { selection: [{ id: 'rule', ...rule }], weighting: { type: 'EqualWeight' } });
+  const decider = createDeciderOf(sm, { selection: [{ id: 'rule', ...rule }], weighting: { type: 'EqualWeight' } });
   const incumbents =
     options.incumbents === undefined || options.incumbents === null
       ? null
@@ -144,12 +144,12 @@ export function selectedBy(
 }
 
 /** Returns the applied weights by identifier on the last session, or the reason why there are none. */
-export function weightsBy(
+export function weightBy(
   sm: SessionMarket,
   weighting: unknown,
   options: { readonly session?: number } = {},
 ): Record<string, number> | string {
-  const decision = deciderOf(sm, { weighting }).decide(options.session ?? sm.sessions.length - 1, null);
+  const decision = createDeciderOf(sm, { weighting }).decide(options.session ?? sm.sessions.length - 1, null);
   if (decision.kind !== 'decided') return decision.finding.message;
   return Object.fromEntries(
     Array.from(decision.columns, (column, i) => [sm.identifiers[column]!, decision.weights[i]!]),

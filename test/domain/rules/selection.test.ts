@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { SELECTION_CLASSES } from '#domain/rules/catalogue.js';
-import { alignDays, deciderOf, createGeneratedMarket, selectedBy } from './rule-market.js';
+import { alignDays, createDeciderOf, createGeneratedMarket, selectByRule } from './rule-market.js';
 import { createValues } from './selection/case.js';
 import { DATAPOINTS } from './selection/datapoints.js';
 import { RANKS } from './selection/ranks.js';
-import { median, listRankedNames, slowMarket } from './slow-market.js';
+import { computeMedian, rankNames, slowMarket } from './slow-market.js';
 
 const CASES = [...RANKS, ...DATAPOINTS];
 
@@ -14,7 +14,7 @@ test('every selection class is evaluated here', () => {
   );
 });
 
-describe('each selection class keeps what its definition says', () => {
+describe('each selection class keeps the securities of its definition', () => {
   for (const seed of [1, 2]) {
     const market = createGeneratedMarket({ names: 70, sessions: 300, seed });
     const sm = alignDays(market);
@@ -24,7 +24,7 @@ describe('each selection class keeps what its definition says', () => {
         for (const t of [299, 250, 140]) {
           const universe = slow.identifiers.filter((name) => slow.isPriceable(name, t));
           const expected = [...keeps(slow, universe, t)].toSorted();
-          expect(selectedBy(sm, { type, params }, { session: t })).toEqual(expected);
+          expect(selectByRule(sm, { type, params }, { session: t })).toEqual(expected);
           if (t === 299) expect(expected.length).toBeGreaterThan(0);
         }
       });
@@ -38,7 +38,7 @@ describe('laws of selection', () => {
 
   test('the best n of the best m are the best n', () => {
     const decide = (counts: readonly number[]) => {
-      const decision = deciderOf(sm, {
+      const decision = createDeciderOf(sm, {
         selection: counts.map((count, i) => ({ id: `top${i}`, type: 'TopN', params: { field: 'SCORE', count } })),
         weighting: { type: 'EqualWeight' },
       }).decide(279, null);
@@ -48,7 +48,7 @@ describe('laws of selection', () => {
     expect(decide([12, 30])).toEqual(decide([12]));
   });
 
-  test('no rule reads beyond its decision: the market cut after the session decides the same', () => {
+  test('no rule reads data after its decision: the market truncated after the session gives the same decision', () => {
     const rows = 200;
     const cut = {
       ...market,
@@ -57,8 +57,8 @@ describe('laws of selection', () => {
     };
     const short = alignDays({ ...cut, actions: market.actions.filter(({ exDay }) => exDay <= cut.dates.at(-1)!) });
     for (const { type, params } of CASES)
-      expect(selectedBy(short, { type, params }, { session: rows - 1 })).toEqual(
-        selectedBy(sm, { type, params }, { session: rows - 1 }),
+      expect(selectByRule(short, { type, params }, { session: rows - 1 })).toEqual(
+        selectByRule(sm, { type, params }, { session: rows - 1 }),
       );
   });
 
@@ -97,8 +97,8 @@ describe('laws of selection', () => {
       'CumulativeCoverage',
     ]) {
       const { params } = CASES.find((one) => one.type === type)!;
-      const original = selectedBy(sm, { type, params }).map((name) => renamed[market.identifiers.indexOf(name)]!);
-      expect(selectedBy(other, { type, params })).toEqual(original.toSorted());
+      const original = selectByRule(sm, { type, params }).map((name) => renamed[market.identifiers.indexOf(name)]!);
+      expect(selectByRule(other, { type, params })).toEqual(original.toSorted());
     }
   });
 });
@@ -106,13 +106,13 @@ describe('laws of selection', () => {
 describe('constituents and their buffers', () => {
   const sm = alignDays(createGeneratedMarket({ names: 70, sessions: 300, seed: 3 }));
   const slow = slowMarket(sm.market);
-  const universeAt = (t: number) => slow.identifiers.filter((name) => slow.isPriceable(name, t));
+  const listUniverseAt = (t: number) => slow.identifiers.filter((name) => slow.isPriceable(name, t));
 
   test('BufferedTopN follows its rule over several rebalances', () => {
     const params = { field: 'SCORE', count: 20, enter_rank: 15, exit_rank: 28 };
     let before: string[] | null = null;
     for (const t of [120, 150, 180, 210, 240, 270, 299]) {
-      const order = listRankedNames(createValues(universeAt(t), (name) => slow.latest('SCORE', name, t)));
+      const order = rankNames(createValues(listUniverseAt(t), (name) => slow.latest('SCORE', name, t)));
       const rank = new Map(order.map((name, i) => [name, i + 1]));
       const expected = new Set(order.slice(0, before === null ? 20 : 15));
       if (before !== null) {
@@ -120,27 +120,27 @@ describe('constituents and their buffers', () => {
           if (expected.size < 20 && before.includes(name) && rank.get(name)! <= 28) expected.add(name);
         for (const name of order) if (expected.size < 20) expected.add(name);
       }
-      const selected = selectedBy(sm, { type: 'BufferedTopN', params }, { session: t, incumbents: before });
+      const selected = selectByRule(sm, { type: 'BufferedTopN', params }, { session: t, incumbents: before });
       expect(selected).toEqual([...expected].toSorted());
       before = selected;
     }
   });
 
   test('an enter rank of the count and an exit rank of the count make BufferedTopN a TopN', () => {
-    const incumbents = selectedBy(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }, { session: 200 });
-    const buffered = selectedBy(
+    const incumbents = selectByRule(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }, { session: 200 });
+    const buffered = selectByRule(
       sm,
       { type: 'BufferedTopN', params: { field: 'SCORE', count: 20, enter_rank: 20, exit_rank: 20 } },
       { incumbents },
     );
-    expect(buffered).toEqual(selectedBy(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }));
+    expect(buffered).toEqual(selectByRule(sm, { type: 'TopN', params: { field: 'SCORE', count: 20 } }));
   });
 
   test('CumulativeCoverage keeps constituents up to the coverage and the buffer', () => {
-    const caps = createValues(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
-    const order = listRankedNames(caps);
+    const caps = createValues(listUniverseAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
+    const order = rankNames(caps);
     const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
-    const upTo = (share: number) => {
+    const selectUpTo = (share: number) => {
       let sum = 0;
       return order.filter((name) => {
         const takes = sum < share * total;
@@ -150,29 +150,29 @@ describe('constituents and their buffers', () => {
     };
     const incumbents = order.filter((_, i) => i % 2 === 0);
     const expected = order.filter(
-      (name) => upTo(0.5).includes(name) || (upTo(0.7).includes(name) && incumbents.includes(name)),
+      (name) => selectUpTo(0.5).includes(name) || (selectUpTo(0.7).includes(name) && incumbents.includes(name)),
     );
     expect(
-      selectedBy(sm, { type: 'CumulativeCoverage', params: { coverage: 0.5, buffer: 0.2 } }, { incumbents }),
+      selectByRule(sm, { type: 'CumulativeCoverage', params: { coverage: 0.5, buffer: 0.2 } }, { incumbents }),
     ).toEqual(expected.toSorted());
-    expect(expected.length).toBeGreaterThan(upTo(0.5).length);
+    expect(expected.length).toBeGreaterThan(selectUpTo(0.5).length);
   });
 
   test('constituents have their lower bounds', () => {
-    const traded = createValues(universeAt(299), (name) => slow.over('VALUE_TRADED', name, 299, 60, median));
+    const traded = createValues(listUniverseAt(299), (name) => slow.over('VALUE_TRADED', name, 299, 60, computeMedian));
     const incumbents = slow.identifiers.filter((_, i) => i % 3 === 0);
     const expected = [...traded]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 2e7 : 5e7))
       .map(([name]) => name);
     expect(
-      selectedBy(sm, { type: 'LiquidityFilter', params: { minimum: 5e7, incumbent_minimum: 2e7 } }, { incumbents }),
+      selectByRule(sm, { type: 'LiquidityFilter', params: { minimum: 5e7, incumbent_minimum: 2e7 } }, { incumbents }),
     ).toEqual(expected.toSorted());
-    const caps = createValues(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
+    const caps = createValues(listUniverseAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
     const large = [...caps]
       .filter(([name, value]) => value !== null && value >= (incumbents.includes(name) ? 5e8 : 2e9))
       .map(([name]) => name);
     expect(
-      selectedBy(sm, { type: 'MarketCapFilter', params: { minimum: 2e9, incumbent_minimum: 5e8 } }, { incumbents }),
+      selectByRule(sm, { type: 'MarketCapFilter', params: { minimum: 2e9, incumbent_minimum: 5e8 } }, { incumbents }),
     ).toEqual(large.toSorted());
   });
 });

@@ -11,14 +11,14 @@ import { alignDays, CALENDARS, documentOf, marketOf } from './rule-market.js';
  * Position of the first price of the last of four securities; all have prices on 60 weekdays from 1 January 2020 on,
  * the last one from the tenth weekday on.
  */
-const LATE = 9;
+const LATE_COLUMN = 9;
 const CLOSE = Array.from({ length: 60 }, (_, t) =>
-  [0, 1, 2, 3].map((n) => (n === 3 && t < LATE ? null : 100 + n + Math.sin(t * (n + 1)))),
+  [0, 1, 2, 3].map((n) => (n === 3 && t < LATE_COLUMN ? null : 100 + n + Math.sin(t * (n + 1)))),
 );
 const market = marketOf({ identifiers: ['A', 'B', 'C', 'LATE'], fields: { CLOSE } });
 const FIELD = { name: 'MOMENTUM', window: 20, lag: 3 };
 const TEXT = 'MOMENTUM over 20 sessions, 3 sessions back';
-const RANKED = {
+const RANKED_RULES = {
   selection: [{ id: 'top', type: 'TopN', params: { count: 2, field: FIELD } }],
   weighting: { type: 'EqualWeight' },
 };
@@ -37,22 +37,22 @@ const composerOf = (pipeline: unknown, base = 0) =>
 
 describe('a history that is too short for a datapoint', () => {
   test('of every security at the first rebalance is reported by name, with the window and the session that ends it', () => {
-    const explanation = explainConstituent(composerOf(RANKED), 'TEST', { column: 0, asOf });
+    const explanation = explainConstituent(composerOf(RANKED_RULES), 'TEST', { column: 0, asOf });
     expect(explanation).toMatchObject({ weight: null, held: null, excludedBy: 'top', inUniverse: true, asOf });
     expect([explanation.rebalance, explanation.decision]).toEqual([market.dates[0], market.dates[0]]);
     expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: describeKnown(0) } }]);
   });
 
-  test('of one security is reported, where others were chosen', () => {
-    const explanation = explainConstituent(composerOf(RANKED, 15), 'TEST', { column: 3, asOf });
+  test('of one security is reported, even if others were selected', () => {
+    const explanation = explainConstituent(composerOf(RANKED_RULES, 15), 'TEST', { column: 3, asOf });
     expect(explanation).toMatchObject({ weight: null, excludedBy: 'top' });
     expect(explanation.datapoints).toMatchObject([
-      { field: TEXT, value: null, read: { knownFrom: describeKnown(LATE) } },
+      { field: TEXT, value: null, read: { knownFrom: describeKnown(LATE_COLUMN) } },
     ]);
   });
 
   test.each([
-    ['a rule', RANKED, 'No security is left after the rule top (TopN): none of the 3 securities has'],
+    ['a rule', RANKED_RULES, 'No security is left after the rule top (TopN): none of the 3 securities has'],
     [
       'a weighting',
       { weighting: { type: 'FieldWeight', params: { field: FIELD } } },
@@ -73,13 +73,13 @@ describe('a history that is too short for a datapoint', () => {
     ['PRICE_RETURN', { lag: 3 }],
     ['CLOSE', { lag: 30 }],
   ] as const)('ends for %s %o on the reported session, and not before', (name, request) => {
-    const { pipeline, currency } = documentOf(RANKED);
+    const { pipeline, currency } = documentOf(RANKED_RULES);
     const sections = createIndexCrossSections({ market: alignDays(market), treatment: pipeline.treatment, currency });
     const [field, columns] = [createLatestRequest(name, request), Int32Array.of(0, 1, 2)];
     const report = sections.at(0, columns).read(field, 0).knownFrom;
     const at = market.dates.findIndex((day) => formatDay(day) === report);
-    const valueAt = (session: number) => sections.at(session, columns).numbers(field, columns)[0];
-    expect([valueAt(at - 1), Number.isFinite(valueAt(at))]).toEqual([NaN, true]);
+    const readValueAt = (session: number) => sections.at(session, columns).numbers(field, columns)[0];
+    expect([readValueAt(at - 1), Number.isFinite(readValueAt(at))]).toEqual([NaN, true]);
     expect(sections.at(at, columns).read(field, 0).knownFrom).toBeNull();
   });
 });

@@ -7,12 +7,12 @@ import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
  */
 export function slowMarket(market: MarketData, staleMax = 5) {
   const { identifiers, dates } = market;
-  const column = (name: string) => identifiers.indexOf(name);
+  const findColumn = (name: string) => identifiers.indexOf(name);
   const findCell = (field: string, name: string, t: number): number | null => {
-    const value = t < 0 ? NaN : market.fields.get(field)![t * identifiers.length + column(name)]!;
+    const value = t < 0 ? NaN : market.fields.get(field)![t * identifiers.length + findColumn(name)]!;
     return Number.isNaN(value) ? null : value;
   };
-  const barBefore = (name: string, t: number): number => {
+  const findBarBefore = (name: string, t: number): number => {
     for (let s = t; s >= 0; s--) if (findCell('CLOSE', name, s) !== null) return s;
     return -1;
   };
@@ -23,29 +23,29 @@ export function slowMarket(market: MarketData, staleMax = 5) {
       .filter(({ type, exDay }) => ACTION_KINDS[type] === 'ratio' && exDay > dates[after]! && exDay <= dates[upTo]!)
       .reduce((product, { value }) => product * value, 1);
   const isPriceable = (name: string, t: number): boolean => {
-    const bar = barBefore(name, t);
+    const bar = findBarBefore(name, t);
     return bar >= 0 && t - bar <= staleMax;
   };
   const findCarriedClose = (name: string, t: number): number | null => {
-    const bar = barBefore(name, t);
+    const bar = findBarBefore(name, t);
     return bar < 0 ? null : findCell('CLOSE', name, bar)! / splitBetween(name, bar, t);
   };
   const findReference = (name: string, columnName: string) =>
     market.reference.rows.get(name)?.[0]?.values[market.reference.columns.indexOf(columnName)] ?? null;
 
   /** Returns the value of a datapoint on one session. */
-  const own = (field: string, name: string, t: number): number | null => {
-    const times = (a: number | null, b: number | null) => (a === null || b === null ? null : a * b);
+  const readOwn = (field: string, name: string, t: number): number | null => {
+    const multiply = (a: number | null, b: number | null) => (a === null || b === null ? null : a * b);
     switch (field) {
       case 'MARKET_CAP':
-        return times(findCell('CLOSE', name, t), findCell('SHARES_OUTSTANDING', name, t));
+        return multiply(findCell('CLOSE', name, t), findCell('SHARES_OUTSTANDING', name, t));
       case 'FREE_FLOAT_MARKET_CAP': {
         let float: number | null = null;
         for (let s = t; s >= Math.max(0, t - staleMax) && float === null; s--) float = findCell('FREE_FLOAT', name, s);
-        return times(own('MARKET_CAP', name, t), float ?? 1);
+        return multiply(readOwn('MARKET_CAP', name, t), float ?? 1);
       }
       case 'VALUE_TRADED':
-        return times(findCell('CLOSE', name, t), findCell('VOLUME', name, t));
+        return multiply(findCell('CLOSE', name, t), findCell('VOLUME', name, t));
       case 'RETURN':
         return findGrowth(name, t) === null ? null : findGrowth(name, t)! - 1;
       case 'PRICE_RETURN':
@@ -103,23 +103,23 @@ export function slowMarket(market: MarketData, staleMax = 5) {
           ? findCell('CLOSE', name, s) === null
             ? null
             : findCarriedClose(name, t)
-          : own(field, name, s);
+          : readOwn(field, name, s);
       if (value !== null) return value;
     }
     return null;
   };
 
   /** Returns the return of a session as windows read it, which requires prices on both consecutive sessions. */
-  const betweenBars = (name: string, t: number, hasDividends = true): number | null =>
+  const findBetweenBars = (name: string, t: number, hasDividends = true): number | null =>
     findCell('CLOSE', name, t) === null || findCell('CLOSE', name, t - 1) === null
       ? null
       : findGrowth(name, t, hasDividends)! - 1;
 
-  const windowValues = (field: string, name: string, t: number, window: number): number[] => {
+  const listWindowValues = (field: string, name: string, t: number, window: number): number[] => {
     const values: number[] = [];
     for (let s = Math.max(0, t - window + 1); s <= t; s++) {
       const isReturn = field === 'RETURN' || field === 'PRICE_RETURN';
-      const value = isReturn ? betweenBars(name, s, field === 'RETURN') : own(field, name, s);
+      const value = isReturn ? findBetweenBars(name, s, field === 'RETURN') : readOwn(field, name, s);
       if (value !== null) values.push(value);
     }
     return values;
@@ -133,11 +133,11 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     window: number,
     statistic: (values: number[]) => number | null,
   ): number | null => {
-    const values = windowValues(field, name, t, window);
+    const values = listWindowValues(field, name, t, window);
     return values.length === 0 || values.length < window / 2 ? null : statistic(values);
   };
 
-  const volatility = (name: string, t: number, window = 252) =>
+  const computeVolatility = (name: string, t: number, window = 252) =>
     computeOver('RETURN', name, t, window, (values) =>
       values.length < 2 ? null : computeDeviation(values) * Math.sqrt(252),
     );
@@ -150,7 +150,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
           for (let s = Math.max(0, t - lag - window + 1); s <= t - lag; s++) value *= findGrowth(name, s) ?? 1;
           return value - 1;
         });
-  const paidInYears = (name: string, t: number, years: number): boolean => {
+  const hasPaidInYears = (name: string, t: number, years: number): boolean => {
     const { year } = toCivilDate(dates[t]!);
     return Array.from({ length: years }, (_, i) => year - 1 - i).every((y) =>
       actionsOf(name).some(
@@ -166,37 +166,38 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     cell: findCell,
     isPriceable,
     latest: findLatest,
-    windowValues,
-    betweenBars,
+    windowValues: listWindowValues,
+    betweenBars: findBetweenBars,
     over: computeOver,
-    volatility,
+    volatility: computeVolatility,
     momentum: findMomentum,
     growth: findGrowth,
     reference: findReference,
-    paidInYears,
+    paidInYears: hasPaidInYears,
     carriedClose: findCarriedClose,
   };
 }
 
 export type SlowMarket = ReturnType<typeof slowMarket>;
 
-export const mean = (values: readonly number[]) => values.reduce((total, value) => total + value, 0) / values.length;
+export const computeMean = (values: readonly number[]) =>
+  values.reduce((total, value) => total + value, 0) / values.length;
 
-export function median(values: readonly number[]): number {
+export function computeMedian(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
   return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
 export function computeDeviation(values: readonly number[]): number {
-  const centre = mean(values);
+  const centre = computeMean(values);
   return Math.sqrt(values.reduce((total, value) => total + (value - centre) ** 2, 0) / (values.length - 1));
 }
 
-export function zScores(values: ReadonlyMap<string, number | null>): Map<string, number | null> {
+export function zScoresOf(values: ReadonlyMap<string, number | null>): Map<string, number | null> {
   const present = [...values.values()].filter((value) => value !== null);
-  const centre = mean(present);
-  const spread = Math.sqrt(mean(present.map((value) => (value - centre) ** 2)));
+  const centre = computeMean(present);
+  const spread = Math.sqrt(computeMean(present.map((value) => (value - centre) ** 2)));
   return new Map(
     [...values].map(([name, value]) => [name, value === null ? null : spread === 0 ? 0 : (value - centre) / spread]),
   );
@@ -206,7 +207,7 @@ export function zScores(values: ReadonlyMap<string, number | null>): Map<string,
  * Returns securities by value, best first, with ties ordered by identifier; securities without a value are last if they
  * are included.
  */
-export function listRankedNames(
+export function rankNames(
   values: ReadonlyMap<string, number | null>,
   options: { readonly ascending?: boolean; readonly include?: boolean } = {},
 ): string[] {

@@ -52,7 +52,7 @@ describe('a buffer', () => {
   const explainBuffered = (params: object, constituents: readonly number[] | null) =>
     explainRanks({ type: 'BufferedTopN', params: { field: 'SCORE', ...params }, constituents });
 
-  test('holds a constituent against the exit rank, a newcomer against the enter rank, others against the fill-up', () => {
+  test('compares a constituent with the exit rank, a new security with the enter rank, and others with the rank of the last one added', () => {
     // Ranks 1 and 2 enter, the constituent with rank 6 stays within 7, and ranks 3 and 4 complete the count of five.
     const why = explainBuffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
     expect(why(1)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: false });
@@ -77,7 +77,7 @@ describe('a buffer', () => {
     });
   });
 
-  test('whose places are all taken reports to a constituent where they ran out', () => {
+  test('without a free slot reports to a constituent the rank at which the slots were filled', () => {
     // Ranks 1 to 3 enter, and the constituent with rank 4 is the last to stay: rank 5 is within the exit rank, but
     // after 4.
     const why = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
@@ -99,13 +99,13 @@ describe('a buffer', () => {
     expect(why(7)).toMatchObject({ threshold: 80, cutoff: 3, distance: 40, thresholds: [{ type: 'enter_rank' }] });
   });
 
-  test('is none at the first rebalance', () => {
+  test('does not apply at the first rebalance', () => {
     const why = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, null);
     for (const rank of [1, 5, 8])
       expect(why(rank)).toMatchObject({ threshold: 70, cutoff: 4, thresholds: [{ type: 'count', rank: 4 }] });
   });
 
-  test('of coverage is that of constituents', () => {
+  test('of coverage is the bound for constituents', () => {
     // 100 + 90 + 80 of 550 are the first half; adding 70 makes 340, so the buffer of 60 % ends with the fourth
     // security.
     const why = explainRanks({
@@ -121,7 +121,7 @@ describe('a buffer', () => {
 });
 
 describe('a bound', () => {
-  test('of constituents is what a constituent faced', () => {
+  test('of constituents is the bound that a constituent had to meet', () => {
     const why = explainRanks({
       type: 'MarketCapFilter',
       params: { minimum: 12, maximum: 40, incumbent_minimum: 9 },
@@ -183,7 +183,7 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
   const random = createGenerator(seed);
   const constituents = market.identifiers.flatMap((_, column) => (random() < 0.35 ? [column] : []));
 
-  test.each(MOVABLE)('a security moved past all it missed under $type $params is kept', ({ type, params }) => {
+  test.each(MOVABLE)('a security moved past every reported bound under $type $params is kept', ({ type, params }) => {
     const scores = market.fields.get('SCORE')!;
     const last = scores.length - market.identifiers.length;
     const sm = alignDays(market);
@@ -234,7 +234,7 @@ describe('with its example', () => {
   const constituents = market.identifiers.flatMap((_, column) => (column % 3 === 0 ? [column] : []));
 
   test.each(SELECTION_CLASSES)(
-    '$type keeps a security that has a value exactly when it reached all it had to',
+    '$type keeps a security that has a value exactly when it met every reported bound',
     (rule) => {
       const given = rule.example['params'] as Record<string, unknown>;
       // A parameter names a plug-in as it would name a column.

@@ -3,7 +3,7 @@ import { validateIndex } from '#domain/checks/validate-index.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { applyLadder } from '#domain/rules/ladder-caps.js';
 import { fc } from '../../fast-check.js';
-import { alignDays, CALENDARS, deciderOf, documentOf, createGenerator, marketOf } from './rule-market.js';
+import { alignDays, CALENDARS, createDeciderOf, documentOf, createGenerator, marketOf } from './rule-market.js';
 
 const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
@@ -51,7 +51,7 @@ function decide({ sizes, columns = {}, issuers }: Case, limits: object) {
     }),
   );
   const weighting = weightingOf({ type: 'FieldWeight', params: { field: 'SIZE' }, ...limits });
-  return deciderOf(sm, { weighting }).decide(0, null);
+  return createDeciderOf(sm, { weighting }).decide(0, null);
 }
 
 function weightsOf(found: Case, limits: object): Map<number, number> {
@@ -86,7 +86,7 @@ describe('a cap by expression', () => {
     expect([...weights.values()]).toEqual(closeTo([0.4, 0.2, 0.4]));
   });
 
-  test('weight_in caps at a multiple of another index, and securities that are not in it are not held', () => {
+  test('weight_in caps at a multiple of the weight in another index, and securities outside that index are not held', () => {
     // Every third security has 1/3 of the other index, so the caps are 0.7 for the first and fourth securities, and 0
     // for the remaining securities.
     const sizes = [80, 10, 10, 20, 5, 5, 15];
@@ -126,7 +126,7 @@ describe('a cap by expression', () => {
     );
   });
 
-  test('a constituent without a value is not capped, which is reported', () => {
+  test('a constituent without a value is not capped, and this is reported', () => {
     const decision = decide({ sizes: [6, 4], columns: { LIMIT: [NaN, 0.3] } }, { cap: 'LIMIT' });
     if (decision.kind !== 'decided') throw new Error(decision.finding.message);
     expect(Array.from(decision.weights)).toEqual(closeTo([0.7, 0.3]));
@@ -135,7 +135,7 @@ describe('a cap by expression', () => {
     ]);
   });
 
-  test('a text that is a number is one, and the tree has its text', () => {
+  test('a text that is a number is parsed as a number, and the tree has its text', () => {
     expect(weightingOf({ type: 'EqualWeight', cap: '0.05' })).toMatchObject({ cap: 0.05 });
     expect(weightingOf({ type: 'EqualWeight', cap: 'min(0.09,3*SHARE)' })).toMatchObject({
       cap: { text: 'min(0.09, 3 * SHARE)' },
@@ -154,18 +154,18 @@ describe('a cap by issuer', () => {
     expect([...weights.values()]).toEqual(closeTo([0.4 * (4 / 6), 0.4 * (2 / 6), 0.3, 0.15, 0.15]));
   });
 
-  test('a number below one over the number of groups becomes that', () => {
+  test('a cap below one over the number of groups becomes one over that number', () => {
     const weights = weightsOf({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.1, cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.25 * (4 / 6), 0.25 * (2 / 6), 0.25, 0.25, 0.25]));
   });
 
-  test('an expression counts with its least value in the group', () => {
+  test('an expression uses its lowest value in the group', () => {
     const result = { sizes: [4, 2, 2, 1, 1], issuers, columns: { LIMIT: [0.3, 0.2, 1, 1, 1] } };
     const weights = weightsOf(result, { cap: 'LIMIT', cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.2 * (4 / 6), 0.2 * (2 / 6), 0.4, 0.2, 0.2]));
   });
 
-  test('a floor and the caps of sectors hold with it', () => {
+  test('a floor and sector caps hold together with it', () => {
     const weights = weightsOf({ sizes: [40, 20, 20, 10, 1], issuers }, { cap: 0.5, cap_by: 'ISSUER', floor: 0.05 });
     expect([...weights.values()]).toEqual(closeTo([0.5 * (2 / 3), 0.5 * (1 / 3), 0.3, 0.15, 0.05]));
   });
@@ -246,7 +246,7 @@ describe('caps in stages', () => {
     expect(sumOf(weights)).toBeCloseTo(1, 12);
   });
 
-  test('agrees with the two stages in plain code, keeps its limits or says with both numbers why not', () => {
+  test('agrees with the two stages in plain code, and keeps its limits or is refused with both numbers', () => {
     const share = fc.double({ min: 0.02, max: 0.9, noNaN: true });
     const sizes = fc.array(fc.double({ min: 0.01, max: 10, noNaN: true }), { minLength: 2, maxLength: 60 });
     fc.assert(
@@ -277,7 +277,7 @@ describe('caps in stages', () => {
     );
   });
 
-  test('an impossible ladder holds the rebalance and names both numbers', () => {
+  test('impossible stages skip the rebalance with both numbers', () => {
     const decision = decide({ sizes: [5, 3, 1] }, { ladder_caps: { single: { above: 0.24, to: 0.2 } } });
     if (decision.kind === 'decided') throw new Error('weights were decided');
     expect(decision.finding).toMatchObject({ code: 'CAP_INFEASIBLE', path: 'pipeline.weighting.ladder_caps' });
@@ -285,27 +285,33 @@ describe('caps in stages', () => {
   });
 });
 
-test('limits that contradict each other or do nothing are found in the document', () => {
-  const equal = (limits: object) => ({ type: 'EqualWeight', ...limits });
-  expect(errorsOf(equal({ cap: 0.1, ladder_caps: NASDAQ }))).toEqual(['CAP_INFEASIBLE pipeline.weighting.cap']);
-  expect(errorsOf(equal({ floor: 0.01, ladder_caps: { ...NASDAQ, third: 1 } }))).toEqual([
+test('limits that contradict each other or have no effect are reported in the document', () => {
+  const createEqualWeighting = (limits: object) => ({ type: 'EqualWeight', ...limits });
+  expect(errorsOf(createEqualWeighting({ cap: 0.1, ladder_caps: NASDAQ }))).toEqual([
+    'CAP_INFEASIBLE pipeline.weighting.cap',
+  ]);
+  expect(errorsOf(createEqualWeighting({ floor: 0.01, ladder_caps: { ...NASDAQ, third: 1 } }))).toEqual([
     'CAP_INFEASIBLE pipeline.weighting.floor',
     'UNKNOWN_FIELD pipeline.weighting.ladder_caps.third',
   ]);
-  expect(errorsOf(equal({ ladder_caps: { single: { above: 0.2, to: 0.24 } } }))).toEqual([
+  expect(errorsOf(createEqualWeighting({ ladder_caps: { single: { above: 0.2, to: 0.24 } } }))).toEqual([
     'EMPTY_RANGE pipeline.weighting.ladder_caps.single.to',
   ]);
-  expect(errorsOf(equal({ ladder_caps: {} }))).toEqual(['REQUIRED pipeline.weighting.ladder_caps.single']);
-  expect(errorsOf(equal({ cap_by: 'ISSUER' }), 'warning')).toEqual(['NO_EFFECT pipeline.weighting.cap_by']);
-  expect(errorsOf(equal({ phase_in: { field: 'FREE_FLOAT', steps: 3, shape: 'linear' } }))).toEqual([
+  expect(errorsOf(createEqualWeighting({ ladder_caps: {} }))).toEqual([
+    'REQUIRED pipeline.weighting.ladder_caps.single',
+  ]);
+  expect(errorsOf(createEqualWeighting({ cap_by: 'ISSUER' }), 'warning')).toEqual([
+    'NO_EFFECT pipeline.weighting.cap_by',
+  ]);
+  expect(errorsOf(createEqualWeighting({ phase_in: { field: 'FREE_FLOAT', steps: 3, shape: 'linear' } }))).toEqual([
     'UNKNOWN_FIELD pipeline.weighting.phase_in.shape',
   ]);
-  expect(errorsOf(equal({ phase_in: { field: '1 + is_constituent()', steps: 3 } }))).toEqual([
+  expect(errorsOf(createEqualWeighting({ phase_in: { field: '1 + is_constituent()', steps: 3 } }))).toEqual([
     'BAD_EXPRESSION pipeline.weighting.phase_in.field',
   ]);
 });
 
-test('the methodology says every limit', () => {
+test('the methodology states every limit', () => {
   const formatText = (limits: object) => {
     const { document } = storeIndex({ type: 'EqualWeight', ...limits });
     return createMethodology(document!).join(' ');

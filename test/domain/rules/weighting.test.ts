@@ -2,25 +2,25 @@ import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { describe, expect, test } from 'vitest';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
-import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
-import { alignDays, createGeneratedMarket, marketOf, weightsBy } from './rule-market.js';
-import { computeDeviation, mean, listRankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
+import { computePlainOrder, computePlainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
+import { alignDays, createGeneratedMarket, marketOf, weightBy } from './rule-market.js';
+import { computeDeviation, computeMean, rankNames, slowMarket, zScoresOf, type SlowMarket } from './slow-market.js';
 
-type Raw = Map<string, number>;
+type RawWeights = Map<string, number>;
 
 interface Case {
   readonly type: string;
   readonly params: Record<string, unknown>;
-  raw(slow: SlowMarket, universe: readonly string[], t: number): Raw;
+  raw(slow: SlowMarket, universe: readonly string[], t: number): RawWeights;
 }
 
-const of = (universe: readonly string[], value: (name: string) => number | null): Raw =>
+const fill = (universe: readonly string[], value: (name: string) => number | null): RawWeights =>
   new Map(universe.map((name) => [name, value(name) ?? 0]));
-const nullable = (universe: readonly string[], value: (name: string) => number | null) =>
+const readNullable = (universe: readonly string[], value: (name: string) => number | null) =>
   new Map(universe.map((name) => [name, value(name)]));
 
 /** Computes the cumulative normal probability by its power series. */
-function phi(z: number): number {
+function toNormalCdf(z: number): number {
   let term = z;
   let total = z;
   for (let k = 1; k < 200; k++) total += term *= (z * z) / (2 * k + 1);
@@ -28,77 +28,77 @@ function phi(z: number): number {
 }
 
 const CASES: Case[] = [
-  { type: 'EqualWeight', params: {}, raw: (_, universe) => of(universe, () => 1) },
+  { type: 'EqualWeight', params: {}, raw: (_, universe) => fill(universe, () => 1) },
   {
     type: 'MarketCapWeight',
     params: {},
-    raw: (slow, universe, t) => of(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t)),
+    raw: (slow, universe, t) => fill(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t)),
   },
   {
     type: 'MarketCapWeight',
     params: { free_float: false },
-    raw: (slow, universe, t) => of(universe, (name) => slow.latest('MARKET_CAP', name, t)),
+    raw: (slow, universe, t) => fill(universe, (name) => slow.latest('MARKET_CAP', name, t)),
   },
   {
     type: 'PriceWeight',
     params: {},
-    raw: (slow, universe, t) => of(universe, (name) => slow.latest('CLOSE', name, t)),
+    raw: (slow, universe, t) => fill(universe, (name) => slow.latest('CLOSE', name, t)),
   },
   {
     // A parameter names a plug-in as it would name a column.
     type: 'PluginWeight',
     params: { plugin: 'SCORE' },
-    raw: (slow, universe, t) => of(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),
+    raw: (slow, universe, t) => fill(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),
   },
   {
     type: 'FieldWeight',
     params: { field: 'SCORE' },
-    raw: (slow, universe, t) => of(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),
+    raw: (slow, universe, t) => fill(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),
   },
   {
     type: 'FieldWeight',
     params: { field: 'SCORE', power: 0.5, negative: 'abs' },
-    raw: (slow, universe, t) => of(universe, (name) => Math.sqrt(Math.abs(slow.latest('SCORE', name, t) ?? 0))),
+    raw: (slow, universe, t) => fill(universe, (name) => Math.sqrt(Math.abs(slow.latest('SCORE', name, t) ?? 0))),
   },
   {
     type: 'FieldWeight',
     params: { field: 'CLOSE', power: -1 },
-    raw: (slow, universe, t) => of(universe, (name) => 1 / slow.latest('CLOSE', name, t)!),
+    raw: (slow, universe, t) => fill(universe, (name) => 1 / slow.latest('CLOSE', name, t)!),
   },
   {
     type: 'FieldWeight',
     params: { field: { name: 'CLOSE', window: 30, lag: 3, aggregate: 'mean' } },
-    raw: (slow, universe, t) => of(universe, (name) => slow.over('CLOSE', name, t - 3, 30, mean)),
+    raw: (slow, universe, t) => fill(universe, (name) => slow.over('CLOSE', name, t - 3, 30, computeMean)),
   },
   {
     type: 'FixedWeight',
     params: { weights: { N0001: 2, N0002: 1, N0003: 0, ABSENT: 9 } },
-    raw: (_, universe) => of(universe, (name) => ({ N0001: 2, N0002: 1 })[name] ?? 0),
+    raw: (_, universe) => fill(universe, (name) => ({ N0001: 2, N0002: 1 })[name] ?? 0),
   },
   {
     type: 'RankWeight',
     params: { field: 'SCORE' },
     raw(slow, universe, t) {
-      const order = listRankedNames(nullable(universe, (name) => slow.latest('SCORE', name, t)));
-      return of(universe, (name) => (order.includes(name) ? order.length - order.indexOf(name) : 0));
+      const order = rankNames(readNullable(universe, (name) => slow.latest('SCORE', name, t)));
+      return fill(universe, (name) => (order.includes(name) ? order.length - order.indexOf(name) : 0));
     },
   },
   {
     type: 'RankWeight',
     params: { field: 'SCORE', ascending: true, scheme: 'reciprocal' },
     raw(slow, universe, t) {
-      const order = listRankedNames(
-        nullable(universe, (name) => slow.latest('SCORE', name, t)),
+      const order = rankNames(
+        readNullable(universe, (name) => slow.latest('SCORE', name, t)),
         { ascending: true },
       );
-      return of(universe, (name) => (order.includes(name) ? 1 / (1 + order.indexOf(name)) : 0));
+      return fill(universe, (name) => (order.includes(name) ? 1 / (1 + order.indexOf(name)) : 0));
     },
   },
   {
     type: 'InverseVolatilityWeight',
     params: { window: 120, minimum_observations: 80 },
     raw: (slow, universe, t) =>
-      of(universe, (name) => {
+      fill(universe, (name) => {
         const returns = slow.windowValues('RETURN', name, t, 120);
         return returns.length < 80 ? 0 : 1 / (computeDeviation(returns) * Math.sqrt(252));
       }),
@@ -107,11 +107,11 @@ const CASES: Case[] = [
     type: 'TiltWeight',
     params: { field: 'SCORE', strength: 1.5, direction: 'low' },
     raw(slow, universe, t) {
-      const z = zScores(nullable(universe, (name) => slow.latest('SCORE', name, t)));
-      return of(universe, (name) => {
+      const z = zScoresOf(readNullable(universe, (name) => slow.latest('SCORE', name, t)));
+      return fill(universe, (name) => {
         const score = z.get(name) ?? null;
         const base = slow.latest('FREE_FLOAT_MARKET_CAP', name, t);
-        return score === null || base === null ? 0 : base * phi(-Math.min(3, Math.max(-3, score))) ** 1.5;
+        return score === null || base === null ? 0 : base * toNormalCdf(-Math.min(3, Math.max(-3, score))) ** 1.5;
       });
     },
   },
@@ -123,16 +123,16 @@ const CASES: Case[] = [
       tilts: [{ field: 'CLOSE', strength: 2, direction: 'low' }, { field: parseExpression('SCORE * CLOSE').tree }],
     },
     raw(slow, universe, t) {
-      const score = (name: string) => slow.latest('SCORE', name, t);
+      const computeScore = (name: string) => slow.latest('SCORE', name, t);
       const close = (name: string) => slow.latest('CLOSE', name, t);
       const addFields = (name: string) => {
-        const [a, b] = [score(name), close(name)];
+        const [a, b] = [computeScore(name), close(name)];
         return a === null || b === null ? null : a * b;
       };
-      const [z1, z2, z3] = [score, close, addFields].map((get) => zScores(nullable(universe, get)));
+      const [z1, z2, z3] = [computeScore, close, addFields].map((get) => zScoresOf(readNullable(universe, get)));
       const tilt = (z: number | null | undefined, sign: number) =>
-        z === null || z === undefined ? 0 : phi(sign * Math.min(3, Math.max(-3, z)));
-      return of(universe, (name) => tilt(z1!.get(name), 1) * tilt(z2!.get(name), -1) ** 2 * tilt(z3!.get(name), 1));
+        z === null || z === undefined ? 0 : toNormalCdf(sign * Math.min(3, Math.max(-3, z)));
+      return fill(universe, (name) => tilt(z1!.get(name), 1) * tilt(z2!.get(name), -1) ** 2 * tilt(z3!.get(name), 1));
     },
   },
   {
@@ -140,7 +140,7 @@ const CASES: Case[] = [
     params: { field: 'SECTOR', between: 'equal', within: 'market_cap' },
     raw(slow, universe, t) {
       const cap = (name: string) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t) ?? 0;
-      return of(
+      return fill(
         universe,
         (name) =>
           cap(name) /
@@ -156,7 +156,7 @@ const CASES: Case[] = [
     raw(slow, universe, t) {
       const listMembers = (name: string) =>
         universe.filter((other) => slow.reference(other, 'SECTOR') === slow.reference(name, 'SECTOR'));
-      return of(
+      return fill(
         universe,
         (name) =>
           listMembers(name).reduce((sum, other) => sum + (slow.latest('FREE_FLOAT_MARKET_CAP', other, t) ?? 0), 0) /
@@ -168,7 +168,7 @@ const CASES: Case[] = [
     type: 'GroupWeight',
     params: { field: 'SECTOR', between: 'fixed', group_weights: { Energy: 0.6, Health: 0.4 }, within: 'equal' },
     raw: (slow, universe) =>
-      of(universe, (name) => {
+      fill(universe, (name) => {
         const sector = slow.reference(name, 'SECTOR');
         const given = sector === 'Energy' ? 0.6 : sector === 'Health' ? 0.4 : 0;
         return given / universe.filter((other) => slow.reference(other, 'SECTOR') === sector).length;
@@ -197,7 +197,7 @@ describe('each weighting class gives the weights of its formula', () => {
           const values = raw(slow, universe, t);
           const total = [...values.values()].reduce((sum, value) => sum + value, 0);
           const expected = [...values].filter(([, value]) => value > 0);
-          const weights = weightsBy(sm, { type, params }, { session: t }) as Record<string, number>;
+          const weights = weightBy(sm, { type, params }, { session: t }) as Record<string, number>;
           expect(Object.keys(weights).toSorted()).toEqual(expected.map(([name]) => name).toSorted());
           for (const [name, value] of expected) expect(weights[name]! / (value / total)).toBeCloseTo(1, 10);
         }
@@ -232,7 +232,7 @@ describe('weightings solved from a covariance', () => {
       .map((s) => covered.map((name) => returnAt(name, s)))
       .filter((row): row is number[] => row.every((value) => value !== null));
     const n = covered.length;
-    const centre = covered.map((_, i) => mean(rows.map((row) => row[i]!)));
+    const centre = covered.map((_, i) => computeMean(rows.map((row) => row[i]!)));
     const s = covered.map((_, i) =>
       covered.map(
         (__, j) =>
@@ -247,38 +247,39 @@ describe('weightings solved from a covariance', () => {
       row.map(
         (value, j) =>
           252 *
-          (delta * (i === j ? value : mean(correlations) * Math.sqrt(s[i]![i]! * s[j]![j]!)) + (1 - delta) * value),
+          (delta * (i === j ? value : computeMean(correlations) * Math.sqrt(s[i]![i]! * s[j]![j]!)) +
+            (1 - delta) * value),
       ),
     );
     return { covered, sigma };
   }
 
-  const marginal = (sigma: readonly (readonly number[])[], w: readonly number[]) =>
+  const computeMarginalRisk = (sigma: readonly (readonly number[])[], w: readonly number[]) =>
     sigma.map((row) => row.reduce((sum, value, j) => sum + value * w[j]!, 0));
 
   test('equal risk: every covered security contributes the same to 1e-8 relative', () => {
     for (const intensity of [null, 0.5]) {
       const { covered, sigma } = covariance(intensity);
-      const weights = weightsBy(sm, { type: 'EqualRiskWeight', params: { window, intensity } }) as Record<
+      const weights = weightBy(sm, { type: 'EqualRiskWeight', params: { window, intensity } }) as Record<
         string,
         number
       >;
       expect(Object.keys(weights)).toEqual(covered);
       const w = covered.map((name) => weights[name]!);
-      const contributions = marginal(sigma, w).map((slope, i) => slope * w[i]!);
-      for (const contribution of contributions) expect(contribution / mean(contributions)).toBeCloseTo(1, 8);
+      const contributions = computeMarginalRisk(sigma, w).map((slope, i) => slope * w[i]!);
+      for (const contribution of contributions) expect(contribution / computeMean(contributions)).toBeCloseTo(1, 8);
     }
   });
 
   test('minimum variance: no covered security can lower the variance within its bound', () => {
     for (const upper of [1, 0.12]) {
       const { covered, sigma } = covariance(null);
-      const weights = weightsBy(sm, { type: 'MinimumVarianceWeight', params: { window, upper } }) as Record<
+      const weights = weightBy(sm, { type: 'MinimumVarianceWeight', params: { window, upper } }) as Record<
         string,
         number
       >;
       const w = covered.map((name) => weights[name] ?? 0);
-      const slope = marginal(sigma, w);
+      const slope = computeMarginalRisk(sigma, w);
       const lowest = Math.min(...slope.filter((_, i) => w[i]! < upper - 1e-9));
       const highest = Math.max(...slope.filter((_, i) => w[i]! > 1e-9));
       expect(Math.max(...w)).toBeLessThanOrEqual(upper + 1e-12);
@@ -290,14 +291,14 @@ describe('weightings solved from a covariance', () => {
   test('hierarchical risk parity: the tree and its bisection on the sample covariance', () => {
     const { covered, sigma } = covariance(0);
     for (const linkage of LINKAGES) {
-      const weights = weightsBy(sm, { type: 'HierarchicalRiskParityWeight', params: { window, linkage } });
-      const plain = plainWeights(sigma, plainOrder(pointsOf(null, sigma, 'columns'), linkage));
+      const weights = weightBy(sm, { type: 'HierarchicalRiskParityWeight', params: { window, linkage } });
+      const plain = computePlainWeights(sigma, computePlainOrder(pointsOf(null, sigma, 'columns'), linkage));
       expect(weights).toEqual(Object.fromEntries(covered.map((name, i) => [name, expect.closeTo(plain[i]!, 12)])));
     }
   });
 
   test('too little history is refused with both numbers', () => {
-    expect(weightsBy(sm, { type: 'EqualRiskWeight', params: {} }, { session: 10 })).toMatch(
+    expect(weightBy(sm, { type: 'EqualRiskWeight', params: {} }, { session: 10 })).toMatch(
       /0 of \d+ securities are covered, with \d+ complete observations over 252 sessions; at least 1 security and 20 observations are required/,
     );
   });
@@ -308,38 +309,38 @@ describe('refusals of weightings', () => {
     marketOf({ identifiers: ['A', 'B', 'C'], fields: { CLOSE: [[1, 2, 3]], SCORE: [[-1, null, 2]] } }),
   );
 
-  test('a negative value fails where the parameters ask for it, naming the name and the value', () => {
-    expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', negative: 'fail' } })).toBe(
+  test('a negative value is refused if the parameters require it, with the security and the value', () => {
+    expect(weightBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', negative: 'fail' } })).toBe(
       'SCORE of A is -1; it must be at least 0.',
     );
-    expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE' } })).toEqual({ C: 1 });
+    expect(weightBy(sm, { type: 'FieldWeight', params: { field: 'SCORE' } })).toEqual({ C: 1 });
   });
 
-  test('given weights that do not reach 1 over the survivors are refused unless they are renormalised', () => {
+  test('given weights that do not sum to 1 over the selected securities are refused unless they are renormalised', () => {
     const weights = { A: 0.5, B: 0.25, D: 0.25 };
-    expect(weightsBy(sm, { type: 'FixedWeight', params: { weights, renormalise: false } })).toMatch(
+    expect(weightBy(sm, { type: 'FixedWeight', params: { weights, renormalise: false } })).toMatch(
       /sum to 0.75; they must sum to 1/,
     );
-    expect(weightsBy(sm, { type: 'FixedWeight', params: { weights } })).toEqual({
+    expect(weightBy(sm, { type: 'FixedWeight', params: { weights } })).toEqual({
       A: expect.closeTo(2 / 3, 15),
       B: expect.closeTo(1 / 3, 15),
     });
   });
 
-  test('an index of which no survivor has a weight is empty', () => {
-    expect(weightsBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', power: 1 } }, { session: 0 })).toEqual({
+  test('an index without a positive weight among its selected securities is empty', () => {
+    expect(weightBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', power: 1 } }, { session: 0 })).toEqual({
       C: 1,
     });
-    expect(weightsBy(sm, { type: 'FixedWeight', params: { weights: { D: 1 } } })).toMatch(
+    expect(weightBy(sm, { type: 'FixedWeight', params: { weights: { D: 1 } } })).toMatch(
       /None of the 3 selected securities has a weight/,
     );
   });
 
-  test('values too large to be summed are still weighed by their ratios', () => {
+  test('values too large to be summed are still weighted by their ratios', () => {
     const huge = alignDays(
       marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1]], SIZE: [[1e308, 1.5e308]] } }),
     );
-    expect(weightsBy(huge, { type: 'FieldWeight', params: { field: 'SIZE' } })).toEqual({
+    expect(weightBy(huge, { type: 'FieldWeight', params: { field: 'SIZE' } })).toEqual({
       A: expect.closeTo(0.4, 12),
       B: expect.closeTo(0.6, 12),
     });

@@ -26,7 +26,7 @@ const DEFINITIONS: Readonly<
   sum: { fast: STATISTICS.sum, slow: computeTotal },
   min: { fast: STATISTICS.min, slow: (values) => Math.min(...values) },
   max: { fast: STATISTICS.max, slow: (values) => Math.max(...values) },
-  median: { fast: STATISTICS.median, slow: middle },
+  median: { fast: STATISTICS.median, slow: findMiddle },
   std: { fast: STATISTICS.std, slow: spread },
   deviation: { fast: computeDeviation, slow: spread },
   product: { fast: computeProduct, slow: (values) => values.reduce((result, value) => result * value, 1) },
@@ -36,7 +36,7 @@ function computeTotal(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-function middle(values: readonly number[]): number {
+function findMiddle(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const upper = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[upper]! : (sorted[upper - 1]! + sorted[upper]!) / 2;
@@ -88,7 +88,7 @@ function seriesOf(
   };
 }
 
-function valuesIn(
+function computeValuesIn(
   cells: readonly number[],
   {
     column,
@@ -111,7 +111,7 @@ describe('a statistic over trailing sessions', () => {
   );
 
   test.for(cases)(
-    'is the $name of the values in the window whatever was asked before (of a panel: $inPanel)',
+    'is the $name of the values in the window whatever was read before (of a panel: $inPanel)',
     ({ fast, slow, inPanel }) => {
       fc.assert(
         fc.property(
@@ -127,7 +127,7 @@ describe('a statistic over trailing sessions', () => {
               const result = computeOverWindow(trail, fast, ...at);
               expect(computeOverWindow(createSampleReader(series, cellsMax), fast, ...at)).toEqual(result);
               columns.forEach((column, k) => {
-                const values = valuesIn(cells, { column, end, length, absent });
+                const values = computeValuesIn(cells, { column, end, length, absent });
                 const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
                 if (Number.isNaN(expected)) expect(result[k]).toBeNaN();
                 else expect(result[k]).toBeCloseTo(expected, 10);
@@ -140,7 +140,7 @@ describe('a statistic over trailing sessions', () => {
     },
   );
 
-  test('does not depend on how many names are laid out at once or on what is kept, to the last bit', () => {
+  test('does not depend on the number of securities in a batch or on cached values, to the last bit', () => {
     fc.assert(
       fc.property(panels, questions, (cells, asked) => {
         const series = seriesOf(cells, { inPanel: true, absent: -1 });
@@ -164,13 +164,13 @@ describe('a statistic over trailing sessions', () => {
   });
 });
 
-test('a count over trailing sessions is that of the values in the window whatever was asked before', () => {
+test('a count over trailing sessions is the count of values in the window whatever was read before', () => {
   fc.assert(
     fc.property(panels, questions, fc.boolean(), fc.nat(SESSIONS - 1), (cells, asked, inPanel, absent) => {
       const tally = createTally(seriesOf(cells, { inPanel, absent }), NAMES);
       for (const { end, length, observationsMin, columns } of asked) {
         const found = countOver(tally, { end, length, observationsMin }, Int32Array.from(columns));
-        const counts = columns.map((column) => valuesIn(cells, { column, end, length, absent }).length);
+        const counts = columns.map((column) => computeValuesIn(cells, { column, end, length, absent }).length);
         expect([...found]).toEqual(counts.map((count) => (count < observationsMin ? NaN : count)));
       }
     }),
@@ -207,7 +207,7 @@ describe('the median', () => {
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 400 }), (values) => {
         const result = computeMedian(Float64Array.from(values), values.length);
-        const expected = middle(values);
+        const expected = findMiddle(values);
         expect(result === expected || (Math.abs(expected) === Infinity && result === expected)).toBe(true);
       }),
       { numRuns: IS_SOAK ? 2000 : 500 },

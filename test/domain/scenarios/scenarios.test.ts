@@ -65,7 +65,7 @@ const listSteps = (start: number, changes: Readonly<Record<number, number>>) => 
   return DATES.map((_, s) => (price *= 1 + (changes[s] ?? 0)));
 };
 
-test('a window by hand: bought at the close before it, dividends in, a security without prices as its group or as all', () => {
+test('a window by hand: bought at the close before it, including dividends, a security without prices as its group or as all', () => {
   const removeEarly = (prices: number[]) => prices.map((price, s) => (s < 20 ? null : price));
   const market = marketOf({
     close: {
@@ -116,9 +116,9 @@ test('a window by hand: bought at the close before it, dividends in, a security 
   ]);
 });
 
-test('a window outside the store has no return, and the range of the store is reported; so is an end beyond it', () => {
+test('a window outside the store has no return, and the range of the store is reported, also for an end beyond it', () => {
   const market = marketOf({ close: { A: listSteps(100, { 79: 0.1 }) }, weights: { A: 1 }, sectors: { A: 'X' } });
-  const of = (window: { start: string; end: string }) =>
+  const explainWindow = (window: { start: string; end: string }) =>
     computeScenario(market, { name: 'w', window }, { by: 'SECTOR', path: 'scenarios[2]' });
   for (const window of [
     { start: '2019-01-01', end: DATES[3]! },
@@ -126,7 +126,7 @@ test('a window outside the store has no return, and the range of the store is re
     // The close before the window is not in the store.
     { start: DATES[0]!, end: DATES[3]! },
   ]) {
-    const { result, findings } = of(window);
+    const { result, findings } = explainWindow(window);
     expect(result).toMatchObject({
       name: 'w',
       return: null,
@@ -147,15 +147,15 @@ test('a window outside the store has no return, and the range of the store is re
   }
   // The last session is a Tuesday.
   expect(DATES[79]).toBe('2020-04-21');
-  const beyond = of({ start: DATES[78]!, end: '2020-04-22' });
+  const beyond = explainWindow({ start: DATES[78]!, end: '2020-04-22' });
   expect(beyond.result).toMatchObject({
     return: expect.closeTo(0.1, 12) as number,
     window: { start: DATES[77], end: DATES[79] },
   });
   expect(beyond.findings).toMatchObject([{ code: 'WINDOW_CUT', path: 'scenarios[2].window.end', value: '2020-04-22' }]);
-  expect(of({ start: DATES[78]!, end: DATES[79]! }).findings).toEqual([]);
+  expect(explainWindow({ start: DATES[78]!, end: DATES[79]! }).findings).toEqual([]);
   // The window ends on a Sunday; the session before is a Friday, so no return is lost.
-  expect(of({ start: DATES[70]!, end: '2020-04-19' }).findings).toEqual([]);
+  expect(explainWindow({ start: DATES[70]!, end: '2020-04-19' }).findings).toEqual([]);
 });
 
 test('one factor: slope, share explained and standard error by their formulas', () => {
@@ -165,10 +165,10 @@ test('one factor: slope, share explained and standard error by their formulas', 
       const x = Float64Array.from({ length: T }, () => random() - 0.5);
       const y = x.map((value) => 1.5 * value + 0.01 + (random() - 0.5) / 3);
       const response = estimateResponse(y, [x], 3)!;
-      const mean = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0) / T;
-      const sxx = x.reduce((sum, value) => sum + (value - mean(x)) ** 2, 0);
-      const sxy = x.reduce((sum, value, t) => sum + (value - mean(x)) * (y[t]! - mean(y)), 0);
-      const syy = y.reduce((sum, value) => sum + (value - mean(y)) ** 2, 0);
+      const computeMean = (values: Float64Array) => values.reduce((sum, value) => sum + value, 0) / T;
+      const sxx = x.reduce((sum, value) => sum + (value - computeMean(x)) ** 2, 0);
+      const sxy = x.reduce((sum, value, t) => sum + (value - computeMean(x)) * (y[t]! - computeMean(y)), 0);
+      const syy = y.reduce((sum, value) => sum + (value - computeMean(y)) ** 2, 0);
       expect(response.slopes[0]).toBeCloseTo(sxy / sxx, 10);
       expect(response.rSquared).toBeCloseTo(sxy ** 2 / sxx / syy, 10);
       const error = Math.sqrt((syy - sxy ** 2 / sxx) / (T - 2) / sxx);
@@ -178,7 +178,7 @@ test('one factor: slope, share explained and standard error by their formulas', 
   );
 });
 
-test('an exact response to two factors is found; missing values are left out; a factor given by another is not accepted', () => {
+test('an exact response to two factors is found; missing values are omitted; a factor that others determine is refused', () => {
   const random = seeded(5);
   const f = Float64Array.from({ length: 50 }, () => random() - 0.5);
   const g = f.map((value) => 0.3 * value + random());
@@ -193,7 +193,7 @@ test('an exact response to two factors is found; missing values are left out; a 
   expect(estimateResponse(y.slice(0, 19), [f.slice(0, 19)], 20)).toBeUndefined();
 });
 
-test('shocks: names and groups as they are, the rest by its response to a series, one too young as its group', () => {
+test('shocks: given securities and groups directly, the others by their response to a series, a security with a short history as its group', () => {
   const random = seeded(9);
   const moves = Float64Array.from({ length: SESSIONS }, () => (random() - 0.5) / 50);
   const listPath = (beta: number) => {
@@ -238,16 +238,16 @@ test('shocks: names and groups as they are, the rest by its response to a series
   ).toBeCloseTo(-0.15, 10);
 });
 
-test('the standard error of the return is that of the responding part as one response', () => {
+test('the standard error of the return is that of the responding part as a whole', () => {
   const random = seeded(21);
-  const noisy = (beta: number, world: readonly number[]) => {
+  const drawOne = (beta: number, world: readonly number[]) => {
     let price = 100;
     return world.map((move) => (price *= 1 + beta * move + (random() - 0.5) / 100));
   };
   const moves = Array.from({ length: SESSIONS }, () => (random() - 0.5) / 50);
   let world = 100;
-  const close = { A: noisy(1, moves), B: noisy(2, moves), C: noisy(-1, moves), STRUCK: noisy(3, moves) };
-  const young = noisy(1, moves).map((price, s) => (s < 70 ? null : price));
+  const close = { A: drawOne(1, moves), B: drawOne(2, moves), C: drawOne(-1, moves), STRUCK: drawOne(3, moves) };
+  const young = drawOne(1, moves).map((price, s) => (s < 70 ? null : price));
   const market = marketOf({
     close: { ...close, YOUNG: young },
     weights: { A: 0.3, B: 0.2, C: 0.1, STRUCK: 0.2, YOUNG: 0.2 },
@@ -265,14 +265,14 @@ test('the standard error of the return is that of the responding part as one res
   );
   const y = part[0]!.map((value, t) => value + part[1]![t]! + part[2]![t]!);
   const x = moves.slice(-60);
-  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / 60;
+  const computeMean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / 60;
   const computeProduct = (a: readonly number[], b: readonly number[]) =>
-    a.reduce((sum, value, t) => sum + (value - mean(a)) * (b[t]! - mean(b)), 0);
+    a.reduce((sum, value, t) => sum + (value - computeMean(a)) * (b[t]! - computeMean(b)), 0);
   const left = computeProduct(y, y) - computeProduct(x, y) ** 2 / computeProduct(x, x);
   expect(result.standard_error).toBeCloseTo(0.1 * Math.sqrt(left / 58 / computeProduct(x, x)), 12);
 });
 
-test('a shock of nothing known, and factors that move together, are refused by their place', () => {
+test('a shock of unknown securities, and collinear factors, are refused at their position', () => {
   const prices = listSteps(10, Object.fromEntries(DATES.map((_, s) => [s, ((s * 7) % 5) / 100 - 0.02])));
   const market = marketOf({
     close: { A: prices },
@@ -297,7 +297,7 @@ test('a shock of nothing known, and factors that move together, are refused by t
   expect(createRefusal({ W: -0.1 })).toMatchObject({ return: expect.closeTo(-0.1, 10) });
 });
 
-test('two scenarios of one name are refused, the second named with the first', () => {
+test('two scenarios with one name are refused, the second by its position and that of the first', () => {
   const window = { start: '2020-01-01', end: '2020-02-01' };
   const scenarios = [
     { name: 'crash', window },

@@ -90,7 +90,7 @@ describe('every schedule', () => {
     );
   });
 
-  test('is the same whichever window it is asked for in', () => {
+  test('is the same whichever window is requested', () => {
     fc.assert(
       fc.property(cases, baseDays, fc.integer({ min: 0, max: 3000 }), (given, from, length) => {
         const { calendar, found } = findAllSessions(given);
@@ -107,7 +107,7 @@ describe('every schedule', () => {
     );
   });
 
-  test('cut by months is what a walk over all days of each month finds', () => {
+  test('by months equals a walk over all days of each month', () => {
     const monthly = cases.filter(
       ({ rebalance }) => !['none', 'daily', 'weekly', 'custom'].includes(rebalance.frequency),
     );
@@ -143,7 +143,7 @@ function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
     );
     if (days.at(-1)! > to) return result;
     if (!(spec.months ?? DEFAULT_MONTHS[spec.frequency]!).includes(at.month)) continue;
-    const anchor = anchorIn(spec, days, calendar);
+    const anchor = findAnchor(spec, days, calendar);
     if (anchor === undefined || anchor <= base) continue;
     let session = anchor;
     const step = spec.roll === 'following' ? 1 : -1;
@@ -154,17 +154,17 @@ function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
   }
 }
 
-function anchorIn(spec: RebalanceSpec, days: readonly Day[], { isSession }: Calendar): Day | undefined {
-  const on = (weekday: number) => days.filter((day) => toWeekday(day) === weekday);
+function findAnchor(spec: RebalanceSpec, days: readonly Day[], { isSession }: Calendar): Day | undefined {
+  const listWeekdays = (weekday: number) => days.filter((day) => toWeekday(day) === weekday);
   switch (spec.anchor) {
     case 'first_session':
       return days.find(isSession);
     case 'last_session':
       return days.findLast(isSession);
     case 'third_friday':
-      return on(4)[2];
+      return listWeekdays(4)[2];
     case 'nth_weekday':
-      return spec.nth === 5 ? on(spec.weekday!).at(-1) : on(spec.weekday!)[spec.nth! - 1];
+      return spec.nth === 5 ? listWeekdays(spec.weekday!).at(-1) : listWeekdays(spec.weekday!)[spec.nth! - 1];
     case 'day_of_month':
       return days[Math.min(spec.day!, days.length) - 1];
   }

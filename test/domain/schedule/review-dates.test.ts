@@ -96,7 +96,7 @@ describe('dates of a review on the sessions of New York', () => {
     ]);
   });
 
-  test('the base rebalance reads nothing after its session, whatever its rules name', () => {
+  test('the base rebalance reads no data after its session, whatever its rules', () => {
     const spec: Spec = {
       anchor: 'third_friday',
       reference: { rule: 'nth_weekday', nth: 2, weekday: 4 },
@@ -108,7 +108,7 @@ describe('dates of a review on the sessions of New York', () => {
   });
 });
 
-describe('an order of dates that cannot be kept is an error that names the first offending dates', () => {
+describe('an impossible order of dates is an error with the first affected dates', () => {
   test.each<[string, Spec, string, string]>([
     [
       'reference after the effective date',

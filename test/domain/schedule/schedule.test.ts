@@ -29,7 +29,7 @@ describe('a schedule', () => {
     ]);
   });
 
-  test('keeps to the months of the document', () => {
+  test('uses only the months of the document', () => {
     expect(listDates({ frequency: 'quarterly', months: [2, 5, 8, 11] }, '2024-01-02', '2024-12-31')).toEqual([
       '2024-02-29',
       '2024-05-31',
@@ -103,7 +103,7 @@ describe('a schedule', () => {
     ]);
   });
 
-  test('leaves out a week without a session, and holds two weeks that roll to one session once', () => {
+  test('omits a week without a session, and contains the session once if two weeks roll to it', () => {
     expect(listDates({ frequency: 'weekly' }, '2024-01-29', '2024-02-25', { code: 'XSHG' })).toEqual([
       '2024-02-02',
       '2024-02-08',

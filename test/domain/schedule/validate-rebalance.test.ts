@@ -6,14 +6,14 @@ const pathsOf = (spec: Partial<RebalanceSpec>) =>
   validateRebalance(RebalanceSpec.parse(spec), 'rebalance').map(({ code, path }) => `${code} ${path}`);
 
 describe('the check of a cadence', () => {
-  test('finds nothing wrong with the defaults or with a complete anchor', () => {
+  test('accepts the defaults and a complete anchor', () => {
     expect(pathsOf({})).toEqual([]);
     expect(pathsOf({ anchor: 'nth_weekday', nth: 5, weekday: 0 })).toEqual([]);
     expect(pathsOf({ anchor: 'day_of_month', day: 31 })).toEqual([]);
     expect(pathsOf({ anchor: 'third_friday' })).toEqual([]);
   });
 
-  test('misses the parameters of an anchor', () => {
+  test('reports missing parameters of an anchor', () => {
     expect(pathsOf({ anchor: 'nth_weekday' })).toEqual([
       'MISSING_PARAMETER rebalance.nth',
       'MISSING_PARAMETER rebalance.weekday',
@@ -48,7 +48,7 @@ describe('the check of a cadence', () => {
     expect(pathsOf({ frequency: 'monthly', anchor: 'nth_weekday', weekday: 2, nth: 1, months: [1, 7] })).toEqual([]);
   });
 
-  test('misses the dates of a custom cadence', () => {
+  test('reports missing dates of a custom cadence', () => {
     expect(pathsOf({ frequency: 'custom' })).toEqual(['MISSING_PARAMETER rebalance.dates']);
     expect(pathsOf({ frequency: 'custom', dates: ['2024-01-02'] })).toEqual([]);
   });

@@ -25,7 +25,7 @@ test('a range that begins after its end is refused with both dates, under the na
   });
 });
 
-test('a day, a range in order and one that is open are none of those', () => {
+test('a single day, a range in order and an open range are accepted', () => {
   for (const range of [
     { start: EARLIER, end: EARLIER },
     { start: EARLIER, end: LATER },
@@ -35,7 +35,7 @@ test('a day, a range in order and one that is open are none of those', () => {
     expect(refusalOf(range)).toBeNull();
 });
 
-test('an invalid day is before and after nothing', () => {
+test('an invalid day is neither before nor after another day', () => {
   expect(isReversed({ start: LATER, end: EARLIER })).toBe(true);
   for (const range of [
     { start: '2024-13-01', end: EARLIER },

@@ -9,7 +9,7 @@ import { defineObject } from '#domain/schema/define-object.js';
  */
 const SCHEMAS_MAX = 5_000;
 
-function sample() {
+function createSample() {
   let built = 0;
   const schema = defineObject(() => {
     built++;
@@ -19,7 +19,7 @@ function sample() {
 }
 
 test('fields are built at the first use, once for all schemas that derive from it', () => {
-  const { schema, built } = sample();
+  const { schema, built } = createSample();
   const named = schema.meta({ id: 'Sample' });
   const refined = schema.refine(({ id }) => id !== 'none', 'must not be none');
   expect(built()).toBe(0);
@@ -31,7 +31,7 @@ test('fields are built at the first use, once for all schemas that derive from i
 });
 
 test('schemas, values and errors are those of a strict object', () => {
-  const { schema } = sample();
+  const { schema } = createSample();
   const strict = z.strictObject({ id: z.string().meta({ id: 'StrictId' }), count: z.int().min(1).default(1) });
   const formatText = (of: z.ZodType) => JSON.stringify(z.toJSONSchema(of)).replaceAll(/SampleId|StrictId/g, 'Id');
   expect(formatText(schema)).toBe(formatText(strict));

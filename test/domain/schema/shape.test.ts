@@ -52,7 +52,7 @@ describe('an unknown field is reported with the nearest known one', () => {
   ])('%j', (value, message) => expect(messageOf(nested, value)).toEqual([message]));
 });
 
-test('one fault is one finding: a value out of range is not reported to contradict another one as well', () => {
+test('one error is one finding: a value out of range is not reported again as a contradiction', () => {
   const { params: count } = findConstraintClass('Cardinality')!;
   expect(messageOf(count, { maximum: 0 })).toEqual(['maximum is 0; at least 1 is needed.']);
   expect(checkShape(count, { minimum: 9, maximum: 8 }).findings).toMatchObject([{ code: 'EMPTY_RANGE' }]);

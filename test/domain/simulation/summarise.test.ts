@@ -47,7 +47,7 @@ describe('a plan', () => {
     ).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
   });
 
-  test('reads growth off levels', () => {
+  test('computes growth from levels', () => {
     expect([...computeLevelGrowth(Float64Array.of(100, 110, 99))]).toEqual([1.1, 0.9]);
   });
 });
@@ -67,7 +67,7 @@ describe('a summary', () => {
     for (const row of summary.levels) expect(row).toEqual(row.toSorted((a, b) => a - b));
   });
 
-  test('counts the paths that fall short, at the end and on the way', () => {
+  test('counts the paths that fall short, at the end and during the horizon', () => {
     const { shortfall } = summariseSimulation(request({ level: 0.99 }), plan, tallies);
     expect(shortfall.atEnd).toBe(tallies.finals.filter((level) => level < 0.99).length / 6000);
     expect(shortfall.atAnyTime).toBe(tallies.lows.filter((level) => level < 0.99).length / 6000);
@@ -75,12 +75,12 @@ describe('a summary', () => {
     expect(summariseSimulation(request({ level: 100 }), plan, tallies).shortfall).toEqual({ atEnd: 1, atAnyTime: 1 });
   });
 
-  test('has losses at most 0 and times at most the horizon', () => {
+  test('has losses of at most 0 and times of at most the horizon', () => {
     expect(summary.maxDrawdown.maximum).toBeLessThanOrEqual(0);
     expect(summary.timeUnderWater.maximum).toBeLessThanOrEqual(30);
   });
 
-  test('of known values is that of the textbook', () => {
+  test('of known values equals the textbook example', () => {
     expect(createDistribution(Float64Array.of(4, 1, 3, 2), [0.25, 0.5])).toEqual({
       mean: 2.5,
       deviation: Math.sqrt(5 / 3),

@@ -13,7 +13,7 @@ import { runRecordJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
-const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
+const PLAIN_TERMS: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
 
 const randomTerms: fc.Arbitrary<StrategyTerms> = fc.record({
   rebalance: fc.constantFrom(
@@ -64,7 +64,7 @@ describe('a strategy on random markets', () => {
     });
   });
 
-  test('weights and cash are everything there is; cash is never negative, nor is a weight where the index is long', () => {
+  test('weights and cash are the whole value; cash is never negative, nor is a weight if the index is long', () => {
     onStrategies(({ portfolio: { length, columns, weights, cash, value }, index }) => {
       const isLong = index.book.weights.every((weight) => weight >= 0);
       for (let t = 0; t < length; t++) {
@@ -120,7 +120,7 @@ describe('a strategy on random markets', () => {
     });
   });
 
-  test('on plain terms it is the backtest of its index, bit for bit', () => {
+  test('on plain terms equals the backtest of its index, bit for bit', () => {
     fc.assert(
       fc.property(
         randomMarket,
@@ -129,7 +129,7 @@ describe('a strategy on random markets', () => {
         randomDecider,
         ({ market }, document, request, createDecider) => {
           const plain = tryRun(market, document, { ...request, createDecider });
-          const strategy = tryRun(market, document, { ...request, createDecider, strategy: PLAIN });
+          const strategy = tryRun(market, document, { ...request, createDecider, strategy: PLAIN_TERMS });
           expect(strategy === undefined).toBe(plain === undefined);
           if (!plain || !strategy) return;
           expect(strategy.level).toEqual(plain.level);
@@ -143,7 +143,7 @@ describe('a strategy on random markets', () => {
     );
   });
 
-  test('a tolerance of 0 trades what no tolerance trades', () => {
+  test('a tolerance of 0 trades as no tolerance does', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, randomRequest, randomTerms, ({ market }, document, request, terms) => {
         const all = tryRun(market, document, { ...request, strategy: { ...terms, drift_tolerance: null } });

@@ -6,13 +6,13 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
-import { buildMarket, weekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
+import { buildMarket, createWeekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 
-const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
+const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
-const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
+const PLAIN_TERMS: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
 const createCadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
 
 /** Returns an equally weighted index of all securities that is rebalanced daily or never. */
@@ -37,14 +37,14 @@ interface Case {
 function runCase({ close, index, terms, capital, bps = 0 }: Case): Run {
   const market = buildMarket({ dates: DATES.slice(0, Object.values(close)[0]!.length), close });
   return runOn(CALENDARS, market, createEqualWeights(index), {
-    strategy: { ...PLAIN, ...terms },
+    strategy: { ...PLAIN_TERMS, ...terms },
     initial_capital: capital,
     transaction_cost_bps: bps,
   });
 }
 
 /** Returns the money in each security after a close, followed by cash. */
-function moneyAt({ portfolio }: Run, t: number): number[] {
+function listMoneyAt({ portfolio }: Run, t: number): number[] {
   const { columns, weights, value, cash } = portfolio;
   const row = [...weights.subarray(t * columns.length, (t + 1) * columns.length)];
   return [...row, cash[t]!].map((weight) => weight * value[t]!);
@@ -57,12 +57,12 @@ function expectClose(actual: readonly number[], expected: readonly number[]): vo
   );
 }
 
-const TWO = { A: [10, 20, 20, 20], B: [10, 10, 10, 20] };
+const TWO_SECURITIES = { A: [10, 20, 20, 20], B: [10, 10, 10, 20] };
 
 describe('a separate cadence', () => {
-  test('bought once and held, the strategy leaves a daily index where prices carry it', () => {
+  test('bought once and held, the strategy deviates from a daily index as prices move', () => {
     const result = runCase({
-      close: TWO,
+      close: TWO_SECURITIES,
       index: 'daily',
       terms: { rebalance: createCadence({ frequency: 'none' }) },
       capital: 1000,
@@ -72,47 +72,47 @@ describe('a separate cadence', () => {
     expect(result.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01']);
   });
 
-  test('targets are what the index holds at the close of the date', () => {
+  test('targets are the holdings of the index at the close of the date', () => {
     const result = runCase({
-      close: TWO,
+      close: TWO_SECURITIES,
       index: 'none',
       terms: { rebalance: createCadence({ frequency: 'custom', dates: ['2024-01-03'] }), exposure: 0.5 },
       capital: 1000,
     });
-    expectClose(moneyAt(result, 0), [250, 250, 500]);
-    expectClose(moneyAt(result, 1), [500, 250, 500]);
+    expectClose(listMoneyAt(result, 0), [250, 250, 500]);
+    expectClose(listMoneyAt(result, 1), [500, 250, 500]);
     // The index never rebalances and has drifted to two thirds in A.
-    expectClose(moneyAt(result, 2), [1250 / 3, 625 / 3, 625]);
-    expectClose(moneyAt(result, 3), [1250 / 3, 1250 / 3, 625]);
+    expectClose(listMoneyAt(result, 2), [1250 / 3, 625 / 3, 625]);
+    expectClose(listMoneyAt(result, 3), [1250 / 3, 1250 / 3, 625]);
     expect(result.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01', '2024-01-03']);
     expectClose([...result.rebalances[1]!.weights], [2 / 3, 1 / 3]);
   });
 
   test('if absent, the rebalances of the index are followed', () => {
-    const result = runCase({ close: TWO, index: 'daily', terms: { exposure: 0.5 }, capital: 1000 });
-    expectClose(moneyAt(result, 1), [312.5, 312.5, 625]);
+    const result = runCase({ close: TWO_SECURITIES, index: 'daily', terms: { exposure: 0.5 }, capital: 1000 });
+    expectClose(listMoneyAt(result, 1), [312.5, 312.5, 625]);
     expect(result.rebalances.length).toBe(4);
   });
 });
 
 describe('exposure', () => {
   test('the first purchase and its cost leave the fraction in cash', () => {
-    const result = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000, bps: 100 });
+    const result = runCase({ close: TWO_SECURITIES, index: 'none', terms: { exposure: 0.5 }, capital: 1000, bps: 100 });
     const after = 1000 / 1.005;
-    expectClose(moneyAt(result, 0), [after / 4, after / 4, after / 2]);
+    expectClose(listMoneyAt(result, 0), [after / 4, after / 4, after / 2]);
     expectClose([result.portfolio.costs[0]!, result.totalCosts], [1000 - after, 1000 - after]);
   });
 
-  test('nothing invested stays what it was', () => {
-    const result = runCase({ close: TWO, index: 'daily', terms: { exposure: 0 }, capital: 1000, bps: 100 });
+  test('with an exposure of 0 keeps its value', () => {
+    const result = runCase({ close: TWO_SECURITIES, index: 'daily', terms: { exposure: 0 }, capital: 1000, bps: 100 });
     expectClose([...result.level], [100, 100, 100, 100]);
     expect(result.totalCosts).toBe(0);
   });
 
-  test('views hold what is held against the fraction that was asked for', () => {
-    const result = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
+  test('views show the holdings relative to the requested fraction', () => {
+    const result = runCase({ close: TWO_SECURITIES, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
     const bytes = createRunColumns(result, { contentHash: 's' });
-    const weights = readHeldWeights(
+    const weights = readPositiveWeights(
       openColumns((start, end) => bytes.slice(start, end)),
       '2024-01-02',
     );
@@ -140,53 +140,53 @@ describe('exposure', () => {
 describe('drift tolerance', () => {
   const THREE = { A: [10, 16, 16], B: [10, 10, 10], C: [10, 10, 1] };
 
-  test('names beyond it trade to target, the rest stays, the difference is cash', () => {
+  test('securities beyond it trade to target, the others are unchanged, and the difference is cash', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
-    expectClose(moneyAt(result, 0), [100, 100, 100, 0]);
+    expectClose(listMoneyAt(result, 0), [100, 100, 100, 0]);
     // Weights are 4/9, 5/18, 5/18 and targets 1/3, so only A deviates by more than 0.1.
-    expectClose(moneyAt(result, 1), [120, 100, 100, 40]);
+    expectClose(listMoneyAt(result, 1), [120, 100, 100, 40]);
     expect(result.trades.count).toBe(3 + 1 + 2);
   });
 
-  test('purchases shrink to the money there is, sales do not', () => {
+  test('purchases shrink to the available cash, sales do not', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
     // Holdings are 120, 100, 10, and 40 in cash. A sells 30, B does not trade, and C needs 80 but receives the
     // available 70.
-    expectClose(moneyAt(result, 2), [90, 100, 80, 0]);
+    expectClose(listMoneyAt(result, 2), [90, 100, 80, 0]);
   });
 
-  test('costs are paid from what is left', () => {
+  test('costs are paid from the remaining cash', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300, bps: 100 });
     const first = 300 / 1.01;
     const money = [1.6, 1, 1].map((growth) => (growth * first) / 3);
     const before = money[0]! + money[1]! + money[2]!;
     // V' + 0.01 (A - V'/3) = V
     const after = (before - 0.01 * money[0]!) / (1 - 0.01 / 3);
-    expectClose(moneyAt(result, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
+    expectClose(listMoneyAt(result, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
     expectClose([result.portfolio.costs[1]!], [0.01 * (money[0]! - after / 3)]);
     // The sale of A and the cash pay for C; each trade has its own cost.
-    const [a, b, , cash] = moneyAt(result, 1) as [number, number, number, number];
+    const [a, b, , cash] = listMoneyAt(result, 1) as [number, number, number, number];
     const c = money[2]! / 10;
     const value = result.portfolio.value[2]!;
     const sold = a - value / 3;
     const bought = (cash + 0.99 * sold) / 1.01;
-    expectClose(moneyAt(result, 2), [value / 3, b, c + bought, 0]);
+    expectClose(listMoneyAt(result, 2), [value / 3, b, c + bought, 0]);
     expectClose([result.portfolio.costs[2]!], [0.01 * (sold + bought)]);
   });
 
-  test('a distance of exactly the tolerance is no reason to trade', () => {
+  test('a distance of exactly the tolerance causes no trade', () => {
     const result = runCase({
       close: { A: [10, 30], B: [10, 10] },
       index: 'daily',
       terms: { drift_tolerance: 0.25 },
       capital: 100,
     });
-    expectClose(moneyAt(result, 1), [150, 50, 0]);
+    expectClose(listMoneyAt(result, 1), [150, 50, 0]);
   });
 
-  test('the first purchase is made whole however small the targets are', () => {
-    const result = runCase({ close: TWO, index: 'daily', terms: { drift_tolerance: 0.9 }, capital: 100 });
-    expectClose(moneyAt(result, 0), [50, 50, 0]);
+  test('the first purchase is complete however small the targets are', () => {
+    const result = runCase({ close: TWO_SECURITIES, index: 'daily', terms: { drift_tolerance: 0.9 }, capital: 100 });
+    expectClose(listMoneyAt(result, 0), [50, 50, 0]);
   });
 });
 
@@ -204,9 +204,9 @@ describe('a constraint set', () => {
       },
       capital: 300,
     });
-    expectClose(moneyAt(result, 0), [100, 100, 100, 0]);
+    expectClose(listMoneyAt(result, 0), [100, 100, 100, 0]);
     // The index holds 4/9, 5/18, 5/18; the excess of A is divided equally between B and C.
-    expectClose(moneyAt(result, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
+    expectClose(listMoneyAt(result, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
     expectClose([...result.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
     expect(result.findings.map(({ code, path }) => [code, path])).toContainEqual([
       'RISK_FALLBACK_IDENTITY',
@@ -214,10 +214,10 @@ describe('a constraint set', () => {
     ]);
   });
 
-  test('that allows cash is followed into it, times the exposure', () => {
+  test('that allows cash is followed, times the exposure', () => {
     const terms = { constraints: [createRow('WeightSum', { lower: 0, upper: 0.6 })], exposure: 0.5 };
     const result = runCase({ close: THREE, index: 'none', terms, capital: 300 });
-    expectClose(moneyAt(result, 0), [30, 30, 30, 210]);
+    expectClose(listMoneyAt(result, 0), [30, 30, 30, 210]);
   });
 
   test('that cannot be met on a later date skips the rebalance and is reported', () => {
@@ -237,7 +237,7 @@ describe('a constraint set', () => {
       'constraint_set_id',
       'constraint_set_id',
     ]);
-    expectClose(moneyAt(result, 1), [400, 100, 100, 0]);
+    expectClose(listMoneyAt(result, 1), [400, 100, 100, 0]);
   });
 
   test('that cannot be met on a later date, with a row that has a priority, is met with that row relaxed and reported', () => {
@@ -262,7 +262,7 @@ describe('a constraint set', () => {
       ]),
     );
     // The index holds two thirds of A.
-    expectClose(moneyAt(result, 1), [400, 100, 100, 0]);
+    expectClose(listMoneyAt(result, 1), [400, 100, 100, 0]);
   });
 
   test('that cannot be met on the first date fails the run with its conflict and what would resolve it', () => {

@@ -22,7 +22,7 @@ test('a fan has the quantiles of the levels on each day, and the variant ranked 
   expect([...first!].map((value) => Math.round(value * 1e9) / 1e9)).toEqual([100, 110, 121, 60.5]);
 });
 
-test('of many variants and days some are taken, the first and the last and the one ranked first among them', () => {
+test('of many variants and days a sample is drawn, always with the first, the last and the top-ranked', () => {
   const many = Array.from({ length: 5000 }, (_, n) => n);
   const days = Int32Array.from({ length: 1001 }, (_, t) => t);
   const fan = createFan(many, days, 1234);

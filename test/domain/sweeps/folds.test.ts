@@ -6,7 +6,7 @@ import { computeBinomial, SweepFolds } from '#domain/sweeps/fold-terms.js';
 import { createSplits } from '#domain/sweeps/splits.js';
 import { createEmptyStretch, joinStretch, computeMetric, createStretch } from '#domain/sweeps/stretch.js';
 
-interface Golden {
+interface GoldenFolds {
   readonly returns: number[][];
   readonly cases: readonly {
     readonly terms: SweepFolds;
@@ -18,7 +18,7 @@ interface Golden {
     readonly loss: number;
   }[];
 }
-const golden = JSON.parse(readFileSync('test/golden/folds/folds.json', 'utf8')) as Golden;
+const golden = JSON.parse(readFileSync('test/golden/folds/folds.json', 'utf8')) as GoldenFolds;
 
 const TRIALS = golden.returns[0]!.length;
 const DAYS = Int32Array.from({ length: golden.returns.length + 1 }, (_, t) => t + 2 * Math.floor(t / 5));
@@ -30,7 +30,7 @@ function expectClose(actual: number, expected: number): void {
   expect(Math.abs(actual - expected)).toBeLessThanOrEqual(1e-11 * Math.max(1, Math.abs(expected)));
 }
 
-function chosen(terms: unknown, returns = RETURNS, trials = TRIALS): ChoiceByFolds {
+function requireChoice(terms: unknown, returns = RETURNS, trials = TRIALS): ChoiceByFolds {
   const folds = SweepFolds.parse(terms);
   const result = chooseByFolds({ returns, trials, days: DAYS.subarray(0, returns.length / trials + 1), folds });
   if (result.kind === 'short') throw new Error(`${result.observations} of ${result.needed}`);
@@ -38,8 +38,8 @@ function chosen(terms: unknown, returns = RETURNS, trials = TRIALS): ChoiceByFol
 }
 
 describe('a choice by folds', () => {
-  test.each(golden.cases)('is that of numpy, session by session: $terms', (expected) => {
-    const result = chosen(expected.terms);
+  test.each(golden.cases)('equals that of numpy, session by session: $terms', (expected) => {
+    const result = requireChoice(expected.terms);
     expect(result.observations).toBe(expected.observations);
     expect(result.choices.map(({ train, test, trial, rank }) => ({ train, test, trial, rank }))).toEqual(
       expected.choices.map(({ train, test, trial, rank }) => ({ train, test, trial, rank })),
@@ -61,7 +61,7 @@ describe('a choice by folds', () => {
 
   test('of one trial is that trial: every path has its metrics', () => {
     const own = RETURNS.subarray(0, 130);
-    const result = chosen({ method: 'combinatorial', groups: 5 }, own, 1);
+    const result = requireChoice({ method: 'combinatorial', groups: 5 }, own, 1);
     const whole = createStretch(own, { from: 0, to: 130, mean: 0 });
     for (const path of result.paths) {
       expectClose(path.total_return, whole.growth - 1);
@@ -71,9 +71,9 @@ describe('a choice by folds', () => {
     expect(new Set(result.choices.map(({ rank }) => rank))).toEqual(new Set([1]));
   });
 
-  test('does not see its test data, nor the embargoed days next to it', () => {
+  test('reads neither its test data nor the embargoed days next to them', () => {
     const terms = { method: 'combinatorial', groups: 6, test_groups: 2, purge: 2, embargo: 3 };
-    const before = chosen(terms);
+    const before = requireChoice(terms);
     const offset = DAYS.length - 1 - before.observations;
     const length = before.observations / 6;
     before.choices.forEach((choice, i) => {
@@ -84,13 +84,13 @@ describe('a choice by folds', () => {
             const at = offset + t;
             if (at >= 0 && at < DAYS.length - 1) changed[n * (DAYS.length - 1) + at] = n === 0 ? 0.05 : -0.05;
           }
-      const after = chosen(terms, changed).choices[i]!;
+      const after = requireChoice(terms, changed).choices[i]!;
       expect(after.trial).toBe(choice.trial);
       expectClose(after.inSample, choice.inSample);
     });
   });
 
-  test('needs groups longer than what is left out of them, and says by how much', () => {
+  test('needs groups longer than the embargo, and a refusal states by how much', () => {
     const folds = SweepFolds.parse({ method: 'combinatorial', groups: 10, purge: 3, embargo: 6 });
     // In each group, 3 sessions before a test and 9 after a test are dropped, and 2 are kept.
     expect(chooseByFolds({ returns: RETURNS, trials: TRIALS, days: DAYS, folds })).toEqual({
@@ -117,7 +117,7 @@ test('the paths of all choices test each group once, and every split as often as
     }
 });
 
-test('figures of stretches join to those of the whole', () => {
+test('figures of segments combine to those of the whole', () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: -0.5, max: 0.5, noNaN: true }), { minLength: 3, maxLength: 40 }),

@@ -10,7 +10,7 @@ const GRID = {
   '/request/c': listRange(5),
   '/document/d': listRange(4),
 };
-const allIn = (variation: Variation): number[] => {
+const listDrawnParts = (variation: Variation): number[] => {
   const parts = orderSweepParts(variation);
   return listRange(parts.count).flatMap((part) => parts.variants(part));
 };
@@ -27,9 +27,9 @@ test('a variant of a grid is a combination, the last pointer varying fastest', (
   expect(listPatches(variation)).toEqual(expected);
 });
 
-test('each variant is in one part, those of one definition next to each other', () => {
+test('each variant is in one part, and variants of one definition are adjacent', () => {
   const variation = { grid: GRID, patches: null };
-  const order = allIn(variation);
+  const order = listDrawnParts(variation);
   expect(order.toSorted((a, b) => a - b)).toEqual(listRange(120));
   const definitions = order.map((variant) => {
     const patch = createPatch(variation, variant);
@@ -38,7 +38,7 @@ test('each variant is in one part, those of one definition next to each other', 
   const changes = definitions.filter((definition, i) => definition !== definitions[i - 1]).length;
   expect(changes).toBe(2 * 4);
   const listed = { grid: null, patches: listPatches(variation) };
-  expect(allIn(listed).toSorted((a, b) => a - b)).toEqual(listRange(120));
+  expect(listDrawnParts(listed).toSorted((a, b) => a - b)).toEqual(listRange(120));
 });
 
 test('the largest sweep has 5,000 parts', () => {
@@ -49,7 +49,7 @@ test('the largest sweep has 5,000 parts', () => {
   expect([parts.count, parts.variants(0).length, parts.variants(4999).length]).toEqual([5000, 20, 20]);
 });
 
-test('of a large grid each value is checked first once, of a small one every variant', () => {
+test('of a large grid each value is checked first once, of a small grid every variant', () => {
   expect(selectCheckedFirst({ grid: GRID, patches: null })).toEqual(listRange(120));
   const large = { grid: { '/request/a': listRange(50), '/document/b': listRange(100) }, patches: null };
   const patches = selectCheckedFirst(large).map((variant) => createPatch(large, variant));

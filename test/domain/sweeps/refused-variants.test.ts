@@ -25,7 +25,7 @@ function refusalOf(refused: ReturnType<typeof createRefusedVariants>): Refusal {
   throw new Error('nothing was refused');
 }
 
-test('every variant that is refused is named, and a value that several have once with their places', () => {
+test('every refused variant is reported, and a value shared by several once with their positions', () => {
   const refusal = createRefusedVariants({ grid: GRID, patches: null });
   refusal.assertNone();
   factors.forEach((patch, variant) => {
@@ -55,7 +55,7 @@ test('every variant that is refused is named, and a value that several have once
   });
 });
 
-test('a refusal by one value alone has no places, and long values are cut in the name', () => {
+test('a refusal by one value alone has no positions, and long values are truncated in the name', () => {
   const patches = [{}, { '/document/name': 'x'.repeat(100) }];
   const refusal = createRefusedVariants({ grid: null, patches });
   refusal.add(0, [createFinding('/request.start', 'The start is after the end.')]);
@@ -67,7 +67,7 @@ test('a refusal by one value alone has no places, and long values are cut in the
   expect(formatVariantName(patches[1]!)).toHaveLength('/document/name '.length + 60);
 });
 
-test('of thousands of refused variants all numbers are reported, and different findings up to a hundred', () => {
+test('of thousands of refused variants all numbers are reported, with up to a hundred different findings', () => {
   const patches = Array.from({ length: 2000 }, (_, k) => ({ '/document/base_value': -k }));
   const refusal = createRefusedVariants({ grid: null, patches });
   patches.forEach((_, k) => refusal.add(k, [createFinding('/document.base_value', `It is -${k}.`)]));

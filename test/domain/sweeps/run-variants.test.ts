@@ -6,7 +6,7 @@ import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { ComputedRun, ComputeInput } from '#domain/backtest/run.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import { indexDecider, createIndexDeciders } from '#domain/backtest/index-decider.js';
-import { createSparseRoom } from '#domain/books/sparse-room.js';
+import { createSparseMemory } from '#domain/books/sparse-room.js';
 import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
@@ -19,10 +19,10 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { CALENDARS, randomDocument, randomRequest, run } from '../backtest/random-run.js';
-import { plainDecider } from '../backtest/test-deciders.js';
+import { createPlainDecider } from '../backtest/test-deciders.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
-const HALF: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 0.5 };
+const HALF_EXPOSURE: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 0.5 };
 
 function runSingle(market: MarketData, { document, request, strategy }: Variant): VariantOutcome {
   try {
@@ -49,7 +49,7 @@ function levelsOf(
       market,
       calendars: CALENDARS,
       plan,
-      createDecider: plainDecider,
+      createDecider: createPlainDecider,
       report: () => {},
       levelsOnly: true,
       roomForWeights,
@@ -61,7 +61,14 @@ function levelsOf(
 }
 
 const outcomesOf = (market: MarketData, variants: readonly Variant[]) =>
-  runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider: plainDecider, report: () => {} });
+  runVariants({
+    market,
+    calendars: CALENDARS,
+    variants,
+    documents: {},
+    createDecider: createPlainDecider,
+    report: () => {},
+  });
 
 test('variants with shared computations equal their single runs, bit for bit', () => {
   fc.assert(
@@ -72,7 +79,7 @@ test('variants with shared computations equal their single runs, bit for bit', (
       ({ market }, documents, requests) => {
         const variants = documents.flatMap((document) =>
           requests.flatMap((request) =>
-            [null, HALF].map((strategy): Variant => ({
+            [null, HALF_EXPOSURE].map((strategy): Variant => ({
               patch: {},
               document,
               request: { benchmark: null, end: null, ...request },
@@ -141,10 +148,10 @@ test('definitions that share the data of a session equal those with separate rea
 test('memory for weights is zero again when the next book takes it', () => {
   fc.assert(
     fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, { start }) => {
-      const room = createSparseRoom();
+      const room = createSparseMemory();
       let taken: Float64Array | undefined;
-      const roomForWeights = (cells: number): Float64Array => (taken = room.take(cells));
-      const computed = levelsOf(market, document, { start, roomForWeights });
+      const reserveWeights = (cells: number): Float64Array => (taken = room.take(cells));
+      const computed = levelsOf(market, document, { start, roomForWeights: reserveWeights });
       if (computed === undefined) return;
       const { index, from } = computed;
       expect(taken!.some((weight) => weight !== 0)).toBe(true);
@@ -199,7 +206,7 @@ test('the table is ranked, refused variants come last, and ties keep their order
   expect([selection, overfitting]).toEqual([null, null]);
 });
 
-test('a definition that the market cannot run is refused by itself', () => {
+test('a definition that the market cannot run is refused, and the others run', () => {
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -217,7 +224,7 @@ test('a definition that the market cannot run is refused by itself', () => {
   expect(second!.kind).toBe('run');
 });
 
-test('a variant that loses everything is refused by itself, with the day', () => {
+test('a variant that loses everything is refused with the day, and the others run', () => {
   const dates = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'];
   const market = buildMarket({
     dates,
@@ -243,7 +250,7 @@ test('a variant that loses everything is refused by itself, with the day', () =>
   expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-06' } } });
 });
 
-test('a variant whose short position loses more than there was is refused by itself, with the day', () => {
+test('a variant whose short position loses more than the whole value is refused with the day, and the others run', () => {
   const dates = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'];
   const market = buildMarket({ dates, close: { A: [100, 100, 100, 100, 100], B: [50, 50, 100, 200, 200] } });
   const common = { name: 'X', calendar: 'MAIN', base_date: dates[0], rebalance: { frequency: 'none' } };

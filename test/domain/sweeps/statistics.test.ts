@@ -22,7 +22,7 @@ const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf
 };
 
 /** Transposes rows by time into rows by variant. */
-const byVariant = (rows: readonly (readonly number[])[]): Float64Array =>
+const transposeRows = (rows: readonly (readonly number[])[]): Float64Array =>
   Float64Array.from(rows[0]!.flatMap((_, n) => rows.map((row) => row[n]!)));
 
 function expectClose(actual: number | undefined, expected: number, tolerance = 1e-12): void {
@@ -58,7 +58,7 @@ describe('the deflated Sharpe ratio', () => {
     expect(values).toEqual(values.toSorted((a, b) => b - a));
   });
 
-  test('moments are those of the definition', () => {
+  test('moments agree with the definition', () => {
     golden.moments.forEach(({ sharpe, skewness, kurtosis }, n) => {
       const sample = createSharpeSample(Float64Array.from(golden.returns, (row) => row[n]!));
       expectClose(sample.sharpe, sharpe);
@@ -67,14 +67,14 @@ describe('the deflated Sharpe ratio', () => {
     });
   });
 
-  test('without deviation nothing is known', () => {
+  test('without a deviation the statistics are unknown', () => {
     expect(createSharpeSample(new Float64Array(10))).toEqual({ sharpe: 0, skewness: 0, kurtosis: 3, observations: 10 });
     expect(computeProbabilisticSharpe({ sharpe: 1, skewness: 0, kurtosis: 3, observations: 1 }, 0)).toBeNull();
   });
 });
 
 describe('the probability of backtest overfitting', () => {
-  const returns = byVariant(golden.returns);
+  const returns = transposeRows(golden.returns);
   const shape = { returns, variants: golden.returns[0]!.length, observations: golden.returns.length };
 
   test.each(golden.cscv)('is that of an independent calculation with $partitions blocks', (expected) => {
@@ -94,16 +94,16 @@ describe('the probability of backtest overfitting', () => {
       [0.001, 0.01, -0.01].map((mean) => mean + (t % 2 === 0 ? 0.0005 : -0.0005)),
     );
     expect(
-      estimateOverfitting({ returns: byVariant(rows), variants: 3, observations: 16, partitions: 4 })!.probability,
+      estimateOverfitting({ returns: transposeRows(rows), variants: 3, observations: 16, partitions: 4 })!.probability,
     ).toBe(0);
   });
 
   test('is 1 if the best in one half is the worst in the other', () => {
-    const noise = (t: number): number => (t % 2 === 0 ? 0.0005 : -0.0005);
+    const drawNoise = (t: number): number => (t % 2 === 0 ? 0.0005 : -0.0005);
     const rows = Array.from({ length: 8 }, (_, t) =>
-      [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + noise(t)),
+      [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + drawNoise(t)),
     );
-    const result = estimateOverfitting({ returns: byVariant(rows), variants: 3, observations: 8, partitions: 2 })!;
+    const result = estimateOverfitting({ returns: transposeRows(rows), variants: 3, observations: 8, partitions: 2 })!;
     expect([result.probability, result.probabilityOfLoss]).toEqual([1, 1]);
   });
 

@@ -32,7 +32,7 @@ describe('JSON pointers', () => {
     expect(parsePointer(text)).toBeUndefined();
   });
 
-  test('members and elements are replaced or added, nothing on the way is made up', () => {
+  test('members and elements are replaced or added, but missing parents are not created', () => {
     const target = { a: { b: 1 }, list: [1, 2] };
     for (const [pointer, value] of [
       ['/a/b', 2],
@@ -83,7 +83,7 @@ describe('variants', () => {
     expect(countVariants({ grid, patches: null })).toBe(6);
   });
 
-  test('a grid too large is refused without being made', () => {
+  test('a grid that is too large is refused before it is created', () => {
     const values = Array.from({ length: 2000 }, (_, i) => i);
     const grid = Object.fromEntries(['/a', '/b', '/c', '/d'].map((pointer) => [pointer, values]));
     expect(checkVariantCount({ grid, patches: null })).toMatchObject([
@@ -91,7 +91,7 @@ describe('variants', () => {
     ]);
   });
 
-  test('a patch changes what it points at and leaves the base alone', () => {
+  test('a patch changes the referenced value and leaves the base unchanged', () => {
     const before = structuredClone(base);
     const { variant, findings } = apply({
       '/document/pipeline/weighting/cap': 0.2,
@@ -108,7 +108,7 @@ describe('variants', () => {
     expect(base).toEqual(before);
   });
 
-  test('without a pointer into the strategy the index is simply held', () => {
+  test('without a pointer into the strategy the index itself is held', () => {
     expect(apply({ '/document/base_value': 50 }).variant!.strategy).toBeNull();
   });
 
@@ -182,7 +182,7 @@ describe('variants', () => {
     ]);
   });
 
-  test('a request has one base and one way to vary it', () => {
+  test('a request has one base and one kind of variation', () => {
     const listIssues = (body: unknown) =>
       SweepRequest.safeParse(body).error?.issues.map(({ path }) => path.join('.')) ?? [];
     expect(listIssues({ index_id: 'X', patches: [{}] })).toEqual([]);
@@ -192,7 +192,7 @@ describe('variants', () => {
   });
 });
 
-test('an overlay has the currency that its changed terms lead into, unless that is changed itself', () => {
+test('an overlay has the currency of its changed terms, unless the currency is changed itself', () => {
   const overlay = IndexDocument.parse({
     id: 'O',
     name: 'O',
@@ -206,9 +206,9 @@ test('an overlay has the currency that its changed terms lead into, unless that 
   const overlays = { ...base, document: overlay };
   const toSent: DocumentCheck = (body) => validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => document });
   const currencyOf = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: toSent });
-  const into = (to: string) => currencyOf({ '/document/overlay/to': to });
+  const convertInto = (to: string) => currencyOf({ '/document/overlay/to': to });
   for (const to of ['GBP', 'EUR', 'JPY'])
-    expect(into(to)).toMatchObject({ findings: [], variant: { document: { currency: to, overlay: { to } } } });
+    expect(convertInto(to)).toMatchObject({ findings: [], variant: { document: { currency: to, overlay: { to } } } });
   expect(currencyOf({ '/document/overlay/to': 'GBP', '/document/currency': 'EUR' }).findings).toContainEqual(
     expect.objectContaining({ code: 'NOT_IN_CHOICES', path: '/document.currency' }),
   );

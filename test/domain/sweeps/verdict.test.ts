@@ -43,7 +43,7 @@ describe('variants of equal levels', () => {
   const once = createTable([a, b, c]);
   const twice = createTable([a, b, repeatOutcome(a), c, repeatOutcome(b), repeatOutcome(a)]);
 
-  test('count as one trial: the significance of the choice counts different levels only', () => {
+  test('count as one trial: the significance of the choice counts only different levels', () => {
     expect(twice.selection).toEqual(once.selection);
     expect(once.selection!.trials).toBe(3);
     expect(twice.overfitting).toEqual(once.overfitting);
@@ -52,7 +52,7 @@ describe('variants of equal levels', () => {
     );
   });
 
-  test('are not those that differ by a bit, nor those that were refused', () => {
+  test('do not include levels that differ in one bit, nor refused variants', () => {
     const other = repeatOutcome(a) as Extract<VariantOutcome, { kind: 'run' }>;
     other.level[40]! *= 1 + Number.EPSILON;
     const refusal: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
@@ -61,7 +61,7 @@ describe('variants of equal levels', () => {
     expect(result.identical).toEqual([]);
   });
 
-  test('are named, and all of them ranked', () => {
+  test('are listed, and all of them are ranked', () => {
     expect(twice.identical).toEqual([
       [0, 2, 5],
       [1, 4],
@@ -73,7 +73,7 @@ describe('variants of equal levels', () => {
     expect(once.identical).toEqual([]);
   });
 
-  test('leave nothing to choose when all are alike', () => {
+  test('leave no choice if all are equal', () => {
     const single = createTable([a, repeatOutcome(a)]);
     expect(single).toMatchObject({
       selection: { trials: 1, expectedMaximumSharpe: 0 },
@@ -86,7 +86,7 @@ describe('variants of equal levels', () => {
   });
 });
 
-describe('what is said of skill', () => {
+describe('the statement about skill', () => {
   const selection = {
     trials: 12,
     sharpeVariance: 1,
@@ -94,7 +94,7 @@ describe('what is said of skill', () => {
     best: { sharpe: 1, skewness: 0, kurtosis: 3, observations: 9 },
     deflatedSharpe: 0.893,
   };
-  const overfitting = (probability: number) => ({
+  const createOverfitting = (probability: number) => ({
     probability,
     probabilityOfLoss: 0,
     medianLogit: 0,
@@ -107,27 +107,27 @@ describe('what is said of skill', () => {
   const TESTED =
     'The Sharpe ratio of the first variant exceeds that of the best of 12 trials without skill with a probability of 89.3 % (deflated Sharpe ratio)';
 
-  test('is stated with the benchmark of its test', () => {
+  test('states the benchmark of its test', () => {
     expect(createSentences({})).toEqual([`${TESTED}.`]);
-    expect(createSentences({ overfitting: overfitting(0.5) })).toEqual([
+    expect(createSentences({ overfitting: createOverfitting(0.5) })).toEqual([
       `${TESTED}.`,
       'In 50.0 % of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other.',
     ]);
   });
 
-  test('is not stated without that at a probability of overfitting above one half', () => {
-    expect(createSentences({ overfitting: overfitting(0.772) })[0]).toBe(
-      `${TESTED}. The probability of overfitting is 77.2 %, above one half: the first rank here does not predict the future rank.`,
-    );
+  test('is omitted at a probability of overfitting above one half', () => {
+    expect(createSentences({ overfitting: createOverfitting(0.772) })).toEqual([
+      'In 77.2 % of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other: the first rank here does not predict the future rank.',
+    ]);
   });
 
-  test('is not said where nothing ran, or nothing is known', () => {
+  test('is omitted if nothing ran, or nothing is known', () => {
     expect(createSentences({ selection: null })).toEqual([]);
     expect(createSentences({ selection: { ...selection, deflatedSharpe: null } })).toEqual([]);
   });
 });
 
-describe('what is said of a choice by folds', () => {
+describe('the statement about a choice by folds', () => {
   const createSentences = (terms: unknown): string =>
     createVerdict(
       createSweepTable({
@@ -138,7 +138,7 @@ describe('what is said of a choice by folds', () => {
       }),
     ).at(-1)!;
 
-  test('is what it promised, what it kept, and how often it loses', () => {
+  test('has the expected and the achieved figure, and how often it loses', () => {
     expect(createSentences({ method: 'combinatorial', groups: 5, embargo: 0 })).toMatch(
       /^Chosen by Sharpe ratio over 10 splits, the best shows -?\d+\.\d\d on average in sample and has a median of -?\d+\.\d\d out of sample \(-?\d+\.\d\d to -?\d+\.\d\d from the 5th to the 95th percentile of 4 paths\); \d+\.\d % of the paths lose\.$/,
     );
@@ -147,7 +147,7 @@ describe('what is said of a choice by folds', () => {
     );
   });
 
-  test('is that it was not tested, where the runs are too short, with both numbers', () => {
+  test('reports that the choice was not tested if the runs are too short, with both numbers', () => {
     // 80 returns: in each group, 1 session before a test and 1 + 2 sessions after a test are dropped, and 2 are kept.
     expect(createSentences({ method: 'combinatorial', groups: 16, test_groups: 1, embargo: 2 })).toBe(
       'The choice was not tested by folds: the variants have 80 common returns, but the folds need 96.',

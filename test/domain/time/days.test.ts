@@ -3,19 +3,19 @@ import { expect, test } from 'vitest';
 import { addMonths, toCivilDate, toDay, countDaysInMonth, formatDay, parseDay } from '#domain/time/days.js';
 
 /** Formats a date with JavaScript's Date, for comparison. */
-const isoText = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
+const formatIsoText = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
 
 /** Any day of the years 0001 to 9999. */
 const anyDay = fc.integer({ min: -719_162, max: 2_932_896 });
 
-test('dates are those of the calendar of the language, from the year 1 to 9999', () => {
+test('dates equal those of JavaScript, from the year 1 to 9999', () => {
   fc.assert(
     fc.property(anyDay, (day) => {
       const date = new Date(day * 86_400_000);
       const civil = { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() };
       expect(toCivilDate(day)).toEqual(civil);
       expect(toDay(civil)).toBe(day);
-      expect(formatDay(day)).toBe(isoText(day));
+      expect(formatDay(day)).toBe(formatIsoText(day));
       expect(parseDay(formatDay(day))).toBe(day);
     }),
     { numRuns: 2000 },

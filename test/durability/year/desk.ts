@@ -4,11 +4,20 @@ import { expect } from 'vitest';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import { placesOf } from '../../cli/cluster/running-cluster.js';
-import { serving, type Listening } from '../../cli/process.js';
+import { startService, type ListeningProcess } from '../../cli/process.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { IS_SOAK } from '../../soak.js';
 import { startS3 } from '../../store/s3/s3-service.js';
-import { DECREMENT_PERCENT, FAMILY, HISTORY, OVERLAID, PRICES, RULED, SECURITIES, SESSIONS } from './market.js';
+import {
+  DECREMENT_PERCENT,
+  FAMILY,
+  HISTORY,
+  OVERLAY_INDICES,
+  PRICES,
+  RULE_INDICES,
+  SECURITIES,
+  SESSIONS,
+} from './market.js';
 
 const NODES = IS_SOAK && hasPostgresql ? 2 : 1;
 const STEPS = [
@@ -63,8 +72,9 @@ export async function openDesk(home: string): Promise<Desk> {
   const threads = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
   const flags = ['--log-level', 'error', ...threads, ...roots];
   const { environment, drop } = await openPlaces();
-  const serve = (node: number): Promise<Listening> => serving(join(home, `node-${node}`), flags, environment);
-  const services: Listening[] = [];
+  const serve = (node: number): Promise<ListeningProcess> =>
+    startService(join(home, `node-${node}`), flags, environment);
+  const services: ListeningProcess[] = [];
   for (let node = 0; node < NODES; node++) services.push(await serve(node));
   let asked = 0;
   let outages = 0;
@@ -170,7 +180,7 @@ async function prepare({ ask, writePrices, out }: Desk, vendor: string): Promise
     activate: true,
   });
   const common = { calendar: 'XNYS', base_date: SESSIONS[0] };
-  for (const { id, members, frequency } of RULED)
+  for (const { id, members, frequency } of RULE_INDICES)
     await ask('PUT', `/indices/${id}`, {
       ...common,
       id,
@@ -181,7 +191,7 @@ async function prepare({ ask, writePrices, out }: Desk, vendor: string): Promise
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
   const overlay = { type: 'decrement', percent: DECREMENT_PERCENT };
-  for (const { id, parent } of OVERLAID)
+  for (const { id, parent } of OVERLAY_INDICES)
     await ask('PUT', `/indices/${id}`, {
       ...common,
       id,

@@ -11,7 +11,7 @@ export const HISTORY = 5;
 export const SECURITIES = Array.from({ length: 12 }, (_, i) => `S${String(i).padStart(2, '0')}`);
 const random = seeded(SEED);
 /** Draws a security. */
-export const drawnSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
+export const drawSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
 
 export type Fault = 'late' | 'wrong' | 'repeated' | 'closed' | 'target' | 'kill';
 /** Faults of the short run by session. In the year, every third session has a fault, each kind equally often. */
@@ -26,13 +26,13 @@ const WEEKS: Readonly<Record<number, Fault>> = {
 };
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
 /** Kinds of faults that have not yet occurred in the current cycle. */
-let left: readonly Fault[] = [];
+let remainingFaults: readonly Fault[] = [];
 export function faultOf(k: number): Fault | undefined {
   if (!IS_SOAK) return WEEKS[k];
   if (k % 3 !== 2) return undefined;
-  if (left.length === 0) left = KINDS;
-  const fault = left[Math.floor(random() * left.length)]!;
-  left = left.filter((kind) => kind !== fault);
+  if (remainingFaults.length === 0) remainingFaults = KINDS;
+  const fault = remainingFaults[Math.floor(random() * remainingFaults.length)]!;
+  remainingFaults = remainingFaults.filter((kind) => kind !== fault);
   return fault;
 }
 
@@ -49,14 +49,14 @@ export const PRICES = SESSIONS.reduce<number[][]>((rows) => {
 }, []);
 
 /** Equally weighted indices; every second index is rebalanced at the last close of each month. */
-export const RULED = Array.from({ length: RULES }, (_, r) => ({
+export const RULE_INDICES = Array.from({ length: RULES }, (_, r) => ({
   id: `RULE-${r}`,
   members: SECURITIES.filter((_, i) => (i + r) % 3 !== 0),
   frequency: r % 2 === 0 ? 'none' : 'monthly',
 }));
 export const DECREMENT_PERCENT = 5;
-export const OVERLAID = Array.from({ length: OVERLAYS }, (_, o) => ({ id: `FEE-${o}`, parent: `RULE-${o}` }));
-export const FAMILY = [...RULED, ...OVERLAID].map(({ id }) => id);
+export const OVERLAY_INDICES = Array.from({ length: OVERLAYS }, (_, o) => ({ id: `FEE-${o}`, parent: `RULE-${o}` }));
+export const FAMILY = [...RULE_INDICES, ...OVERLAY_INDICES].map(({ id }) => id);
 
 /**
  * Returns the levels of an index of the family by date, computed from averages of price relatives since the last
@@ -64,18 +64,18 @@ export const FAMILY = [...RULED, ...OVERLAID].map(({ id }) => id);
  * @param dates sessions that took place
  */
 export function levelsOf(id: string, dates: readonly string[]): ReadonlyMap<string, number> {
-  const parent = OVERLAID.find((overlaid) => overlaid.id === id)?.parent;
-  const { members, frequency } = RULED.find((rule) => rule.id === (parent ?? id))!;
-  const pricesOn = (date: string): readonly number[] =>
+  const parent = OVERLAY_INDICES.find((overlaid) => overlaid.id === id)?.parent;
+  const { members, frequency } = RULE_INDICES.find((rule) => rule.id === (parent ?? id))!;
+  const listPricesOn = (date: string): readonly number[] =>
     members.map((name) => PRICES[SESSIONS.indexOf(date)]![SECURITIES.indexOf(name)]!);
   const levels = new Map<string, number>();
-  let since = { prices: pricesOn(dates[0]!), level: 1000 };
+  let since = { prices: listPricesOn(dates[0]!), level: 1000 };
   let isDue = false;
   for (const [t, date] of SESSIONS.entries()) {
     // A rebalance on a closed day moves to the next session.
     isDue ||= frequency === 'monthly' && SESSIONS[t + 1]?.slice(0, 7) !== date.slice(0, 7);
     if (!dates.includes(date)) continue;
-    const prices = pricesOn(date);
+    const prices = listPricesOn(date);
     const relatives = prices.map((price, i) => price / since.prices[i]!);
     const level = (since.level * relatives.reduce((sum, each) => sum + each, 0)) / relatives.length;
     const years = parent === undefined ? 0 : (parseValidDay(date) - parseValidDay(dates[0]!)) / 365;

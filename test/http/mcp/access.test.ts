@@ -9,14 +9,14 @@ import { createApp, type App } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers } from '#http/routes/mcp.js';
 import { createConformity } from '../conformity.js';
-import { agentAt, errorOf, textOf, toolsOf, type Agent } from './agent.js';
+import { openAgent, errorOf, textOf, toolsOf, type Agent } from './agent.js';
 import { waitFor } from '../../waiting.js';
 
 const api = { ...jobRoutes, ...mcpRoutes };
 const document = openApiDocument(api, '1.2.3');
 
 /** Requests for a job that runs until it is cancelled. */
-let asked: string[];
+let askedRequests: string[];
 let isCancelled: boolean;
 /** Revoked keys. */
 let revoked: Set<string>;
@@ -25,7 +25,7 @@ let app: App;
 const createStatus = () => ({
   job_id: 'backtest:LONG',
   status: isCancelled ? 'cancelled' : 'running',
-  progress: Math.min(0.9, asked.length / 10),
+  progress: Math.min(0.9, askedRequests.length / 10),
   message: 'working',
   result: null,
 });
@@ -33,7 +33,7 @@ const createStatus = () => ({
 const jobs: Handlers<typeof jobRoutes> = {
   listJobs: () => ({ json: { jobs: [], skipped: 0 } }),
   async getJob({ params, query, isStillAllowed }) {
-    asked.push(`read ${params.job_id}`);
+    askedRequests.push(`read ${params.job_id}`);
     if (!(await isStillAllowed())) throw new Refusal('UNAUTHENTICATED', 'The key has ended.');
     if (params.job_id !== 'backtest:LONG')
       throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${params.job_id}.`);
@@ -41,7 +41,7 @@ const jobs: Handlers<typeof jobRoutes> = {
     return { json: createStatus() };
   },
   cancelJob({ authorship }) {
-    asked.push(`cancelled by ${authorship().author}`);
+    askedRequests.push(`cancelled by ${authorship().author}`);
     isCancelled = true;
     return { json: createStatus() };
   },
@@ -54,7 +54,7 @@ const jobs: Handlers<typeof jobRoutes> = {
 };
 
 beforeEach(() => {
-  asked = [];
+  askedRequests = [];
   isCancelled = false;
   revoked = new Set();
   app = createApp({
@@ -83,8 +83,8 @@ beforeEach(() => {
 });
 
 const URL_HERE = 'http://localhost:1';
-const agentWith = (key: string): Promise<Agent> =>
-  agentAt(URL_HERE, { key, fetch: async (url, init) => app.fetch(new Request(url, init), '127.0.0.1') });
+const openAgentWithKey = (key: string): Promise<Agent> =>
+  openAgent(URL_HERE, { key, fetch: async (url, init) => app.fetch(new Request(url, init), '127.0.0.1') });
 
 /** Sends an unmodified message with a key that has the scope to read. */
 const post = (body: unknown, headers: Record<string, string> = {}) =>
@@ -98,14 +98,14 @@ const post = (body: unknown, headers: Record<string, string> = {}) =>
   );
 
 test('a read-only key lists no writing tools, and its call of one is refused', async () => {
-  const agent = await agentWith('read');
+  const agent = await openAgentWithKey('read');
   expect((await toolsOf(agent)).map(({ name }) => name)).toEqual(['waitForJob', 'listJobs', 'getJob']);
   expect(errorOf(await agent.call('cancelJob', { job_id: 'backtest:LONG' }))).toMatchObject({
     error: { code: 'FORBIDDEN_SCOPE', detail: { needed: 'run' } },
     hint: expect.stringContaining('scope'),
   });
-  expect(asked).toEqual([]);
-  const runner = await agentWith('read+run');
+  expect(askedRequests).toEqual([]);
+  const runner = await openAgentWithKey('read+run');
   expect((await toolsOf(runner)).map(({ name }) => name)).toContain('cancelJob');
 });
 
@@ -137,7 +137,7 @@ test('a message outside the protocol is refused like any request, and a notifica
   }
 });
 
-test('the OpenAPI document declares the events that a request with a progress token is answered with', async () => {
+test('the OpenAPI document declares the events of a request with a progress token', async () => {
   isCancelled = true; // lets the pending wait return
   const params = { name: 'waitForJob', arguments: { job_id: 'backtest:LONG' }, _meta: { progressToken: 1 } };
   const answer = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
@@ -148,7 +148,7 @@ test('the OpenAPI document declares the events that a request with a progress to
 });
 
 test('waiting reports progress that grows, and cancelling the call cancels the job', async () => {
-  const agent = await agentWith('read+run');
+  const agent = await openAgentWithKey('read+run');
   const cancel = new AbortController();
   const progress: number[] = [];
   const waiting = agent.client.callTool(
@@ -158,14 +158,14 @@ test('waiting reports progress that grows, and cancelling the call cancels the j
   );
   await waitFor(() => expect(progress.length).toBeGreaterThan(2));
   expect(progress).toEqual(progress.toSorted((a, b) => a - b));
-  expect(asked.some((line) => line.startsWith('cancelled'))).toBe(false);
+  expect(askedRequests.some((line) => line.startsWith('cancelled'))).toBe(false);
   cancel.abort();
   await expect(waiting).rejects.toThrow();
-  await waitFor(() => expect(asked).toContain('cancelled by read+run'));
+  await waitFor(() => expect(askedRequests).toContain('cancelled by read+run'));
 });
 
 test('a wait ends when the key of its client is revoked', async () => {
-  const agent = await agentWith('read');
+  const agent = await openAgentWithKey('read');
   let reports = 0;
   const waiting = agent.client.callTool(
     { name: 'waitForJob', arguments: { job_id: 'backtest:LONG', seconds: 50 } },
@@ -178,7 +178,7 @@ test('a wait ends when the key of its client is revoked', async () => {
 });
 
 test('a message of another session or key cancels nothing', async () => {
-  const agent = await agentWith('read+run');
+  const agent = await openAgentWithKey('read+run');
   const reports: number[] = [];
   const stop = new AbortController();
   const waiting = agent.client
@@ -206,8 +206,8 @@ test('a message of another session or key cancels nothing', async () => {
   await waitFor(() => expect(isCancelled).toBe(true));
 });
 
-test('a job that is absent, or a wait that is too long, is an error that names both numbers', async () => {
-  const agent = await agentWith('read');
+test('a missing job, or a wait that is too long, is an error with both numbers', async () => {
+  const agent = await openAgentWithKey('read');
   expect(errorOf(await agent.call('waitForJob', { job_id: 'backtest:NONE' })).error.code).toBe('JOB_NOT_FOUND');
   const { error } = errorOf(await agent.call('waitForJob', { job_id: 'backtest:LONG', seconds: 500 }));
   expect(JSON.stringify(error)).toMatch(/500.*50|50.*500/s);
@@ -223,7 +223,7 @@ test('a key has twenty requests at once', async () => {
       params: { name: 'waitForJob', arguments: { job_id: 'backtest:LONG', seconds: 50 } },
     });
   const waiting = Array.from({ length: 20 }, (_, id) => call(id));
-  await waitFor(() => expect(asked.length).toBeGreaterThanOrEqual(20));
+  await waitFor(() => expect(askedRequests.length).toBeGreaterThanOrEqual(20));
   const refused = await call(20);
   expect([refused.status, await refused.json()]).toMatchObject([
     429,
@@ -274,8 +274,8 @@ test.each(CALLS)('%s is an error of the protocol', async (_, method, params) => 
   expect([error?.code, error?.message.length]).toEqual([expect.any(Number), expect.any(Number)]);
 });
 
-test('arguments reach only the place that they belong to', async () => {
-  const agent = await agentWith('read+run');
+test('arguments reach only their own path segment, query or body', async () => {
+  const agent = await openAgentWithKey('read+run');
   const codeOf = async (given: Record<string, unknown>) => errorOf(await agent.call('getJob', given)).error;
   for (const job_id of ['..', '.', '', '../health', 'backtest:LONG/events', 'backtest:LONG?wait=60', 'a\r\nx: y'])
     expect((await codeOf({ job_id })).code, job_id).toMatch(/VALIDATION_FAILED|INVALID_IDENTIFIER/);
@@ -286,7 +286,7 @@ test('arguments reach only the place that they belong to', async () => {
       findings: [{ code: 'UNKNOWN_FIELD', path: 'waits', message: expect.stringContaining('Did you mean wait?') }],
     },
   });
-  expect(asked).toEqual([]);
+  expect(askedRequests).toEqual([]);
   expect(errorOf(await agent.call('cancelJob', {})).error.detail).toMatchObject({
     findings: [{ code: 'REQUIRED', path: 'job_id' }],
   });

@@ -18,7 +18,7 @@ export interface AgentOptions {
   readonly fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>;
 }
 
-export async function agentAt(url: string, { tools, key, fetch }: AgentOptions = {}): Promise<Agent> {
+export async function openAgent(url: string, { tools, key, fetch }: AgentOptions = {}): Promise<Agent> {
   const address = new URL('/mcp', url);
   if (tools !== undefined) address.searchParams.set('tools', tools);
   const transport = new StreamableHTTPClientTransport(address, {

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { liveService, type LiveService } from '../../real/live.js';
-import { agentAt, errorOf, textOf, type Agent } from './agent.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
+import { openAgent, errorOf, textOf, type Agent } from './agent.js';
 
 let service: LiveService;
 let agent: Agent;
 beforeAll(async () => {
-  service = await liveService();
-  agent = await agentAt(service.url, { tools: 'all' });
+  service = await openLiveService();
+  agent = await openAgent(service.url, { tools: 'all' });
 });
 afterAll(async () => {
   await agent.close();
@@ -53,7 +53,7 @@ interface Job {
 }
 
 /** Waits for a job like an agent, by calling the tool again while the job runs. */
-async function ended(started: Job): Promise<Job> {
+async function waitForJobEnd(started: Job): Promise<Job> {
   let job = started;
   while (job.status === 'pending' || job.status === 'running')
     job = await agent.ok<Job>('waitForJob', { job_id: job.job_id, seconds: 50 });
@@ -62,7 +62,7 @@ async function ended(started: Job): Promise<Job> {
 }
 
 test('an agent designs an index from a rulebook, backtests it, explains its largest drawdown and renders a report', async () => {
-  await ended(
+  await waitForJobEnd(
     await agent.ok<Job>('generateSynthetic', {
       body: { store_id: 'market', assets: 60, start: '2018-01-02', end: '2021-12-31', seed: 7 },
     }),
@@ -91,7 +91,7 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
   for (const weight of Object.values(weights)) expect(weight).toBeCloseTo(1 / 20, 12);
 
   await agent.ok('createIndex', { body: corrected, change_note: 'from the rulebook' });
-  await ended(await agent.ok<Job>('startBacktest', { index_id: 'TWENTY', body: {} }));
+  await waitForJobEnd(await agent.ok<Job>('startBacktest', { index_id: 'TWENTY', body: {} }));
 
   // The contributions between peak and trough sum to the fall of the level.
   const { levels } = await agent.ok<{ levels: { index: readonly string[]; data: readonly number[] } }>('getLevels', {
@@ -99,7 +99,7 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
     start: '2020-01-02',
     end: '2020-12-31',
   });
-  const worst = largestDrawdown(levels);
+  const worst = computeLargestDrawdown(levels);
   const { contributions } = await agent.ok<{ contributions: readonly { contribution: number }[] }>('getAttribution', {
     index_id: 'TWENTY',
     start: worst.peak,
@@ -107,7 +107,7 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
   });
   expect(contributions.reduce((sum, { contribution }) => sum + contribution, 0)).toBeCloseTo(worst.fall, 9);
 
-  const render = await ended(
+  const render = await waitForJobEnd(
     await agent.ok<Job>('renderReport', { body: { index_id: 'TWENTY', template_id: 'FACTSHEET-A4' } }),
   );
   const { content } = await agent.call('getRender', { render_id: render.result['render_id'] });
@@ -128,7 +128,13 @@ test('a completed wait returns the figures of the job, and shortened series', as
 });
 
 /** Computes the largest drawdown by definition: the largest relative fall from a level to a later level. */
-function largestDrawdown({ index, data }: { readonly index: readonly string[]; readonly data: readonly number[] }) {
+function computeLargestDrawdown({
+  index,
+  data,
+}: {
+  readonly index: readonly string[];
+  readonly data: readonly number[];
+}) {
   let worst = { fall: 0, peak: '', trough: '' };
   for (let i = 0; i < data.length; i++)
     for (let j = i + 1; j < data.length; j++) {
@@ -138,7 +144,7 @@ function largestDrawdown({ index, data }: { readonly index: readonly string[]; r
   return worst;
 }
 
-test('an error has the code of the service, a hint, and findings that name the place', async () => {
+test('an error has the code of the service, a hint, and findings with their path', async () => {
   expect(errorOf(await agent.call('getIndex', { index_id: 'ABSENT' }))).toMatchObject({
     error: { code: 'INDEX_NOT_FOUND' },
     hint: expect.stringContaining('No index'),
@@ -149,7 +155,7 @@ test('an error has the code of the service, a hint, and findings that name the p
   expect(findings.map(({ path }) => path)).toContain('name');
 });
 
-test('a long answer is shortened, names its length and links to all of it', async () => {
+test('a long answer is shortened, states its length and links to the full answer', async () => {
   const { identifiers } = await agent.ok<{ identifiers: readonly { identifier: string }[] }>('searchIdentifiers', {
     limit: 1,
   });

@@ -2,19 +2,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { isTool } from '#contract/mcp.js';
 import type { Route } from '#contract/route.js';
-import { createTeller, OPERATIONS, STORY, storyService, type Teller } from '../../guide/example-story.js';
+import { createTeller, OPERATIONS, STORY, openStoryService, type ExampleRunner } from '../../guide/example-story.js';
 import type { Answer, LiveService } from '../../real/live.js';
-import { agentAt, textOf, toolsOf, type Agent } from './agent.js';
+import { openAgent, textOf, toolsOf, type Agent } from './agent.js';
 
 const ROUTES: Readonly<Record<string, Route>> = API;
 
 let service: LiveService;
 let agent: Agent;
-let teller: Teller;
-const called = new Set<string>();
+let teller: ExampleRunner;
+const calledTools = new Set<string>();
 beforeAll(async () => {
-  service = await storyService();
-  agent = await agentAt(service.url, { tools: 'all' });
+  service = await openStoryService();
+  agent = await openAgent(service.url, { tools: 'all' });
   teller = createTeller({ ...service, ask: askByTool });
 });
 afterAll(async () => {
@@ -26,7 +26,7 @@ afterAll(async () => {
 async function askByTool<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
   const { id, given } = callOf(method, path, body);
   if (id === 'callMcp' || !isTool(ROUTES[id]!)) return service.ask<T>(method, path, body);
-  called.add(id);
+  calledTools.add(id);
   const result = await agent.call(id, given);
   const text = textOf(result);
   expect(Buffer.byteLength(JSON.stringify(result.content))).toBeLessThan(60_000); // quoted text and its notice
@@ -66,7 +66,7 @@ test.each(STORY)('%s succeeds as a tool', async (id) => {
 
 test('every tool was called, and each describes its units and limits', async () => {
   const tools = await toolsOf(agent);
-  expect(tools.map(({ name }) => name).filter((name) => !called.has(name))).toEqual(['waitForJob']);
+  expect(tools.map(({ name }) => name).filter((name) => !calledTools.has(name))).toEqual(['waitForJob']);
   for (const { name, description, inputSchema, annotations } of tools) {
     expect(description, name).toMatch(
       /Units: .*\n?.*Limits: .*scope (?:open|read|write|run|data|publish|audit|admin)/s,
@@ -77,8 +77,8 @@ test('every tool was called, and each describes its units and limits', async () 
   }
 });
 
-test('the tools of the default sets are one page of at most 25,000 tokens', async () => {
-  const byDefault = await agentAt(service.url);
+test('the tools of the default sets need one page of at most 25,000 tokens', async () => {
+  const byDefault = await openAgent(service.url);
   const page = await byDefault.client.listTools();
   await byDefault.close();
   expect(page.nextCursor).toBeUndefined();

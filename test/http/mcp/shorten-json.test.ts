@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { shortenJson } from '#http/mcp/shorten-json.js';
 import { fc } from '../../fast-check.js';
 
-test('a text is never longer than its limit, and is JSON where a list could be cut', () => {
+test('a text never exceeds its limit, and is JSON if a list could be shortened', () => {
   fc.assert(
     fc.property(
       fc.jsonValue({ maxDepth: 4 }),
@@ -18,7 +18,7 @@ test('a text is never longer than its limit, and is JSON where a list could be c
   );
 });
 
-test('parallel lists keep the same places: the first and the last', () => {
+test('parallel lists keep the same positions: the first and the last', () => {
   const index = Array.from({ length: 5000 }, (_, i) => `day ${i}`);
   const data = index.map((_, i) => i);
   const { text, cuts } = shortenJson({ levels: { index, data } }, 4000);
@@ -31,7 +31,7 @@ test('parallel lists keep the same places: the first and the last', () => {
   ]);
 });
 
-test('one long text and one long number of names are cut as well', () => {
+test('a long text and a long list of names are shortened as well', () => {
   const { text } = shortenJson({ text: 'x'.repeat(1_000_000), log: 'é'.repeat(100_000) }, 2000);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(2000);
   const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`S${i}`, 1 / (i + 1)]));

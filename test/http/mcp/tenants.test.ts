@@ -5,28 +5,31 @@ import type { SqlResult } from '#contract/sql.js';
 import { knowsPrefixes } from '#http/route-access.js';
 import { DIVISOR_API_KEYS, indexOf, keys, operator, TENANTS, type Tenant } from '../../security/two-tenants.js';
 import { runService, type RunningService } from '../../services/running-service.js';
-import { agentAt, errorOf, textOf, toolsOf, type Agent } from './agent.js';
+import { openAgent, errorOf, textOf, toolsOf, type Agent } from './agent.js';
 
 /** Service with agents of two tenants with documents and runs, each limited to a prefix, and an unlimited agent. */
 let service: RunningService;
 let agents: Readonly<Record<Tenant, Agent>>;
-let everything: Agent;
+let unlimitedAgent: Agent;
 
 beforeAll(async () => {
   service = await runService(['--tenancy', 'prefix'], { DIVISOR_API_KEYS });
-  const at = (key: string) => agentAt(service.url(), { key, tools: 'all' });
-  agents = { 'alpha-': await at(keys['alpha-'].key), 'bravo-': await at(keys['bravo-'].key) };
-  everything = await at(operator.key);
+  const openAgentWithKey = (key: string) => openAgent(service.url(), { key, tools: 'all' });
+  agents = {
+    'alpha-': await openAgentWithKey(keys['alpha-'].key),
+    'bravo-': await openAgentWithKey(keys['bravo-'].key),
+  };
+  unlimitedAgent = await openAgentWithKey(operator.key);
   const market = { store_id: 'market', seed: 3, assets: 6, start: '2022-01-03', end: '2024-06-28' };
-  await ended(everything, await everything.ok('generateSynthetic', { body: market }));
+  await waitForJobEnd(unlimitedAgent, await unlimitedAgent.ok('generateSynthetic', { body: market }));
   for (const tenant of TENANTS) {
     const agent = agents[tenant];
     await agent.ok('putIndex', { index_id: `${tenant}eq`, body: indexOf(`${tenant}eq`) });
-    await ended(agent, await agent.ok('startBacktest', { index_id: `${tenant}eq`, body: {} }));
+    await waitForJobEnd(agent, await agent.ok('startBacktest', { index_id: `${tenant}eq`, body: {} }));
   }
 });
 afterAll(async () => {
-  for (const agent of [everything, ...Object.values(agents)]) await agent.close();
+  for (const agent of [unlimitedAgent, ...Object.values(agents)]) await agent.close();
   await service.close();
 });
 
@@ -35,7 +38,7 @@ interface Job {
   readonly status: string;
 }
 
-async function ended(agent: Agent, started: Job): Promise<void> {
+async function waitForJobEnd(agent: Agent, started: Job): Promise<void> {
   const job = await agent.ok<Job>('waitForJob', { job_id: started.job_id, seconds: 50 });
   expect(job.status).toBe('succeeded');
 }
@@ -78,9 +81,9 @@ test('SQL, resources and prompts show nothing of another tenant', async () => {
   }
 });
 
-test('routes that concern all of the service are no tools for a limited key', async () => {
+test('routes that concern the whole service are no tools for a limited key', async () => {
   const list = new Set((await toolsOf(agents['alpha-'])).map(({ name }) => name));
-  const unlimited = new Set((await toolsOf(everything)).map(({ name }) => name));
+  const unlimited = new Set((await toolsOf(unlimitedAgent)).map(({ name }) => name));
   const limited = Object.entries(API as Record<string, Route>).filter(([id, route]) => !knowsPrefixes(id, route));
   const hidden = limited.map(([id]) => id).filter((id) => unlimited.has(id));
   expect(hidden.length).toBeGreaterThan(0);

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { BookPayload } from '#contract/analytics/record.js';
 import type { CalendarList } from '#contract/calendars.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 
 /** Start of a market that begins before the calendar of Tel Aviv and ends after the calendar of Karachi. */
 const START = '2018-09-03';
@@ -11,7 +11,7 @@ const END = '2026-06-30';
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
   expect(
     (await service.job('/data/synthetic', { store_id: 'long', seed: 3, assets: 8, start: START, end: END })).error,
   ).toBeNull();

@@ -51,11 +51,11 @@ beforeAll(() => {
     scheduleOf: async (id) => scheduleOf(await indexOf(id)),
     today: () => parseValidDay('2026-11-20'),
   });
-  const authenticate = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
+  const acceptReader = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
   app = createApp({
     api: calendarRoutes,
     handlers: createCalendarHandlers(views),
-    authenticate,
+    authenticate: acceptReader,
     version: '0',
     log: pino({ level: 'silent' }),
   });
@@ -76,7 +76,7 @@ const schedule = async (path: string) => {
 };
 
 describe('GET /indices/calendars', () => {
-  test('serves every code whole, sorted, with a default that is one of them', async () => {
+  test('serves every code of the coverage, sorted, with one of them as the default', async () => {
     const { status, body } = await get('/indices/calendars');
     expect(status).toBe(200);
     const list = CalendarList.parse(body);
@@ -95,7 +95,7 @@ describe('GET /indices/calendars', () => {
     expect(list.calendars.filter(({ region }) => region === 'UTC').map(({ code }) => code)).toEqual(['24/5', '24/7']);
   });
 
-  test('takes no query', async () => {
+  test('has no query parameters', async () => {
     expect(await createRefusal('/indices/calendars?limit=3')).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
   });
 });
@@ -178,7 +178,7 @@ describe('GET /indices/{index_id}/schedule', () => {
     });
   });
 
-  test('takes as_of for asof, and refuses two dates', async () => {
+  test('accepts as_of instead of asof, and refuses two dates', async () => {
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30')).as_of).toBe('2025-06-30');
     expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-30')).as_of).toBe('2025-06-30');
     const refused = await createRefusal('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-29');
@@ -205,7 +205,7 @@ describe('GET /indices/{index_id}/schedule', () => {
     expect((await schedule('/indices/QUARTERS/schedule?limit=512')).recent.length).toBe(12);
   });
 
-  test('does not know an index that is not stored', async () => {
+  test('an unknown index is reported', async () => {
     expect(await createRefusal('/indices/NOBODY/schedule')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
   });
 });

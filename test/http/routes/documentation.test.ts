@@ -1,22 +1,22 @@
 import { get, type IncomingHttpHeaders } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
 });
 afterAll(() => service.close());
 
-test('the reference is a page that a browser may run only as it stands', async () => {
+test('the reference is a page whose scripts a browser runs only unchanged', async () => {
   const { status, headers, body } = await service.ask<string>('GET', '/docs');
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
   expect(headers.get('content-security-policy')).toContain("default-src 'self'");
   expect(body).toContain('<section class="operation" id="createIndex">');
 });
 
-test('a page that the client holds is not sent again', async () => {
+test('a page that the client has is not sent again', async () => {
   const first = await fetch(`${service.url}/docs`);
   const again = await fetch(`${service.url}/docs`, { headers: { 'If-None-Match': first.headers.get('etag')! } });
   expect([again.status, await again.text()]).toEqual([304, '']);
@@ -54,7 +54,7 @@ test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])(
   },
 );
 
-test('pages load nothing but existing pictures of the guide', async () => {
+test('pages load only existing pictures of the guide', async () => {
   const { body: first } = await service.ask<string>('GET', '/docs/guide');
   const pages = [
     '/docs',
@@ -89,7 +89,7 @@ test('the guide has a first page and others, and lists them for an unknown page'
   expect(body.error.message).toContain('backtest');
 });
 
-test('examples of answers are in the document that programs read', async () => {
+test('examples of answers are in the OpenAPI document', async () => {
   interface Document {
     paths: Record<
       string,

@@ -41,7 +41,7 @@ const blend = IndexDocument.parse({
   },
 });
 documents.push(blend);
-const stored: Pick<DocumentStore, 'get' | 'list'> = {
+const storedDocuments: Pick<DocumentStore, 'get' | 'list'> = {
   list: (_kind, read) =>
     Promise.resolve({
       documents: documents.map((body) => read(body, body.id)!),
@@ -59,7 +59,7 @@ const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: () => Promi
 const app = createApp({
   api: eventRoutes,
   handlers: createEventHandlers(
-    createEvents({ documents: stored, calendars, scheduleOf, today: readToday }),
+    createEvents({ documents: storedDocuments, calendars, scheduleOf, today: readToday }),
     readToday,
   ),
   authenticate: () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) }),
@@ -70,14 +70,14 @@ const get = async (query: string, headers = {}) => {
   const response = await app.fetch(new Request(`http://localhost/events${query}`, { headers }));
   return { status: response.status, type: response.headers.get('Content-Type'), text: await response.text() };
 };
-const events = async (query: string) => {
+const requestEvents = async (query: string) => {
   const { status, text } = await get(query);
   expect(status).toBe(200);
   return EventsView.parse(JSON.parse(text)).events;
 };
 
 test('a composition is decided five sessions before it takes effect, holidays not counted', async () => {
-  const result = await events('?from=2027-01-01&to=2027-02-28&index_ids=LAGGED&kinds=announcement,effective');
+  const result = await requestEvents('?from=2027-01-01&to=2027-02-28&index_ids=LAGGED&kinds=announcement,effective');
   // Third Fridays are 15 January and 19 February; 15 February is a holiday.
   expect(result.map(({ date, kind, effective }) => [date, kind, effective])).toEqual([
     ['2027-01-08', 'announcement', '2027-01-15'],
@@ -86,17 +86,17 @@ test('a composition is decided five sessions before it takes effect, holidays no
     ['2027-02-19', 'effective', '2027-02-19'],
   ]);
   // A rebalance after the window is announced within it.
-  const [last] = await events('?from=2027-02-11&to=2027-02-12&index_ids=LAGGED&kinds=announcement');
+  const [last] = await requestEvents('?from=2027-02-11&to=2027-02-12&index_ids=LAGGED&kinds=announcement');
   expect(last!.effective).toBe('2027-02-19');
 });
 
 test('New York is closed on its holidays of 2027, and its futures expire a day early in June', async () => {
-  const result = await events('?from=2027-01-01&to=2027-12-31&index_ids=QUARTERS&kinds=holiday,expiry');
-  const of = (wanted: string) => result.filter(({ kind }) => kind === wanted).map(({ date }) => date.slice(5));
+  const result = await requestEvents('?from=2027-01-01&to=2027-12-31&index_ids=QUARTERS&kinds=holiday,expiry');
+  const listByKind = (wanted: string) => result.filter(({ kind }) => kind === wanted).map(({ date }) => date.slice(5));
   expect(result.find(({ date }) => date === '2027-02-15')!.summary).toBe("XNYS: Washington's Birthday");
   // New Year, Martin Luther King Day, Washington's Birthday, Good Friday, Memorial Day, Juneteenth, Independence Day,
   // Labor Day, Thanksgiving, Christmas.
-  expect(of('holiday')).toEqual([
+  expect(listByKind('holiday')).toEqual([
     '01-01',
     '01-18',
     '02-15',
@@ -109,11 +109,11 @@ test('New York is closed on its holidays of 2027, and its futures expire a day e
     '12-24',
   ]);
   // The third Friday of June is a holiday, Juneteenth (observed).
-  expect(of('expiry')).toEqual(['03-19', '06-17', '09-17', '12-17']);
+  expect(listByKind('expiry')).toEqual(['03-19', '06-17', '09-17', '12-17']);
 });
 
-test('effective dates are those of the schedule of each index, the exchanges each once', async () => {
-  const result = await events('');
+test('effective dates are those of the schedule of each index, and each exchange appears once', async () => {
+  const result = await requestEvents('');
   for (const { id, rebalance, calendar: code, base_date: base } of documents.filter(({ id }) => id !== 'BLEND')) {
     const calendar = calendars.get(code)!;
     const schedule = { baseDay: parseValidDay(base), cadences: [{ rebalance, calendar }], called: [] };
@@ -129,18 +129,18 @@ test('effective dates are those of the schedule of each index, the exchanges eac
   expect(closed).toContain('XTKS 2027-01-01');
 });
 
-test('a blend has the rebalances of its parts in addition to its own, a day of several once', async () => {
+test('a blend has the rebalances of its parts in addition to its own, with one event per day', async () => {
   const window = '?from=2027-06-01&to=2027-07-31';
-  const of = async (id: string) =>
-    (await events(`${window}&index_ids=${id}&kinds=announcement,effective`)).map(
+  const listByKind = async (id: string) =>
+    (await requestEvents(`${window}&index_ids=${id}&kinds=announcement,effective`)).map(
       ({ date, kind, effective }) => `${date} ${kind} ${effective}`,
     );
-  const [lagged, quarters] = [await of('LAGGED'), await of('QUARTERS')];
+  const [lagged, quarters] = [await listByKind('LAGGED'), await listByKind('QUARTERS')];
   // The last session of June is Wednesday the 30th; its rebalance is decided on the 29th.
   const own = ['2027-06-29 announcement 2027-06-30', '2027-06-30 effective 2027-06-30'];
   expect(lagged).toContain('2027-06-21 effective 2027-06-21'); // the Friday is Juneteenth (observed)
   expect(quarters).toHaveLength(1);
-  expect((await of('BLEND')).toSorted()).toEqual([...new Set([...lagged, ...quarters, ...own])].toSorted());
+  expect((await listByKind('BLEND')).toSorted()).toEqual([...new Set([...lagged, ...quarters, ...own])].toSorted());
 });
 
 test('an answer states the range of the calendars, and omits it if no index has one', async () => {
@@ -153,7 +153,7 @@ test('an answer states the range of the calendars, and omits it if no index has 
   expect(await read('?from=2100-01-01&index_ids=LAGGED')).toEqual(own);
   const both = { from: Math.max(york!.from, tokyo!.from), to: Math.min(york!.to, tokyo!.to) };
   expect(await read('')).toEqual({ from: formatDay(both.from), to: formatDay(both.to) });
-  expect(await events('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual([]);
+  expect(await requestEvents('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual([]);
   expect(await read('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual(own);
 });
 
@@ -181,7 +181,7 @@ test('a calendar file has every event as a separate day, in lines of at most 75 
   const unfolded = text.replaceAll('\r\n ', '').split('\r\n');
   const valuesOf = (name: string) =>
     unfolded.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1));
-  const expected = await events('?index_ids=TOKYO');
+  const expected = await requestEvents('?index_ids=TOKYO');
   expect(valuesOf('DTSTART;VALUE=DATE')).toEqual(expected.map(({ date }) => date.replaceAll('-', '')));
   expect(valuesOf('SUMMARY').map((value) => value.replaceAll(/\\([;,\\])/g, '$1'))).toEqual(
     expected.map(({ summary, index_id: id }) => (id === null ? summary : `${summary} (${id})`)),

@@ -4,7 +4,7 @@ import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 
 const NAMES = Array.from({ length: 10 }, (_, i) => `N${String(i).padStart(2, '0')}`);
 const SECTORS = ['Energy', 'Health', 'Tech'];
@@ -20,7 +20,7 @@ const ACQUIRED = '2024-07-02';
 
 const createTable = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
-function marketRows(): unknown[][] {
+function createMarketRows(): unknown[][] {
   const random = createCounterRandom({ seed: 5, stream: 1 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day) => {
@@ -52,9 +52,9 @@ const constraints = [
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
   const tables = {
-    market: createTable(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], marketRows()),
+    market: createTable(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], createMarketRows()),
     reference: createTable(
       ['identifier', 'SECTOR'],
       NAMES.map((name, i) => [name, SECTORS[i % 3]]),
@@ -139,7 +139,7 @@ describe('the chain behind a weight of a derived index', () => {
     }
   });
 
-  test('lists the rows of the security with their measures, bounds and prices', async () => {
+  test('lists the rows of the security with their measures, bounds and shadow prices', async () => {
     const preview = await service.ok<PreviewResponse>('POST', '/indices/CHILD/preview', { as_of: AS_OF });
     const sums = new Map(SECTORS.map((sector) => [sector, 0]));
     for (const [name, weight] of Object.entries(preview.weights)) {
@@ -194,7 +194,7 @@ describe('the chain behind a weight of a derived index', () => {
     ]);
   });
 
-  test('reports the drift since, which is zero on the rebalance itself', async () => {
+  test('reports the drift since the rebalance, which is zero on the rebalance date', async () => {
     const explanation = await explain('CHILD', 'N05');
     expect(explanation.drift!.change).toBeCloseTo(explanation.drift!.held_weight! - explanation.weight!, 14);
     expect(Math.abs(explanation.drift!.change)).toBeGreaterThan(1e-5);
@@ -213,7 +213,7 @@ describe('the chain behind a weight of a derived index', () => {
     expect(explanation.derivation!.source.rules[0]).toMatchObject({ kept: false, cutoff: 9, rank: 10 });
   });
 
-  test('goes through every generation down to the rules', async () => {
+  test('covers every generation down to the rules', async () => {
     const explanation = await explain('GRANDCHILD', 'N06');
     const child = explanation.derivation!.source;
     expect([child.index_id, child.derivation!.source.index_id, child.derivation!.source.derivation]).toEqual([
@@ -225,7 +225,7 @@ describe('the chain behind a weight of a derived index', () => {
     expect(Math.abs(computeBySolve(child) - explanation.derivation!.source_weight!)).toBeLessThan(1e-12);
   });
 
-  test('of a security that left since has the event, its date and the payment, in every generation', async () => {
+  test('of a security that left has the event, its date and the payment, in every generation', async () => {
     for (const id of ['BROAD', 'CHILD', 'GRANDCHILD']) {
       const before = await explain(id, 'N09', '2024-07-01');
       expect(before).toMatchObject({ included: true, left: null, rebalance_date: LAST_REBALANCE });
@@ -283,13 +283,13 @@ describe('an index that waits for a bar', () => {
   });
   const ORDER = { date: LAST_REBALANCE, reason: 'stale_price' };
 
-  test('previews what it decides, and explains what it holds', async () => {
+  test('previews its decision, and explains its holdings', async () => {
     await service.ok('POST', '/indices', setWaiting('WAITS', { base_date: LAST_REBALANCE }));
-    const preview = (body: object) => service.ok<PreviewResponse>('POST', '/indices/preview', body);
+    const previewIndex = (body: object) => service.ok<PreviewResponse>('POST', '/indices/preview', body);
     const asOf = { as_of: LAST_REBALANCE };
     const decided = await service.ok<PreviewResponse>('POST', '/indices/WAITS/preview', asOf);
     const carried = { ...parent, id: 'CARRIES', base_date: LAST_REBALANCE };
-    expect(decided.weights).toEqual((await preview({ document: carried, ...asOf })).weights);
+    expect(decided.weights).toEqual((await previewIndex({ document: carried, ...asOf })).weights);
     expect(decided.weights['N08']).toBeGreaterThan(0);
     expect(await explain('WAITS', 'N08', LAST_REBALANCE)).toMatchObject({
       included: false,
@@ -308,7 +308,7 @@ describe('an index that waits for a bar', () => {
     });
   });
 
-  test('is waited for by what is derived from it, each with its own order', async () => {
+  test('delays derived indices as well, each with its own order', async () => {
     await service.ok('POST', '/indices', setWaiting('WAITING'));
     await service.ok('POST', '/indices/WAITING/optimise', { id: 'WAITING-CHILD', name: 'Child', constraints });
     for (const id of ['WAITING', 'WAITING-CHILD']) {
@@ -324,7 +324,7 @@ describe('an index that waits for a bar', () => {
     expect(derivation!.source).toMatchObject({ index_id: 'WAITING', order: ORDER });
   });
 
-  test('holds a name that is sold by decision until it has a bar', async () => {
+  test('holds a security that is to be sold until it has a bar', async () => {
     const rest = { base_date: '2024-06-03', universe: { kind: 'named', id: 'MEMBERS' } };
     await service.ok('POST', '/indices', setWaiting('SELLS', rest));
     expect(

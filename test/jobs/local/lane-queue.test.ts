@@ -15,7 +15,7 @@ test('jobs of one owner run in order of submission', () => {
   expect(drain(queue)).toEqual(['a', 'b', 'c']);
 });
 
-test('owners take turns, so that a long line of one does not hold up another', () => {
+test('owners take turns, so that many jobs of one owner do not delay another owner', () => {
   const queue = createLaneQueue();
   for (const jobId of ['a1', 'a2', 'a3', 'a4']) queue.push('a', jobId);
   queue.push('b', 'b1');
@@ -31,13 +31,18 @@ test('an owner at its limit is skipped and keeps its turn', () => {
     ['b', 'b2'],
   ] as const)
     queue.push(owner, jobId);
-  const notA = (owner: string): boolean => owner !== 'a';
-  expect([queue.peek(notA), queue.shift(notA), queue.lengthOf('b'), queue.lengthOf('c')]).toEqual(['b1', 'b1', 1, 0]);
+  const isNotOwnedByA = (owner: string): boolean => owner !== 'a';
+  expect([queue.peek(isNotOwnedByA), queue.shift(isNotOwnedByA), queue.lengthOf('b'), queue.lengthOf('c')]).toEqual([
+    'b1',
+    'b1',
+    1,
+    0,
+  ]);
   expect(queue.peek(() => false)).toBeUndefined();
   expect(drain(queue)).toEqual(['a1', 'b2']);
 });
 
-test('a job that is put back stands before its owner’s others', () => {
+test('a returned job precedes the other jobs of its owner', () => {
   const queue = createLaneQueue();
   queue.push('a', 'second');
   queue.unshift('a', 'first');

@@ -4,14 +4,14 @@ import { createPausedKinds } from '#jobs/paused-kinds.js';
 import type { EndedJob, NewJob, QueueLimits } from '#jobs/queue.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { describeJobQueue } from '../queue-port-contract.js';
 import type { OpenedQueue } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
-const newFolder = temporaryFolders();
-const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const newFolder = openTemporaryFolders();
+const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
 
 async function openOn(
   path: string,
@@ -24,7 +24,7 @@ async function openOn(
   const { clock, pass } = time;
   const paused = await createPausedKinds({ documents, clock, isShared: false });
   const onEnded = (job: EndedJob) => void ended.push(job);
-  const queue = createLocalQueue({ store: documents, clock, limits, log: quiet, onEnded, paused });
+  const queue = createLocalQueue({ store: documents, clock, limits, log: quietLog, onEnded, paused });
   let isOpen = true;
   const end = async (): Promise<void> => {
     if (isOpen) for (const room of [{ close }, home]) await room.close();

@@ -1,17 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { claimNode, type NodeClaim } from '#jobs/postgres/claim-node.js';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
-import { readOwnIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
+import { readProcessIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 
-const HERE = readOwnIdentity();
+const OWN_IDENTITY = readProcessIdentity();
 /** A process on another machine: this machine cannot determine whether it has ended. */
-const FAR: ProcessIdentity = { ...HERE, world: 'another boot' };
-const FARTHER: ProcessIdentity = { ...HERE, world: 'a third boot' };
-const NEVER: ProcessIdentity = { ...HERE, pid: 2 ** 30 };
+const OTHER_BOOT: ProcessIdentity = { ...OWN_IDENTITY, world: 'another boot' };
+const THIRD_BOOT: ProcessIdentity = { ...OWN_IDENTITY, world: 'a third boot' };
+const UNUSED_PID: ProcessIdentity = { ...OWN_IDENTITY, pid: 2 ** 30 };
 const OWN_NAME = /^machine:\/var#[\da-f]{6}$/;
 
-describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () => {
+describe.skipIf(!hasPostgresql || OWN_IDENTITY.world === null)('the name of a node', () => {
   let world: TestSchema;
   beforeEach(async () => {
     world = await openTestSchema();
@@ -19,7 +19,7 @@ describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () 
   afterEach(() => world.drop());
 
   /** @param pause called while the owner of the name is checked */
-  const take = (process: ProcessIdentity, pause: NonNullable<NodeClaim['pause']> = unasked) =>
+  const take = (process: ProcessIdentity, pause: NonNullable<NodeClaim['pause']> = rejectRequest) =>
     claimNode({
       database: world.database,
       schema: `"${world.schema}"`,
@@ -29,13 +29,13 @@ describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () 
       process,
       pause,
     });
-  const unasked = () => Promise.reject(new Error('nobody had to be looked at'));
+  const rejectRequest = () => Promise.reject(new Error('nobody had to be looked at'));
   const readAge = (by: string) => world.query(`UPDATE $schema.nodes SET seen_at = seen_at - interval '${by}'`);
   /** Records a sign of life of the node that owns the name. */
-  const beat = async (): Promise<void> => void (await readAge('-1 ms'));
+  const sendHeartbeat = async (): Promise<void> => void (await readAge('-1 ms'));
 
-  test('is taken by the first, which is listed without a place', async () => {
-    expect(await take(FAR)).toBe('machine:/var');
+  test('is claimed by the first process, which is listed without its process identity', async () => {
+    expect(await take(OTHER_BOOT)).toBe('machine:/var');
     const [node] = await listNodes(world);
     expect(node).toMatchObject({
       node: 'machine:/var',
@@ -46,32 +46,34 @@ describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () 
     expect(node).not.toHaveProperty('process');
   });
 
-  test('is that of a process that is known to have ended, or has been silent for too long, at once', async () => {
-    await take(NEVER);
-    expect(await take(HERE)).toBe('machine:/var');
-    expect(await take(HERE), 'a later service of one process').toBe('machine:/var');
-    await take(HERE);
+  test('is claimed at once if its process is known to have ended, or has been silent for too long', async () => {
+    await take(UNUSED_PID);
+    expect(await take(OWN_IDENTITY)).toBe('machine:/var');
+    expect(await take(OWN_IDENTITY), 'a later service of one process').toBe('machine:/var');
+    await take(OWN_IDENTITY);
     await readAge('1 hour');
-    expect(await take(FAR)).toBe('machine:/var');
+    expect(await take(OTHER_BOOT)).toBe('machine:/var');
   });
 
-  test('is that of a process elsewhere that says nothing while it is looked at', async () => {
-    await take(FAR);
+  test('is claimed from a process elsewhere that shows no sign of life while it is watched', async () => {
+    await take(OTHER_BOOT);
     let looks = 0;
-    expect(await take(FARTHER, async () => void looks++)).toBe('machine:/var');
+    expect(await take(THIRD_BOOT, async () => void looks++)).toBe('machine:/var');
     expect(looks).toBe(1);
   });
 
-  test('is not that of a live process: a copy of its machine has a different one', async () => {
-    await take(FAR);
-    const copies = [await take(FARTHER, beat), await take(HERE, beat)];
+  test('is not claimed from a live process: a copy of its machine has a different name', async () => {
+    await take(OTHER_BOOT);
+    const copies = [await take(THIRD_BOOT, sendHeartbeat), await take(OWN_IDENTITY, sendHeartbeat)];
     for (const copy of copies) expect(copy).toMatch(OWN_NAME);
     expect(new Set(copies).size).toBe(2);
     expect(await listNodes(world)).toHaveLength(3);
   });
 
-  test('is given once to copies that start together', async () => {
-    const names = await Promise.all([FAR, FARTHER, HERE].map((process) => take(process, beat)));
+  test('is given only once to copies that start together', async () => {
+    const names = await Promise.all(
+      [OTHER_BOOT, THIRD_BOOT, OWN_IDENTITY].map((process) => take(process, sendHeartbeat)),
+    );
     expect(new Set(names).size).toBe(3);
     expect(names.filter((name) => name === 'machine:/var')).toHaveLength(1);
   });

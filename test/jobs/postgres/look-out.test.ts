@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createPollSchedule } from '#jobs/postgres/look-out.js';
 
 /** Returns the queries per second of several nodes, averaged over many pauses. */
-function looksPerSecond(nodes: number): number {
+function simulateLooksPerSecond(nodes: number): number {
   const lookOut = createPollSchedule();
   lookOut.nodes = nodes;
   const pauses = Array.from({ length: 20_000 }, () => lookOut.watchPauseMs());
@@ -10,9 +10,9 @@ function looksPerSecond(nodes: number): number {
   return (nodes * 1000 * pauses.length) / pauses.reduce((sum, ms) => sum + ms, 0);
 }
 
-test('ten nodes each look for silent ones every two seconds, more of them no more often together', () => {
-  expect(looksPerSecond(1)).toBeCloseTo(1 / 2);
-  expect(looksPerSecond(10)).toBeCloseTo(5);
+test('ten nodes each look for silent nodes every two seconds; more nodes together look no more often', () => {
+  expect(simulateLooksPerSecond(1)).toBeCloseTo(1 / 2);
+  expect(simulateLooksPerSecond(10)).toBeCloseTo(5);
   // The mean of 20,000 uniform pauses is within 2 % of half the longest pause, which is five standard deviations.
-  expect(Math.abs(looksPerSecond(40) - 5)).toBeLessThan(0.1 + 0.05);
+  expect(Math.abs(simulateLooksPerSecond(40) - 5)).toBeLessThan(0.1 + 0.05);
 });

@@ -7,7 +7,7 @@ import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/d
 import type { TestSchema } from '../../postgresql/shared-postgresql.js';
 import type { TestClock } from '../test-clock.js';
 
-const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
 
 export interface OpenedNode {
   /** Makes the next change of a job fail after a callback, as if the database did not respond. */
@@ -26,10 +26,10 @@ export interface OpenedNode {
   close(): Promise<void>;
 }
 
-const unavailable = (): Refusal => new Refusal('STORE_UNAVAILABLE', 'simulated');
+const createUnavailable = (): Refusal => new Refusal('STORE_UNAVAILABLE', 'simulated');
 
 /** Creates a bus that distributes cancellations between the nodes of a test without delay. */
-export function newNotices(): Notices {
+export function createNotices(): Notices {
   const listeners: ((text: string) => void)[] = [];
   return {
     publish: async (text) => listeners.forEach((call) => call(text)),
@@ -55,7 +55,7 @@ export async function openNode(
       const isLost = lost !== undefined && text.includes(lost);
       if (isLost) lost = undefined;
       const asking = own.query<never>(text, values);
-      const answer = isLost ? asking.then(() => Promise.reject(unavailable())) : asking;
+      const answer = isLost ? asking.then(() => Promise.reject(createUnavailable())) : asking;
       const asked = text.includes('reserved AS') ? delayAnswer(answer) : answer;
       underWay.add(asked);
       return asked.finally(() => underWay.delete(asked));
@@ -76,7 +76,7 @@ export async function openNode(
     failure = undefined;
     if (meanwhile === undefined) return documents.jobTransaction(change, options);
     await meanwhile();
-    throw unavailable();
+    throw createUnavailable();
   };
   const { clock } = time;
   const schema = `"${world.schema}"`;
@@ -90,7 +90,7 @@ export async function openNode(
     node: name,
     clock,
     limits,
-    log: quiet,
+    log: quietLog,
     ...(cancellations && { cancellations }),
     describe: () => ({
       role: 'worker',

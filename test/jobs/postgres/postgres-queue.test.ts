@@ -5,7 +5,7 @@ import type { Claim, QueueLimits, WaitingJob } from '#jobs/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
-import { newNotices, openNode, type OpenedNode } from './open-node.js';
+import { createNotices, openNode, type OpenedNode } from './open-node.js';
 import { describeJobQueue } from '../queue-port-contract.js';
 import { createQueues, createOrigin, createJob, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   ): Promise<void> {
     const world = await openTestSchema();
     const time = createTestClock();
-    const cancellations = isToldAtOnce ? newNotices() : undefined;
+    const cancellations = isToldAtOnce ? createNotices() : undefined;
     const nodes = await Promise.all(
       ['one', 'other'].map(async (name, i) => {
         const limits = { ...LIMITS, jobBytesMax: memories[i]! };
@@ -91,7 +91,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     }
   }
 
-  test('take each job once, whoever submitted it', async () => {
+  test('claim each job once, whoever submitted it', async () => {
     await addNodes(async ([one, other]) => {
       const ids = Array.from({ length: 40 }, (_, i) => `j${i}`);
       await Promise.all(ids.map((id, i) => (i % 2 === 0 ? one! : other!).queue.submit(createJob(id))));
@@ -102,7 +102,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('send four statements for an empty job, one to find it and two to cancel it', async () => {
+  test('send four statements for an empty job, of which one finds it and two cancel it', async () => {
     await addNodes(async ([front, worker]) => {
       const [submitter, runner] = [front!, worker!];
       async function statementsOf<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly count: number }> {
@@ -136,7 +136,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('accept a job although its earlier input was left behind', async () => {
+  test('accept a job although its earlier input was not deleted', async () => {
     await addNodes(async ([front, worker]) => {
       await front!.documents.transaction((tx) => tx.put('job-input', 'backtest:a', { payload: 'of before' }));
       await front!.queue.submit(createJob('a'));
@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('end an attempt that was resubmitted with a callback meanwhile, and deliver it', async () => {
+  test('end an attempt that was resubmitted with a callback meanwhile, and deliver the callback', async () => {
     await addNodes(async ([front, worker]) => {
       await front!.queue.submit(createJob('a'));
       const { lease } = await worker!.claimed();
@@ -155,7 +155,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('answer an equal submission with one job, and refuse another under its id', async () => {
+  test('answer an equal submission with one job, and refuse another submission under its id', async () => {
     await addNodes(async ([one, other]) => {
       const both = await Promise.all([one!, other!].map(({ queue }) => queue.submit(createJob('a'))));
       expect(both.map(({ status }) => status)).toEqual(['pending', 'pending']);
@@ -166,7 +166,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('show the progress and the end of what another runs, and hear of both', async () => {
+  test('show the progress and the end of jobs on another node, and are notified of both', async () => {
     await addNodes(async ([front, worker], pass) => {
       await front!.queue.submit(createJob('a'));
       const { lease } = await worker!.claimed();
@@ -183,7 +183,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('learn of a cancellation elsewhere at the next heartbeat, and their late end changes nothing', async () => {
+  test('learn of a cancellation on another node at the next heartbeat, and a late end changes nothing', async () => {
     await addNodes(async ([front, worker], pass) => {
       await front!.queue.submit(createJob('a'));
       const { lease } = await worker!.claimed();
@@ -199,7 +199,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('redo what a silent one ran, and refuse what it says later', async () => {
+  test('restart the job of a silent node, and refuse its later messages', async () => {
     await addNodes(async ([silent, other], pass, { url, schema, query }) => {
       const listLostFlags = async () => (await listNodes({ url, schema })).map(({ is_lost: isLost }) => isLost);
       expect(await listLostFlags()).toEqual([false, false]);
@@ -256,7 +256,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     );
   });
 
-  test('are listed with what they run and the late ends that they were refused, until they leave', async () => {
+  test('are listed with their jobs and their refused late ends, until they leave', async () => {
     await addNodes(async ([one, other], pass, { url, schema, query }) => {
       await one!.queue.submit(createJob('a'));
       const { lease } = await one!.claimed();
@@ -297,7 +297,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('pass over a job that needs more memory than they have left, and make room for one that has waited long', async () => {
+  test('skip a job that needs more than their free memory, and reserve memory for one that has waited long', async () => {
     await addNodes(async ([busy, idle], _pass, { query }) => {
       const busyTakes = { freeBytes: 500, take: (offered: WaitingJob) => offered.estimated_bytes <= 500 };
       const readClaimedId = async (claim: Promise<Claim | undefined>) =>
@@ -319,7 +319,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('accept a huge job that one of them has the memory for, which no other is given', async () => {
+  test('accept a huge job that fits into the memory of one node, and give it to no other', async () => {
     const memories = [1000, 3 * HUGE_BYTES];
     await addNodes(
       async ([front, large], _pass, { url, schema, query }) => {
@@ -339,7 +339,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     );
   });
 
-  test('hear of work that another submits', async () => {
+  test('are notified of jobs that another submits', async () => {
     await addNodes(async ([front, worker], pass) => {
       await front!.queue.submit(createJob('a'));
       const before = worker!.state.calls;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { rowOf } from '#jobs/postgres/job-documents.js';
+import { createRow } from '#jobs/postgres/job-documents.js';
 import type { QueueLimits } from '#jobs/queue.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { createQueues, createJob, LEASE_MS } from '../queue-port-world.js';
@@ -47,11 +47,11 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
       const record = { ...stored.body, ...change };
       await tx.put('job', `backtest:${id}`, record);
       await tx.put('index', 'another', {}); // a commit of several documents writes the whole row
-      tx.putJob({ ...rowOf(record as never), kind: CLAIMED_BEFORE });
+      tx.putJob({ ...createRow(record as never), kind: CLAIMED_BEFORE });
     });
   }
 
-  test('keeps nodes of earlier releases from it until it is submitted again by one of them', async () => {
+  test('excludes nodes of earlier releases until one of them submits the job again', async () => {
     await node.queue.submit(createJob('a'));
     const { kind, sequence } = await rowOfJob('a');
     expect(kind).not.toBe(CLAIMED_BEFORE);
@@ -64,7 +64,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
     expect((await node.claimed()).job).toMatchObject({ job_id: 'backtest:a', kind: 'backtest' });
   });
 
-  test('keeps this release from one of a later release, which is listed among the others of its kind', async () => {
+  test('excludes this release from a kind of a later release, which is listed among the other jobs of its kind', async () => {
     await node.queue.submit(createJob('b'));
     await world.query(`UPDATE $schema.jobs SET kind = 'backtest/99' WHERE job_id = 'backtest:b'`);
     expect(await node.claim()).toBeUndefined();

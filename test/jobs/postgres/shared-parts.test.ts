@@ -12,7 +12,7 @@ import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql
 import { createJob, LEASE_MS, succeed } from '../queue-port-world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
-const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
 const limits = {
   retryOf: RETRIES_AT_ONCE,
   queueMax: 9,
@@ -23,7 +23,7 @@ const limits = {
 };
 const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true };
 const createRef = (name: string) => ({ name, bytes: 1, sha256: 'ab' });
-const succeedWith = (name: string, files?: readonly string[]) =>
+const createSuccessWith = (name: string, files?: readonly string[]) =>
   ({
     type: 'succeed',
     result: { artifact: createRef(name), ...(files && { files: files.map(createRef) }) },
@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   beforeEach(async () => {
     world = await openTestSchema();
     documents = await openPostgresDocuments({ database: world.database, schema: world.schema });
-    queue = createPostgresQueue({ ...placeOf(), node: 'own', documents, limits, log: quiet });
+    queue = createPostgresQueue({ ...placeOf(), node: 'own', documents, limits, log: quietLog });
     await queue.submit(createJob('shared', { estimatedBytes: 50 }));
     claim = (await queue.claim(ORDER))!;
   });
@@ -64,7 +64,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   };
   const listRange = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
 
-  test('are taken once each, by the node of the job and by others', async () => {
+  test('are claimed once each, by the node of the job and by others', async () => {
     const own = await offerParts(20);
     const nodes = ['a', 'b', 'c'].map((name) => partsOf(name));
     const taken: number[] = [];
@@ -79,7 +79,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(taken.toSorted((a, b) => a - b)).toEqual(listRange(20));
   });
 
-  test('come with what the job was submitted with, and with the outputs that others have written', async () => {
+  test('include the input of the job, and the outputs that others have written', async () => {
     const own = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     });
     expect(await own.remaining(claim.lease)).toEqual([0, 1]);
     expect(await own.collect(claim.lease)).toEqual([]);
-    expect(await other.complete(part.lease, succeedWith('outputs', ['columns', 'plan']))).toBe(true);
+    expect(await other.complete(part.lease, createSuccessWith('outputs', ['columns', 'plan']))).toBe(true);
     const result = await own.collect(claim.lease);
     expect(result).toEqual([
       { artifact: createRef('outputs'), files: [createRef('columns'), createRef('plan')], parts: [0] },
@@ -99,7 +99,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await own.remaining(claim.lease)).toEqual([1]);
   });
 
-  test('are seen by nodes that may take them, and by no others', async () => {
+  test('are offered to nodes that may claim them, and to no others', async () => {
     await offerParts(1);
     const { database, schema } = placeOf();
     const room = { lanes: ['heavy', 'light'] as const, memoryBytes: 100 };
@@ -143,11 +143,11 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await listNodeLoads()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
     // Of three slots, one runs the job and another runs parts of it.
     expect((await queue.lanes()).heavy).toMatchObject({ running: 1, helping: 1, places: 3 });
-    await helper.complete(lease, succeedWith('out'));
+    await helper.complete(lease, createSuccessWith('out'));
     expect(await listNodeLoads()).toEqual([['helper', [], [], 0], idle, atOwn]);
   });
 
-  test('are not for nodes of another version, for those without the memory, and for the node of the job', async () => {
+  test('are not offered to nodes of another version, to nodes without the memory, or to the node of the job', async () => {
     await offerParts(3);
     expect(await partsOf('other', '2').claim(ORDER)).toBeUndefined();
     expect(await partsOf('other').claim({ ...ORDER, freeBytes: 49 })).toBeUndefined();
@@ -157,7 +157,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await partsOf('other').claim({ ...ORDER, freeBytes: 50 })).toBeDefined();
   });
 
-  test('that a node releases, or loses, are computed by the node of the job', async () => {
+  test('that a node releases or loses are computed by the node of the job', async () => {
     const own = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
@@ -172,7 +172,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await own.take(claim.lease)).toBe(1);
   });
 
-  test('that are taken while the attempt ends are given up as soon as this is reported', async () => {
+  test('claimed while the attempt ends are released as soon as the end is reported', async () => {
     await offerParts(1);
     let told: Promise<unknown> | undefined;
     const other = partsOf('other', '1', async (kind, id) => {
@@ -186,12 +186,12 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     await expect.poll(() => lease.isLost).toBe(true);
   });
 
-  test('count for nothing once the attempt has ended', async () => {
+  test('are ignored once the attempt has ended', async () => {
     const own = await offerParts(4);
     const [late, silent] = [partsOf('late'), partsOf('silent')];
     const [first, second] = [(await late.claim(ORDER))!, (await silent.claim(ORDER))!];
     await queue.complete(claim.lease, { type: 'release', cause: 'the test asks' });
-    expect(await late.complete(first.lease, succeedWith('late'))).toBe(false);
+    expect(await late.complete(first.lease, createSuccessWith('late'))).toBe(false);
     expect(await silent.heartbeat(second.lease), 'one that has just been granted is not asked for').toBe(true);
     silent.ask(claim.lease.jobId);
     await expect.poll(() => second.lease.isLost).toBe(true);

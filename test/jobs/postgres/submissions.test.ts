@@ -32,7 +32,7 @@ function openGroups() {
   };
 }
 
-test('jobs that arrive while others are written are one group; those of one id follow each other', async () => {
+test('jobs that arrive during a write are one group, and jobs of one id follow each other', async () => {
   const { groups, submissions, submit, end } = openGroups();
   const first = submit('a');
   while (groups.length === 0) await Promise.resolve();
@@ -75,29 +75,32 @@ test('a cancellation waits for the pending submissions of its job only', async (
   expect(told).toEqual(['first', 'second']);
 });
 
-test.skipIf(!hasPostgresql)('jobs of one moment are one commit, in their order and within the limits', async () => {
-  const world = await openTestSchema();
-  const limits = { queueMax: 31, ownerQueueMax: 100, endedMax: 10_000, jobBytesMax: 1000, leaseMs: LEASE_MS };
-  const { queue, statements, close } = await openNode(
-    world,
-    { ...limits, retryOf: RETRIES_AT_ONCE },
-    createTestClock(),
-  );
-  await queue.submit(createJob('first')); // the first submission queries the memory of the nodes
-  const before = statements.length;
-  const ids = Array.from({ length: 35 }, (_, i) => `j${i}`);
-  const outcomes = await Promise.allSettled(ids.map((id) => queue.submit(createJob(id))));
-  expect(statements.length - before).toBe(2);
-  const refused = outcomes.flatMap((outcome, i) => (outcome.status === 'rejected' ? [[i, outcome.reason.code]] : []));
-  expect(refused).toEqual([30, 31, 32, 33, 34].map((i) => [i, 'OVERLOADED']));
-  const [written] = await world.query(
-    `SELECT count(DISTINCT xmin::text)::int AS commits, count(*)::int AS documents FROM $schema.documents
+test.skipIf(!hasPostgresql)(
+  'jobs submitted together are one commit, in their order and within the limits',
+  async () => {
+    const world = await openTestSchema();
+    const limits = { queueMax: 31, ownerQueueMax: 100, endedMax: 10_000, jobBytesMax: 1000, leaseMs: LEASE_MS };
+    const { queue, statements, close } = await openNode(
+      world,
+      { ...limits, retryOf: RETRIES_AT_ONCE },
+      createTestClock(),
+    );
+    await queue.submit(createJob('first')); // the first submission queries the memory of the nodes
+    const before = statements.length;
+    const ids = Array.from({ length: 35 }, (_, i) => `j${i}`);
+    const outcomes = await Promise.allSettled(ids.map((id) => queue.submit(createJob(id))));
+    expect(statements.length - before).toBe(2);
+    const refused = outcomes.flatMap((outcome, i) => (outcome.status === 'rejected' ? [[i, outcome.reason.code]] : []));
+    expect(refused).toEqual([30, 31, 32, 33, 34].map((i) => [i, 'OVERLOADED']));
+    const [written] = await world.query(
+      `SELECT count(DISTINCT xmin::text)::int AS commits, count(*)::int AS documents FROM $schema.documents
       WHERE kind IN ('job', 'job-input') AND id <> 'backtest:first'`,
-  );
-  expect(written).toEqual({ commits: 1, documents: 60 });
-  const line = await world.query('SELECT job_id FROM $schema.jobs ORDER BY turn');
-  const accepted = ids.slice(0, 30).map((id) => ({ job_id: `backtest:${id}` }));
-  expect(line).toEqual([{ job_id: 'backtest:first' }, ...accepted]);
-  await close();
-  await world.drop();
-});
+    );
+    expect(written).toEqual({ commits: 1, documents: 60 });
+    const line = await world.query('SELECT job_id FROM $schema.jobs ORDER BY turn');
+    const accepted = ids.slice(0, 30).map((id) => ({ job_id: `backtest:${id}` }));
+    expect(line).toEqual([{ job_id: 'backtest:first' }, ...accepted]);
+    await close();
+    await world.drop();
+  },
+);

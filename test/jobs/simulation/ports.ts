@@ -24,20 +24,20 @@ export function createClock({ agenda, later }: World, owner: number): Clock {
   };
 }
 
-type Staged = Map<string, string | null>;
+type StagedTexts = Map<string, string | null>;
 
 /** Creates a store in which commits keep their order, and acknowledgements are delayed at random. */
 export function createStore(world: World, owner: number, { onJobWritten }: PortListeners): DocumentStore {
   const { disk, agenda, between, later } = world;
   let lastCommitMs = 0;
 
-  const get = (kind: DocumentKind, id: string, staged?: Staged) => {
+  const get = (kind: DocumentKind, id: string, staged?: StagedTexts) => {
     const key = `${kind}/${id}`;
     const text = staged?.has(key) ? staged.get(key) : disk.get(key);
     return text === undefined || text === null ? undefined : { id, body: JSON.parse(text), etag: '', updatedAt: '' };
   };
 
-  function write(staged: Staged): void {
+  function write(staged: StagedTexts): void {
     world.isDiskChanged = true;
     const dropped = [...staged.keys()].flatMap((key) => disk.get(key)?.match(/file-[^"]+/g) ?? []);
     for (const [key, text] of staged) {
@@ -48,8 +48,8 @@ export function createStore(world: World, owner: number, { onJobWritten }: PortL
     world.removeUnowned(dropped);
   }
 
-  async function commit<T>(change: TransactionBody<T>, acknowledge: (result: T) => void): Promise<void> {
-    const staged: Staged = new Map();
+  async function commitTransaction<T>(change: TransactionBody<T>, acknowledge: (result: T) => void): Promise<void> {
+    const staged: StagedTexts = new Map();
     const result = await change({
       get: async (kind, id) => get(kind, id, staged),
       ids: async () => [],
@@ -82,7 +82,7 @@ export function createStore(world: World, owner: number, { onJobWritten }: PortL
         lastCommitMs = Math.max(lastCommitMs, agenda.now() + between(0, 20));
         later(owner, lastCommitMs - agenda.now(), () => {
           if (world.chance(DISK_FULL)) reject(new Refusal('STORAGE_FULL', 'simulated'));
-          else commit(change, resolve).catch(reject);
+          else commitTransaction(change, resolve).catch(reject);
         });
       }),
     subscribe: () => () => {},
@@ -136,7 +136,7 @@ export function writeFile(world: World, owner: number, name: string): Promise<Ar
     world.later(owner, world.between(0, 10), () => {
       if (world.chance(DISK_FULL)) return reject(new Refusal('STORAGE_FULL', 'simulated'));
       try {
-        if (world.callPort(() => written(world, owner, name))) resolve({ name, bytes: 1, sha256: '' });
+        if (world.callPort(() => recordWrittenFile(world, owner, name))) resolve({ name, bytes: 1, sha256: '' });
       } catch (thrown) {
         reject(thrown);
       }
@@ -144,7 +144,7 @@ export function writeFile(world: World, owner: number, name: string): Promise<Ar
   });
 }
 
-function written(world: World, owner: number, name: string): void {
+function recordWrittenFile(world: World, owner: number, name: string): void {
   world.files.set(name, owner);
   world.unsettled.add(name);
 }

@@ -2,9 +2,9 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import { addBeat } from '#jobs/postgres/job-documents.js';
 import type { JobRows, OfferedKey, RunningJob, Start } from '#jobs/postgres/job-rows.js';
-import type { Beat, SeenRevision } from '#jobs/postgres/seen-job.js';
+import type { Beat, JobRevision } from '#jobs/postgres/seen-job.js';
 import type { FreeCapacity } from '#jobs/queue.js';
-import type { FoundDocument } from '#store/port.js';
+import type { DocumentLookup } from '#store/port.js';
 import type { JobRow } from '#store/postgres/commit-order.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
@@ -78,7 +78,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     return body === undefined ? undefined : { id, body, etag: '', updatedAt: '' };
   };
 
-  function readRevision(jobId: string): SeenRevision {
+  function readRevision(jobId: string): JobRevision {
     const row = rows.get(jobId);
     const version = String(versions.get(`job/${jobId}`) ?? 0);
     return { found: readDocument('job', jobId), version, beat: row && beatOf(row), revision: row?.revision ?? 0 };
@@ -102,7 +102,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
    * Writes the changes of a body unless another commit has changed a document that was read. @returns true if the
    * changes were written
    */
-  function commit(read: Map<string, number>, puts: Map<string, unknown>, jobs: readonly JobRow[]): boolean {
+  function commitTransaction(read: Map<string, number>, puts: Map<string, unknown>, jobs: readonly JobRow[]): boolean {
     for (const [key, seen] of read) if ((versions.get(key) ?? 0) !== seen) return false;
     const jobKey = [...puts.keys()].find((key) => key.startsWith('job/'));
     const before = jobKey === undefined ? undefined : findRecord(jobKey.slice(4));
@@ -118,8 +118,8 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     return true;
   }
 
-  function documentsFor(call: Call): Ports {
-    async function jobTransaction<T>(change: (tx: JobTransaction) => Promise<T>): Promise<T> {
+  function createDocumentsFor(call: Call): Ports {
+    async function runJobTransaction<T>(change: (tx: JobTransaction) => Promise<T>): Promise<T> {
       for (;;) {
         const read = new Map<string, number>();
         const puts = new Map<string, unknown>();
@@ -136,7 +136,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
           ids: async () => [],
           lastNumber: async () => 0,
           put: async (kind, id, body) => {
-            puts.set(`${kind}/${id}`, storedBody(body));
+            puts.set(`${kind}/${id}`, freezeStoredBody(body));
             return '';
           },
           delete: async (kind, id) => puts.set(`${kind}/${id}`, undefined).size > 0,
@@ -149,10 +149,14 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
           },
         };
         const result = await change(tx);
-        if (await call(() => commit(read, puts, jobs))) return result;
+        if (await call(() => commitTransaction(read, puts, jobs))) return result;
       }
     }
-    return { get: (kind, id) => call(() => readDocument(kind, id)), transaction: jobTransaction, jobTransaction };
+    return {
+      get: (kind, id) => call(() => readDocument(kind, id)),
+      transaction: runJobTransaction,
+      jobTransaction: runJobTransaction,
+    };
   }
 
   return {
@@ -160,8 +164,8 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     rows,
     record: findRecord,
     portsOf: (call) => ({
-      documents: documentsFor(call),
-      rows: rowsFor(call, {
+      documents: createDocumentsFor(call),
+      rows: createRowsFor(call, {
         rows,
         now,
         found: readDocument,
@@ -181,8 +185,8 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
 interface RowTable {
   readonly rows: Map<string, SimulatedRow>;
   readonly now: () => number;
-  found(kind: string, id: string): FoundDocument;
-  seen(jobId: string): SeenRevision;
+  found(kind: string, id: string): DocumentLookup;
+  seen(jobId: string): JobRevision;
   next(): { readonly sequence: number };
   revise(): number;
   /** Applies a change to a row and its version. */
@@ -191,17 +195,17 @@ interface RowTable {
 
 type Key = Parameters<JobRows['beat']>[0];
 
-function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: RowTable): SimulatedRows {
+function createRowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: RowTable): SimulatedRows {
   const listRows = () => [...rows.values()].toSorted((a, b) => a.sequence - b.sequence);
-  const of = ({ jobId, sequence, attempt }: Key): SimulatedRow | undefined => {
+  const findRow = ({ jobId, sequence, attempt }: Key): SimulatedRow | undefined => {
     const row = rows.get(jobId);
     return row?.sequence === sequence && row.attempt === attempt ? row : undefined;
   };
   const findOffered = (job: OfferedKey): SimulatedRow | undefined => {
-    const row = of(job);
+    const row = findRow(job);
     return row?.status === 'pending' || (row?.status === 'running' && row.claim === job.claim) ? row : undefined;
   };
-  const running = (row: SimulatedRow) => ({ ...keyOf(row), node: row.node! });
+  const createRunningKey = (row: SimulatedRow) => ({ ...keyOf(row), node: row.node! });
   const isFitting = (
     row: SimulatedRow,
     { lanes, freeBytes, memoryBytes }: Parameters<SimulatedRows['isWaiting']>[0],
@@ -249,7 +253,7 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
       }),
     start: (key, start) =>
       call(() => {
-        const row = of(key);
+        const row = findRow(key);
         if (row?.status !== 'pending') return undefined;
         begin(row, start);
         return beatOf(row);
@@ -268,7 +272,7 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
     isWaiting: (room) => call(() => listRows().some((row) => isFitting(row, room))),
     beat: (key, { leaseMs, hasNews }) =>
       call(() => {
-        const row = of(key);
+        const row = findRow(key);
         if (row?.status !== 'running') return undefined;
         row.leaseUntil = now() + leaseMs;
         if (hasNews) row.revision = revise();
@@ -279,13 +283,13 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
       call(() =>
         listRows()
           .filter((row) => row.status === 'running' && row.leaseUntil < now())
-          .map(running),
+          .map(createRunningKey),
       ),
     runningOn: (node) =>
       call(() =>
         listRows()
           .filter((row) => row.status === 'running' && row.node === node)
-          .map(running),
+          .map(createRunningKey),
       ),
     surplus: () => call(() => []),
     revisions: (ids) =>
@@ -310,11 +314,11 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
 }
 
 /** Returns a body as a database returns it: an immutable copy that went through JSON. */
-const storedBody = (body: unknown): unknown => frozen(JSON.parse(JSON.stringify(body)));
+const freezeStoredBody = (body: unknown): unknown => freezeDeeply(JSON.parse(JSON.stringify(body)));
 
-function frozen(value: unknown): unknown {
+function freezeDeeply(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  for (const each of Object.values(value)) frozen(each);
+  for (const each of Object.values(value)) freezeDeeply(each);
   return Object.freeze(value);
 }
 

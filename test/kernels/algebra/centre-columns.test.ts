@@ -1,10 +1,10 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { centreColumns } from '#kernels/algebra/centre-columns.js';
-import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
+import { computeSymmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { KernelFault } from '#kernels/assert.js';
 
-test('takes the mean from every value of its column, and sums what is left squared', () => {
+test('uses the mean of all values of its column, and sums the squares of the deviations', () => {
   const x = Float64Array.of(1, 10, 2, 20, 6, 30);
   const [means, squares] = [new Float64Array(2), Float64Array.of(7, 7)];
   centreColumns(x, { weights: undefined, factors: Float64Array.of(1, 1, 1) }, means, squares);
@@ -13,7 +13,7 @@ test('takes the mean from every value of its column, and sums what is left squar
   expect([...squares]).toEqual([4 + 1 + 9, 200]);
 });
 
-test('weighs the rows of the mean', () => {
+test('weights the rows in the mean', () => {
   const x = Float64Array.of(1, 3);
   const means = new Float64Array(1);
   centreColumns(
@@ -25,12 +25,12 @@ test('weighs the rows of the mean', () => {
   expect([...means, ...x]).toEqual([1.5, -0.5, 1.5]);
 });
 
-test('makes the product of the panel with itself weigh its rows by their factors', () => {
+test('weights the rows in the product of the panel with itself by their factors', () => {
   const x = Float64Array.of(-1, -2, 1, 2);
   const squares = new Float64Array(2);
   centreColumns(x, { weights: undefined, factors: Float64Array.of(4, 9) }, new Float64Array(2), squares);
   const product = new Float64Array(4);
-  symmetricRankK(x, 2, product);
+  computeSymmetricRankK(x, 2, product);
   expect([...product]).toEqual([13, 26, 26, 52]);
   expect([...squares]).toEqual([13, 52]);
 });
@@ -50,16 +50,22 @@ test('a column is centred independently of its neighbours', () => {
 });
 
 test('refuses panels of a wrong shape, and missing weights, factors or sums', () => {
-  const centre = (values: number, weights: number | undefined, factors: number, means: number, squares = means) => {
+  const prepareCentring = (
+    values: number,
+    weights: number | undefined,
+    factors: number,
+    means: number,
+    squares = means,
+  ) => {
     const of = {
       weights: weights === undefined ? undefined : new Float64Array(weights),
       factors: new Float64Array(factors),
     };
     return () => centreColumns(new Float64Array(values), of, new Float64Array(means), new Float64Array(squares));
   };
-  expect(centre(5, undefined, 2, 2)).toThrow(KernelFault);
-  expect(centre(4, undefined, 2, 0)).toThrow(KernelFault);
-  expect(centre(4, 1, 2, 2)).toThrow(KernelFault);
-  expect(centre(4, undefined, 1, 2)).toThrow(KernelFault);
-  expect(centre(4, undefined, 2, 2, 1)).toThrow(KernelFault);
+  expect(prepareCentring(5, undefined, 2, 2)).toThrow(KernelFault);
+  expect(prepareCentring(4, undefined, 2, 0)).toThrow(KernelFault);
+  expect(prepareCentring(4, 1, 2, 2)).toThrow(KernelFault);
+  expect(prepareCentring(4, undefined, 1, 2)).toThrow(KernelFault);
+  expect(prepareCentring(4, undefined, 2, 2, 1)).toThrow(KernelFault);
 });

@@ -1,10 +1,10 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { cholesky } from '#kernels/algebra/cholesky.js';
+import { factorCholesky } from '#kernels/algebra/cholesky.js';
 import { KernelFault } from '#kernels/assert.js';
 import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
-import { golden } from '../golden.js';
+import { readGolden } from '../golden.js';
 
 interface FactorCase {
   order: number;
@@ -14,18 +14,18 @@ interface FactorCase {
 
 describe('cholesky', () => {
   test('agrees with LAPACK', () => {
-    for (const { order, a, cholesky: expected } of golden<FactorCase[]>('factorisation')) {
+    for (const { order, a, cholesky: expected } of readGolden<FactorCase[]>('factorisation')) {
       const out = Float64Array.from(a);
-      expect(cholesky(out, order)).toBe(order);
-      expectClose(lower(out, order), expected, 1e-13);
+      expect(factorCholesky(out, order)).toBe(order);
+      expectClose(keepLowerTriangle(out, order), expected, 1e-13);
     }
   });
 
-  test('multiplies back to the matrix and leaves the upper triangle alone', () => {
+  test('multiplies back to the matrix and does not change the upper triangle', () => {
     fc.assert(
       fc.property(positiveDefinite, ({ order, a }) => {
         const out = a.slice();
-        expect(cholesky(out, order)).toBe(order);
+        expect(factorCholesky(out, order)).toBe(order);
         const back = new Float64Array(order * order);
         for (let i = 0; i < order; i++) {
           for (let j = 0; j < order; j++) {
@@ -38,18 +38,18 @@ describe('cholesky', () => {
     );
   });
 
-  test('names the first pivot that is not positive', () => {
-    expect(cholesky(Float64Array.of(1, 0, 0, 0, -1, 0, 0, 0, 1), 3)).toBe(1);
-    expect(cholesky(Float64Array.of(1, 1, 1, 1), 2)).toBe(1); // singular, because two securities are identical
-    expect(cholesky(Float64Array.of(Number.NaN), 1)).toBe(0);
-    expect(cholesky(new Float64Array(0), 0)).toBe(0);
+  test('reports the first pivot that is not positive', () => {
+    expect(factorCholesky(Float64Array.of(1, 0, 0, 0, -1, 0, 0, 0, 1), 3)).toBe(1);
+    expect(factorCholesky(Float64Array.of(1, 1, 1, 1), 2)).toBe(1); // singular, because two securities are identical
+    expect(factorCholesky(Float64Array.of(Number.NaN), 1)).toBe(0);
+    expect(factorCholesky(new Float64Array(0), 0)).toBe(0);
   });
 
   test('refuses a matrix of another order', () => {
-    expect(() => cholesky(new Float64Array(5), 2)).toThrow(KernelFault);
+    expect(() => factorCholesky(new Float64Array(5), 2)).toThrow(KernelFault);
   });
 });
 
-function lower(a: Float64Array, order: number): Float64Array {
+function keepLowerTriangle(a: Float64Array, order: number): Float64Array {
   return a.map((value, at) => (at % order > Math.floor(at / order) ? 0 : value));
 }

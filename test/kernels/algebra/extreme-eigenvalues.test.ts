@@ -5,7 +5,7 @@ import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { expectEqual } from '../../equal.js';
 import { expectClose } from '../closeness.js';
-import { randomDefinite } from '../engines/random-matrices.js';
+import { createRandomDefinite } from '../engines/random-matrices.js';
 
 const N = 90;
 const engine = openWasmEngine();
@@ -33,7 +33,7 @@ const blocks = Float64Array.from({ length: N * N }, (_, at) => {
 /**
  * Matrix whose eigenvalues are all equal except the smallest and the largest, with unit vectors as their eigenvectors.
  */
-const ends = Float64Array.from({ length: N * N }, (_, at) => {
+const extremeMatrix = Float64Array.from({ length: N * N }, (_, at) => {
   if (at % (N + 1) !== 0) return 0;
   if (at === 0) return 0.99;
   return at === N * N - 1 ? 1.01 : 1;
@@ -42,9 +42,9 @@ const ends = Float64Array.from({ length: N * N }, (_, at) => {
 test.each([
   ['of a market', createMarket(3)],
   ['without a common part', createMarket(0)],
-  ['of entries of different size', randomDefinite(N)],
+  ['of entries of different size', createRandomDefinite(N)],
   ['of equal blocks', blocks],
-  ['of two coordinates', ends],
+  ['of two coordinates', extremeMatrix],
   ['of one number', Float64Array.of(0.3)],
 ] as const)('are those of the definition: %s', (_, a) => {
   const n = Math.sqrt(a.length);

@@ -21,15 +21,16 @@ describe('gemv', () => {
         createMatrices(),
         fc.infiniteStream(fc.double({ min: -1, max: 1, noNaN: true })),
         ({ rows, columns, data }, stream) => {
-          const next = () => Number(stream.next().value);
-          const x = Float64Array.from({ length: columns }, next);
-          const y = Float64Array.from({ length: rows }, next);
+          const readNextNumber = () => Number(stream.next().value);
+          const x = Float64Array.from({ length: columns }, readNextNumber);
+          const y = Float64Array.from({ length: rows }, readNextNumber);
           const ax = new Float64Array(rows);
           const aty = new Float64Array(columns);
           gemv(data, x, ax);
           gemvTransposed(data, y, aty);
-          const dot = (a: Float64Array, b: Float64Array) => a.reduce((total, v, i) => total + v * b[i]!, 0);
-          expectClose([dot(y, ax)], [dot(aty, x)], 1e-13, 1000);
+          const computeDotProduct = (a: Float64Array, b: Float64Array) =>
+            a.reduce((total, v, i) => total + v * b[i]!, 0);
+          expectClose([computeDotProduct(y, ax)], [computeDotProduct(aty, x)], 1e-13, 1000);
         },
       ),
     );

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { rankOneUpdate } from '#kernels/algebra/rank-one-update.js';
 import { KernelFault } from '#kernels/assert.js';
 
-test('decays, adds and leaves the lower triangle alone', () => {
+test('decays, adds and does not change the lower triangle', () => {
   const out = Float64Array.of(2, 4, 9, 6);
   rankOneUpdate(out, Float64Array.of(1, 3), { decay: 0.5, factor: 2 });
   expect([...out]).toEqual([1 + 2, 2 + 6, 9, 3 + 18]);
 });
 
-test('takes out what it added', () => {
+test('removes an added product', () => {
   const out = new Float64Array(4);
   rankOneUpdate(out, Float64Array.of(1, 3), { decay: 1, factor: 1 });
   rankOneUpdate(out, Float64Array.of(1, 3), { decay: 1, factor: -1 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { selectColumns } from '#kernels/algebra/select-columns.js';
 import { KernelFault } from '#kernels/assert.js';
 
-test('takes columns in the order asked for, less a constant', () => {
+test('selects columns in the requested order, less a constant', () => {
   const out = new Float64Array(4).fill(9);
   selectColumns(Float64Array.of(1, 2, 3, 4, 5, 6), { width: 3, columns: Int32Array.of(2, 0), less: 1 }, out);
   expect([...out]).toEqual([2, 0, 5, 3]);

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { factoriseSemidefinite } from '#kernels/algebra/semidefinite-factor.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
 test.each([
   [6, 9, 6],
   [6, 3, 3],
 ])('of order %i and rank at most %i multiplies to its matrix', (n, rows, rank) => {
-  const x = randomPanel(rows, n, 3);
+  const x = createRandomPanel(rows, n, 3);
   const a = new Float64Array(n * n);
   for (let t = 0; t < rows; t++)
     for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) a[i * n + j]! += x[t * n + i]! * x[t * n + j]!;

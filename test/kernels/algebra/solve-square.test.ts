@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { solveSquare } from '#kernels/algebra/solve-square.js';
 import { seeded } from '../../seeded.js';
 
-test.each([1, 2, 7, 40])('the solutions of a system of order %i give its right sides', (n) => {
+test.each([1, 2, 7, 40])('the solutions of a system of order %i reproduce its right sides', (n) => {
   const random = seeded(n);
   const a = Float64Array.from({ length: n * n }, () => random() - 0.5);
   const wanted = Float64Array.from({ length: 2 * n }, () => random() - 0.5);

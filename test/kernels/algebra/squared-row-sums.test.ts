@@ -7,7 +7,7 @@ test('adds up the squares of weighted rows', () => {
   expect(sumSquaredRowSums(new Float64Array(0), Float64Array.of(1))).toBe(0);
 });
 
-test('refuses what is no panel', () => {
+test('refuses arrays that are no panel', () => {
   expect(() => sumSquaredRowSums(new Float64Array(5), new Float64Array(2))).toThrow(KernelFault);
   expect(() => sumSquaredRowSums(new Float64Array(0), new Float64Array(0))).toThrow(KernelFault);
 });

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
+import { computeSymmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { KernelFault } from '#kernels/assert.js';
 import { createMatrices } from '../arbitraries.js';
 
@@ -9,7 +9,7 @@ describe('symmetricRankK', () => {
     fc.assert(
       fc.property(createMatrices(), ({ rows, columns, data }) => {
         const out = new Float64Array(columns * columns).fill(Number.NaN);
-        symmetricRankK(data, columns, out);
+        computeSymmetricRankK(data, columns, out);
         for (let i = 0; i < columns; i++) {
           for (let j = 0; j < columns; j++) {
             let expected = 0;
@@ -21,14 +21,14 @@ describe('symmetricRankK', () => {
     );
   });
 
-  test('gives zeros for a panel without rows', () => {
+  test('returns zeros for a panel without rows', () => {
     const out = new Float64Array(4).fill(7);
-    symmetricRankK(new Float64Array(0), 2, out);
+    computeSymmetricRankK(new Float64Array(0), 2, out);
     expect([...out]).toEqual([0, 0, 0, 0]);
   });
 
   test('refuses a ragged panel and a result of another size', () => {
-    expect(() => symmetricRankK(new Float64Array(5), 2, new Float64Array(4))).toThrow(KernelFault);
-    expect(() => symmetricRankK(new Float64Array(6), 2, new Float64Array(6))).toThrow(KernelFault);
+    expect(() => computeSymmetricRankK(new Float64Array(5), 2, new Float64Array(4))).toThrow(KernelFault);
+    expect(() => computeSymmetricRankK(new Float64Array(6), 2, new Float64Array(6))).toThrow(KernelFault);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { cholesky } from '#kernels/algebra/cholesky.js';
+import { factorCholesky } from '#kernels/algebra/cholesky.js';
 import { solveLower, solveLowerTransposed } from '#kernels/algebra/triangular-solve.js';
 import { KernelFault } from '#kernels/assert.js';
 import { expectClose } from '../closeness.js';
-import { golden } from '../golden.js';
+import { readGolden } from '../golden.js';
 
 interface FactorCase {
   order: number;
@@ -14,9 +14,9 @@ interface FactorCase {
 
 describe('triangular solves', () => {
   test('both halves after a Cholesky factor solve the system as LAPACK does', () => {
-    for (const { order, a, b, solution } of golden<FactorCase[]>('factorisation')) {
+    for (const { order, a, b, solution } of readGolden<FactorCase[]>('factorisation')) {
       const factor = Float64Array.from(a);
-      cholesky(factor, order);
+      factorCholesky(factor, order);
       const x = Float64Array.from(b);
       solveLower(factor, order, x);
       solveLowerTransposed(factor, order, x);

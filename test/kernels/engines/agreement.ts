@@ -5,7 +5,7 @@ import { expectEqual } from '../../equal.js';
 import { IS_SOAK } from '../../soak.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { testEigenAgreement } from './eigen-agreement.js';
-import { randomPanel, randomSymmetric, randomDefinite } from './random-matrices.js';
+import { createRandomPanel, createRandomSymmetric, createRandomDefinite } from './random-matrices.js';
 
 /**
  * Matrix orders at, near and far from the tile of 4, the solve block of 64, the factor block of 128 and the depth of
@@ -73,12 +73,12 @@ const SELECTIONS = [
 
 /** Tests every operation of an engine against its definition, on arrays created by the engine and on other arrays. */
 export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS): void {
-  const own = (array: Float64Array): Float64Array => {
+  const copyToEngine = (array: Float64Array): Float64Array => {
     const copy = engine.allocate(array.length);
     copy.set(array);
     return copy;
   };
-  const outOf = (
+  const computeOnBoth = (
     length: number,
     work: (engine: Engine, out: Float64Array) => void,
   ): readonly [Float64Array, Float64Array] => {
@@ -90,24 +90,24 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
   };
 
   test.each(SQUARES)('multiplies a panel of %i x %i by itself', (rows, columns) => {
-    const x = randomPanel(rows, columns);
-    const [actual, expected] = outOf(columns * columns, (each, out) => each.symmetricRankK(x, columns, out));
+    const x = createRandomPanel(rows, columns);
+    const [actual, expected] = computeOnBoth(columns * columns, (each, out) => each.symmetricRankK(x, columns, out));
     expectCovariance(actual, expected, columns, 1e-12);
     const mirrored = actual.map((_, at) => actual[(at % columns) * columns + Math.floor(at / columns)]!);
     expectEqual(actual, mirrored);
     engine.scope(() => {
       const out = engine.allocate(columns * columns);
-      engine.symmetricRankK(own(x), columns, out);
+      engine.symmetricRankK(copyToEngine(x), columns, out);
       expectEqual(out, actual);
     });
   });
 
   test.each(PRODUCTS)('multiplies %i x %i by %i columns, stored either way', (rows, inner, columns) => {
-    const a = randomPanel(rows, inner, 5);
-    const b = randomPanel(inner, columns, 6);
+    const a = createRandomPanel(rows, inner, 5);
+    const b = createRandomPanel(inner, columns, 6);
     for (const transposeA of [false, true]) {
       for (const transposeB of [false, true]) {
-        const [actual, expected] = outOf(rows * columns, (each, out) =>
+        const [actual, expected] = computeOnBoth(rows * columns, (each, out) =>
           each.gemm({ rows, inner, columns, transposeA, transposeB }, a, b, out),
         );
         expectClose(actual, expected, 1e-12);
@@ -116,31 +116,33 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
   });
 
   test.each(MATRICES)('multiplies a matrix of %i x %i by vectors', (rows, columns) => {
-    const a = randomPanel(rows, columns);
-    const [product, expected] = outOf(rows, (each, out) => each.gemv(a, randomPanel(columns, 1), out));
+    const a = createRandomPanel(rows, columns);
+    const [product, expected] = computeOnBoth(rows, (each, out) => each.gemv(a, createRandomPanel(columns, 1), out));
     expectClose(product, expected, 1e-12);
-    const [transposed, expectedTransposed] = outOf(columns, (each, out) =>
-      each.gemvTransposed(a, randomPanel(rows, 1), out),
+    const [transposed, expectedTransposed] = computeOnBoth(columns, (each, out) =>
+      each.gemvTransposed(a, createRandomPanel(rows, 1), out),
     );
     expectClose(transposed, expectedTransposed, 1e-12);
   });
 
   test.each(orders)('multiplies a symmetric matrix of order %i by a vector', (n) => {
-    const [actual, expected] = outOf(n, (each, out) => each.symv(randomSymmetric(n), randomPanel(n, 1), out));
+    const [actual, expected] = computeOnBoth(n, (each, out) =>
+      each.symv(createRandomSymmetric(n), createRandomPanel(n, 1), out),
+    );
     expectClose(actual, expected, 1e-12);
   });
 
   test.each(orders)('factors and solves a matrix of order %i', (n) => {
-    const a = randomDefinite(n);
-    const [factor, expected] = outOf(n * n, (each, out) => {
+    const a = createRandomDefinite(n);
+    const [factor, expected] = computeOnBoth(n * n, (each, out) => {
       out.set(a);
       expect(each.cholesky(out, n)).toBe(n);
     });
     expectClose(factor, expected, 1e-12);
     for (const columns of [1, 2, 5, 66]) {
-      const b = randomPanel(n, columns, 9);
+      const b = createRandomPanel(n, columns, 9);
       for (const solve of ['solveLower', 'solveLowerTransposed'] as const) {
-        const [x, expectedX] = outOf(n * columns, (each, out) => {
+        const [x, expectedX] = computeOnBoth(n * columns, (each, out) => {
           out.set(b);
           each[solve](expected, n, out);
         });
@@ -150,9 +152,9 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
   });
 
   test.each([2, 5, 64, 130, 200])(
-    'names the pivot at which a matrix of order %i stops being positive definite',
+    'reports the pivot at which a matrix of order %i stops being positive definite',
     (n) => {
-      const a = randomDefinite(n);
+      const a = createRandomDefinite(n);
       const bad = n - 1;
       for (let j = 0; j < n; j++) a[bad * n + j] = a[j * n + bad] = a[j]!; // a duplicate of the first security
       a[bad * n + bad] = a[0]! * (1 - 1e-6);
@@ -165,8 +167,8 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
   testEigenAgreement(engine, orders);
 
   test.each([0, 1, 2, 3, 128, 129, 1000])('squares and sums %i values', (n) => {
-    const x = randomPanel(n, 1);
-    const [squares, expectedSquares] = outOf(n, (each, out) => each.square(x, out));
+    const x = createRandomPanel(n, 1);
+    const [squares, expectedSquares] = computeOnBoth(n, (each, out) => each.square(x, out));
     expectEqual(squares, expectedSquares);
     expectClose(
       [engine.pairwiseSum(x)],
@@ -177,55 +179,58 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
   });
 
   test.each(PANELS)(
-    'centres the columns of a panel of %i x %i, weighs its rows and sums squares, with the bits of the definition',
+    'centres the columns of a panel of %i x %i, weights its rows and sums squares, bit-identically to the definition',
     (rows, columns) => {
       const weights = Float64Array.from({ length: rows }, (_, t) => (2 * (t + 1)) / (rows * (rows + 1)));
       for (const weighted of [undefined, weights]) {
-        const [all, expected] = outOf((rows + 2) * columns, (each, out) => {
+        const [all, expected] = computeOnBoth((rows + 2) * columns, (each, out) => {
           const panel = out.subarray(0, rows * columns);
-          panel.set(randomPanel(rows, columns));
+          panel.set(createRandomPanel(rows, columns));
           const [means, squares] = [out.subarray(panel.length, panel.length + columns), out.subarray(-columns)];
           each.centreColumns(panel, { weights: weighted, factors: weights }, means, squares);
         });
         expectEqual(all, expected);
       }
-      const shares = randomPanel(1, columns);
-      const x = randomPanel(rows, columns);
+      const shares = createRandomPanel(1, columns);
+      const x = createRandomPanel(rows, columns);
       expect(engine.squaredRowSums(x, shares)).toBe(plain.squaredRowSums(x, shares));
-      const [deviations, expectedDeviations] = outOf(columns, (each, out) =>
-        each.columnDeviations(randomPanel(rows, columns), out),
+      const [deviations, expectedDeviations] = computeOnBoth(columns, (each, out) =>
+        each.columnDeviations(createRandomPanel(rows, columns), out),
       );
       expectEqual(deviations, expectedDeviations);
     },
   );
 
-  test.each(PORTFOLIOS)('finds percentiles of %i weighted values, with the bits of the definition', (count, spread) => {
-    const shares = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
-    const values = randomPanel(1, count, spread).map((value, i) => (i % 7 === 3 ? NaN : value ** spread));
-    const weights = randomPanel(1, count, spread + 1);
-    const [actual, expected] = outOf(2 + shares.length, (each, out) =>
-      each.weightedPercentiles({ values, weights, count }, shares, out),
-    );
-    expectEqual(actual, expected);
-  });
+  test.each(PORTFOLIOS)(
+    'finds percentiles of %i weighted values, bit-identically to the definition',
+    (count, spread) => {
+      const shares = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
+      const values = createRandomPanel(1, count, spread).map((value, i) => (i % 7 === 3 ? NaN : value ** spread));
+      const weights = createRandomPanel(1, count, spread + 1);
+      const [actual, expected] = computeOnBoth(2 + shares.length, (each, out) =>
+        each.weightedPercentiles({ values, weights, count }, shares, out),
+      );
+      expectEqual(actual, expected);
+    },
+  );
 
   test.each(SELECTIONS)(
-    'takes columns of a panel of %i x %i and centres them in groups, with the bits of the definition',
+    'selects columns of a panel of %i x %i and centres them in groups, bit-identically to the definition',
     (rows, width) => {
       const columns = Int32Array.from({ length: Math.ceil(width * 0.8) }, (_, k) => (7 * k + 3) % width);
-      const [taken, expectedTaken] = outOf(rows * columns.length, (each, out) =>
-        each.selectColumns(randomPanel(rows, width), { width, columns, less: 1 }, out),
+      const [taken, expectedTaken] = computeOnBoth(rows * columns.length, (each, out) =>
+        each.selectColumns(createRandomPanel(rows, width), { width, columns, less: 1 }, out),
       );
       expectEqual(taken, expectedTaken);
       const groups = {
         groupAt: Int32Array.from(columns, (_, k) => (k * k) % Math.min(2, columns.length)),
         count: Math.min(2, columns.length),
       };
-      const [means, expectedMeans] = outOf(rows * groups.count, (each, out) =>
+      const [means, expectedMeans] = computeOnBoth(rows * groups.count, (each, out) =>
         each.centreGroups(expectedTaken.slice(), groups, out),
       );
       expectEqual(means, expectedMeans);
-      const [centred, expectedCentred] = outOf(expectedTaken.length, (each, out) => {
+      const [centred, expectedCentred] = computeOnBoth(expectedTaken.length, (each, out) => {
         out.set(expectedTaken);
         each.centreGroups(out, groups, new Float64Array(rows * groups.count));
       });
@@ -234,10 +239,10 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
   );
 
   test.each([1, 2, 3, 8, 33])('updates a symmetric matrix of order %i by an outer product', (n) => {
-    const before = randomSymmetric(n).map((value, at) => (at % n < Math.floor(at / n) ? Number.NaN : value));
-    const [actual, expected] = outOf(n * n, (each, out) => {
+    const before = createRandomSymmetric(n).map((value, at) => (at % n < Math.floor(at / n) ? Number.NaN : value));
+    const [actual, expected] = computeOnBoth(n * n, (each, out) => {
       out.set(before);
-      each.rankOneUpdate(out, randomPanel(n, 1), { decay: 0.9, factor: -2 });
+      each.rankOneUpdate(out, createRandomPanel(n, 1), { decay: 0.9, factor: -2 });
     });
     expectEqual(actual, expected);
   });

@@ -3,27 +3,27 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { expectEqual } from '../../equal.js';
 import { expectClose } from '../closeness.js';
-import { randomPanel, randomSymmetric } from './random-matrices.js';
+import { createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 
 /**
  * Compares the eigenvalues and eigenvectors of an engine with those of the definition, for matrices of several orders.
  */
 export function testEigenAgreement(engine: Engine, orders: readonly number[]): void {
   test.each(orders)('finds the eigenvalues of order %i', (n) => {
-    const a = randomSymmetric(n);
+    const a = createRandomSymmetric(n);
     const values = new Float64Array(n).fill(7);
     expect(engine.symmetricEigenvalues(a, n, values)).toBe(true);
     const expected = new Float64Array(n);
     plain.symmetricEigenvalues(a, n, expected);
     expectClose(values, expected, 1e-12);
-    expectEqual(a, randomSymmetric(n));
+    expectEqual(a, createRandomSymmetric(n));
   });
 
   test.each([...orders.filter((n) => n > 0), 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])(
-    'finds the ends of the eigenvalues of order %d',
+    'finds the extreme eigenvalues of order %d',
     (kind) => {
       const n = Math.floor(kind);
-      const a = kind === n ? randomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
+      const a = kind === n ? createRandomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
       const before = a.slice();
       const values = new Float64Array(n);
       plain.symmetricEigenvalues(a, n, values);
@@ -33,26 +33,26 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
     },
   );
 
-  test('finds the ends of the eigenvalues of a diagonal, equal ones and zeros among them, to the bit', () => {
-    const ends = (...diagonal: readonly number[]) => {
+  test('finds the extreme eigenvalues of a diagonal matrix, also equal ones and zeros, to the bit', () => {
+    const computeExtremes = (...diagonal: readonly number[]) => {
       const n = diagonal.length;
       const a = new Float64Array(n * n);
       diagonal.forEach((value, i) => (a[i * (n + 1)] = value));
       const { smallest, largest } = engine.eigenvalueRange(a, n)!;
       return [smallest, largest];
     };
-    expect(ends(0.1, 0.3, 0.2)).toEqual([0.1, 0.3]);
-    expect(ends(0.7, 0.7, 0.7)).toEqual([0.7, 0.7]);
-    expect(ends(0.7, 0)).toEqual([0, 0.7]);
-    expect(ends(0, 0, 0)).toEqual([0, 0]);
-    expect(ends(-2, -0.5)).toEqual([-2, -0.5]);
-    expect(ends(1 / 3)).toEqual([1 / 3, 1 / 3]);
+    expect(computeExtremes(0.1, 0.3, 0.2)).toEqual([0.1, 0.3]);
+    expect(computeExtremes(0.7, 0.7, 0.7)).toEqual([0.7, 0.7]);
+    expect(computeExtremes(0.7, 0)).toEqual([0, 0.7]);
+    expect(computeExtremes(0, 0, 0)).toEqual([0, 0]);
+    expect(computeExtremes(-2, -0.5)).toEqual([-2, -0.5]);
+    expect(computeExtremes(1 / 3)).toEqual([1 / 3, 1 / 3]);
     expect(() => engine.eigenvalueRange(new Float64Array(3), 2)).toThrow();
   });
 
   test.each([...orders, 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])('finds orthonormal eigenvectors of order %d', (kind) => {
     const n = Math.floor(kind);
-    const a = kind === n ? randomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
+    const a = kind === n ? createRandomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
     const values = new Float64Array(n);
     const vectors = new Float64Array(n * n);
     expect(engine.symmetricEigen(a, n, values, vectors)).toBe(true);
@@ -77,10 +77,10 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
   });
 
   test.each([...orders, 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])(
-    'finds the largest eigenpairs of order %d with the bits they have among all',
+    'finds the largest eigenpairs of order %d bit-identically to those among all',
     (kind) => {
       const n = Math.floor(kind);
-      const a = kind === n ? randomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
+      const a = kind === n ? createRandomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
       const before = a.slice();
       const all = { values: new Float64Array(n), vectors: new Float64Array(n * n) };
       expect(engine.symmetricEigen(a, n, all.values, all.vectors)).toBe(true);
@@ -97,17 +97,17 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
     },
   );
 
-  test('leaves the matrix whose eigenpairs it finds as it was', () => {
+  test('does not change the matrix whose eigenpairs it finds', () => {
     engine.scope(() => {
       const a = engine.allocate(97 * 97);
-      a.set(randomSymmetric(97));
+      a.set(createRandomSymmetric(97));
       engine.symmetricEigenvalues(a, 97, new Float64Array(97));
       engine.symmetricEigen(a, 97, new Float64Array(97), new Float64Array(97 * 97));
-      expectEqual(a, randomSymmetric(97));
+      expectEqual(a, createRandomSymmetric(97));
     });
   });
 
-  test('says that NaN has no eigenvalues, and takes entries of extreme size', () => {
+  test('reports that NaN has no eigenvalues, and accepts entries of extreme size', () => {
     expect(engine.symmetricEigenvalues(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(2))).toBe(false);
     expect(engine.largestEigen(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(1), new Float64Array(2))).toBe(
       false,
@@ -133,7 +133,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
  * divide and conquer.
  */
 function createDegenerate(n: number, duplicated: boolean): Float64Array {
-  const panel = randomPanel(duplicated ? 2 * n : 10, n, 8);
+  const panel = createRandomPanel(duplicated ? 2 * n : 10, n, 8);
   if (duplicated)
     for (let at = 0; at < panel.length; at++) if (at % n >= n / 2) panel[at] = panel[at - Math.floor(n / 2)]!;
   const out = new Float64Array(n * n);

@@ -9,7 +9,7 @@ import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import { compileKernelModule } from '#kernels/engines/kernel-module.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { IS_SOAK } from '../../soak.js';
-import { hashSolution, listProblems, setsHere, type Problem } from './native-problems.js';
+import { hashSolution, listProblems, listSetsHere, type Problem } from './native-problems.js';
 
 interface Build {
   readonly compile: (
@@ -39,26 +39,26 @@ test('the sample has problems of every kernel', () => {
   expect(new Set(sample.map(({ kernel }) => kernel))).toEqual(new Set(listProblems().map(({ kernel }) => kernel)));
 });
 
-const answers = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
+const isInstalled = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
 
 /** Instruction sets of this processor, on which `native.test.ts` tests every problem without an emulator. */
-const HERE = setsHere();
-const EMULATED = MACHINES.filter(({ set }) => IS_SOAK || !HERE.includes(set));
+const SETS_HERE = listSetsHere();
+const EMULATED_SETS = MACHINES.filter(({ set }) => IS_SOAK || !SETS_HERE.includes(set));
 
-describe.each(EMULATED)('on an emulator, native kernels of $set', ({ set, architecture, compiler, emulator }) => {
-  test('have the bits of WebAssembly', { timeout: 300_000 }, async ({ skip }) => {
-    const missing = [compiler, emulator[0]].filter((command) => !answers(command));
-    const skipped = (why: string) => {
+describe.each(EMULATED_SETS)('on an emulator, native kernels of $set', ({ set, architecture, compiler, emulator }) => {
+  test('are bit-identical to WebAssembly', { timeout: 300_000 }, async ({ skip }) => {
+    const missing = [compiler, emulator[0]].filter((command) => !isInstalled(command));
+    const skipEmulation = (why: string) => {
       console.log(`Native kernels of ${set} are not tested on an emulator: ${why}.`);
       skip(why);
     };
-    if (missing.length > 0) return skipped(`${missing.join(' and ')} not installed`);
+    if (missing.length > 0) return skipEmulation(`${missing.join(' and ')} not installed`);
     const program = join(folder, set);
     const { compile } = (await import(pathToFileURL(resolve('kernels/native/build.mjs')).href)) as Build;
     const others = [resolve('test/kernels/native-problem.c')];
     await compile(compiler, architecture, program, { kind: ['-static'], others });
-    const run = (problem: Problem) => emulated([...emulator, program, set], problem);
-    if (run(sample[0]!).signal === 'SIGILL') return skipped(`${emulator[0]} has no ${set}`);
+    const run = (problem: Problem) => runEmulated([...emulator, program, set], problem);
+    if (run(sample[0]!).signal === 'SIGILL') return skipEmulation(`${emulator[0]} has no ${set}`);
     for (const problem of sample) {
       const { status, stdout } = run(problem);
       const name = `${problem.kernel} ${problem.sizes.join(' x ')}`;
@@ -68,7 +68,7 @@ describe.each(EMULATED)('on an emulator, native kernels of $set', ({ set, archit
   });
 });
 
-function emulated(command: readonly string[], { kernel, sizes, operands }: Problem) {
+function runEmulated(command: readonly string[], { kernel, sizes, operands }: Problem) {
   const words = [...command.slice(1), kernel, operands.length, ...operands.map(({ length }) => length), ...sizes];
   const input = Buffer.concat(operands.map(({ buffer, byteLength }) => new Uint8Array(buffer, 0, byteLength)));
   return spawnSync(command[0]!, words.map(String), { input, maxBuffer: 2 ** 26 });

@@ -7,15 +7,15 @@ import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateCovariance } from '#kernels/moments/estimate-covariance.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { golden } from '../golden.js';
+import { readGolden } from '../golden.js';
 import type { CovarianceCase } from '../moments/sample-covariance.test.js';
 import { programOf, trackingCases } from '../optimisation/tracking-cases.js';
-import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
+import { createRandomDefinite, createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 
 /** Panels of the golden covariances, and a panel whose products are large enough for every native kernel. */
 const PANELS = [
-  ...golden<CovarianceCase[]>('covariance').map(({ returns, assets }) => ({ returns, assets })),
-  { returns: randomPanel(420, 210), assets: 210 },
+  ...readGolden<CovarianceCase[]>('covariance').map(({ returns, assets }) => ({ returns, assets })),
+  { returns: createRandomPanel(420, 210), assets: 210 },
 ];
 
 const hashOf = (...values: readonly (ArrayLike<number> | number)[]): string => {
@@ -59,17 +59,17 @@ function hashOptimisations(engine: Engine): string[] {
 /** Returns every eigenvalue and eigenvector of a matrix. */
 function hashEigenpairs(engine: Engine, n: number): string {
   const [values, vectors] = [new Float64Array(n), new Float64Array(n * n)];
-  engine.symmetricEigen(randomSymmetric(n), n, values, vectors);
+  engine.symmetricEigen(createRandomSymmetric(n), n, values, vectors);
   return hashOf(values, vectors);
 }
 
 /** Returns the smallest and the largest eigenvalue of a definite matrix. */
 function hashExtremes(engine: Engine, n: number): string {
-  const { smallest, largest } = findExtremeEigenvalues(engine, randomDefinite(n), n)!;
+  const { smallest, largest } = findExtremeEigenvalues(engine, createRandomDefinite(n), n)!;
   return hashOf(smallest, largest);
 }
 
-function setsHere() {
+function listSetsHere() {
   try {
     return listNativeSets();
   } catch (failure) {
@@ -78,7 +78,7 @@ function setsHere() {
   }
 }
 
-const sets = setsHere();
+const sets = listSetsHere();
 
 describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
   const plain = openWasmEngine();
@@ -89,7 +89,7 @@ describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
     ends: hashExtremes(plain, 203),
   };
 
-  test.each(sets)('of %s have the bits of WebAssembly', (set) => {
+  test.each(sets)('of %s are bit-identical to WebAssembly', (set) => {
     const engine = openNativeEngine({ native: openNativeKernels(set) });
     expect(hashModels(engine)).toEqual(expected.models);
     expect(hashOptimisations(engine)).toEqual(expected.optimisations);

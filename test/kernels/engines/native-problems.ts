@@ -1,10 +1,10 @@
 import type { Arena } from '#kernels/engines/arena.js';
 import { listNativeSets, type NativeSet } from '#kernels/engines/native-kernels.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
-import { randomDefinite, randomPanel } from './random-matrices.js';
+import { createRandomDefinite, createRandomPanel } from './random-matrices.js';
 
 /** Returns the instruction sets that this processor supports; empty without a native library. */
-export function setsHere(): readonly NativeSet[] {
+export function listSetsHere(): readonly NativeSet[] {
   try {
     return listNativeSets();
   } catch (failure) {
@@ -39,7 +39,7 @@ export function listProblems(): Problem[] {
     ),
     createProduct(97, 30, 701),
     ...[1, 2, 4, 7, 8, 13, 31, 65, 127, 128, 129, 131, 200, 258, 515].map(factor),
-    ...[2, 9, 63, 64, 66, 130, 193].flatMap((n) => [2, 8, 25, 66].flatMap((columns) => solves(n, columns))),
+    ...[2, 9, 63, 64, 66, 130, 193].flatMap((n) => [2, 8, 25, 66].flatMap((columns) => listSolveProblems(n, columns))),
     ...[1, 4, 6, 11, 13, 22, 31, 133].flatMap((n) => [
       createSymmetricProduct(n, 0, n),
       createSymmetricProduct(n, 0, (n >> 1) & ~3),
@@ -50,28 +50,28 @@ export function listProblems(): Problem[] {
 
 function createPanelProduct(rows: number, columns: number): Problem {
   const out = new Float64Array(columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
-  return { kernel: 'rank-k', sizes: [rows, columns], operands: [randomPanel(rows, columns), out] };
+  return { kernel: 'rank-k', sizes: [rows, columns], operands: [createRandomPanel(rows, columns), out] };
 }
 
 /** Creates a product problem; the variants alternate between sizes. */
 function createProduct(m: number, k: number, n: number): Problem {
   const flags = [m % 2, k % 2, n % 2, (m + k + n) % 2];
-  const operands = [randomPanel(m, k, 5), randomPanel(k, n, 6), randomPanel(m, n, 7)];
+  const operands = [createRandomPanel(m, k, 5), createRandomPanel(k, n, 6), createRandomPanel(m, n, 7)];
   return { kernel: 'product', sizes: [m, k, n, ...flags], operands };
 }
 
 function factor(n: number): Problem {
-  return { kernel: 'cholesky', sizes: [n], operands: [randomDefinite(n)] };
+  return { kernel: 'cholesky', sizes: [n], operands: [createRandomDefinite(n)] };
 }
 
-function solves(n: number, columns: number): Problem[] {
-  const operands = [randomDefinite(n), randomPanel(n, columns, 9)];
+function listSolveProblems(n: number, columns: number): Problem[] {
+  const operands = [createRandomDefinite(n), createRandomPanel(n, columns, 9)];
   return (['solve', 'solve-transposed'] as const).map((kernel) => ({ kernel, sizes: [n, columns], operands }));
 }
 
 /** Creates a symmetric product over a range of rows. */
 function createSymmetricProduct(n: number, first: number, last: number): Problem {
-  const operands = [randomPanel(n, n, 3), randomPanel(1, n, 4), randomPanel(1, n, 5)];
+  const operands = [createRandomPanel(n, n, 3), createRandomPanel(1, n, 4), createRandomPanel(1, n, 5)];
   return { kernel: 'symmetric-product', sizes: [n, first, last], operands };
 }
 

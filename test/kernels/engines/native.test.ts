@@ -9,18 +9,18 @@ import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { expectEqual } from '../../equal.js';
 import { FEWER_ORDERS, testAgreement } from './agreement.js';
-import { hashSolution, listProblems, setsHere } from './native-problems.js';
-import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
+import { hashSolution, listProblems, listSetsHere } from './native-problems.js';
+import { createRandomDefinite, createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 
 const arena = createArena();
 const plain = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
   .exports as KernelExports;
 
-test('the kernels of WebAssembly have the bits that native kernels are tested for at a start', () => {
+test('the WebAssembly kernels give the bits with which native kernels are checked at a start', () => {
   testBits(plain, arena);
 });
 
-const sets = setsHere();
+const sets = listSetsHere();
 
 for (const set of ['avx512', 'avx2', 'neon'] as const)
   if (!sets.includes(set)) console.log(`Native kernels of ${set} are not tested in this process: it has none.`);
@@ -33,7 +33,7 @@ describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : 
   const kernels =
     sets.length === 0 ? plain : openNativeKernels(set).instantiate(compileKernelModule(), arena.memory, 0);
 
-  test('have the bits of WebAssembly for every kernel and size', () => {
+  test('are bit-identical to WebAssembly for every kernel and size', () => {
     for (const [problem, expected] of expectedOf)
       expectEqual(hashSolution(kernels, arena, problem), expected, `${problem.kernel} ${problem.sizes.join(' x ')}`);
   });
@@ -46,7 +46,7 @@ describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : 
       [300, 131],
       [300, 299],
     ] as const) {
-      const a = randomDefinite(n);
+      const a = createRandomDefinite(n);
       a[wrong * (n + 1)] = -1;
       const mark = arena.mark();
       const at = arena.reserve(a.byteLength);
@@ -56,7 +56,7 @@ describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : 
     }
   });
 
-  test('are refused where a bit differs', () => {
+  test('are refused if one bit differs', () => {
     const wrong: KernelExports = {
       ...kernels,
       cholesky(a, n, scratch) {
@@ -74,13 +74,13 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
   const engine = sets.length === 0 ? openWasmEngine() : openNativeEngine();
   describe('agrees with the definitions', () => testAgreement(engine, FEWER_ORDERS));
 
-  test('says which instruction set it uses', () => {
+  test('states which instruction set it uses', () => {
     expect(engine.description).toMatch(/^native kernels, (AVX-512|AVX2|NEON), float64/);
   });
 
-  test('has the bits of WebAssembly on arrays of its memory, also after that grew, and on others', () => {
+  test('is bit-identical to WebAssembly on arrays of its memory, also after that grew, and on other arrays', () => {
     const [rows, columns] = [400, 130];
-    const x = randomPanel(rows, columns);
+    const x = createRandomPanel(rows, columns);
     const expected = new Float64Array(columns * columns);
     openWasmEngine().symmetricRankK(x, columns, expected);
     const actual = new Float64Array(columns * columns);
@@ -95,9 +95,9 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
     });
   });
 
-  test('has the bits of WebAssembly with other threads at its side', () => {
+  test('is bit-identical to WebAssembly while other threads run', () => {
     const n = 401;
-    const [a, x] = [randomSymmetric(n), randomPanel(997, 203)];
+    const [a, x] = [createRandomSymmetric(n), createRandomPanel(997, 203)];
     const results = [openWasmEngine, openNativeEngine].map((open) => {
       const each = open({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
       const [values, vectors, product] = [n, n * n, 203 * 203].map((length) => new Float64Array(length));

@@ -61,7 +61,7 @@ describe('the text of a number is that of JSON.stringify', () => {
     }
   });
 
-  test('for whole numbers, zeros and the ends of each notation', () => {
+  test('for whole numbers, zeros and the limits of each notation', () => {
     const values = [
       0,
       -0,
@@ -95,7 +95,7 @@ test('a number that is not finite is reported and not written', () => {
   expect(parts).toEqual([]);
 });
 
-test('text longer than the window comes out whole', () => {
+test('text longer than the window is written completely', () => {
   const parts: Buffer[] = [];
   text.begin((part) => parts.push(Buffer.from(part)));
   const long = new TextEncoder().encode('x'.repeat(1 << 19));
@@ -106,7 +106,7 @@ test('text longer than the window comes out whole', () => {
   expect(Buffer.concat(parts).toString()).toBe(`before${'x'.repeat(1 << 19)}after`);
 });
 
-test('all that is drained before the end is whole words of eight bytes, in order', () => {
+test('all output before the end consists of complete words of eight bytes, in order', () => {
   const parts: Buffer[] = [];
   text.begin((part) => parts.push(Buffer.from(part)));
   const values = Float64Array.from({ length: 40_000 }, (_, i) => Math.sin(i));

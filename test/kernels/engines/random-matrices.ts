@@ -2,22 +2,22 @@ import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 /** Returns a panel whose columns differ by orders of magnitude, like volatilities. */
-export function randomPanel(rows: number, columns: number, seed = 1): Float64Array {
+export function createRandomPanel(rows: number, columns: number, seed = 1): Float64Array {
   const random = createCounterRandom({ seed, stream: rows * 1000 + columns });
   const scales = Float64Array.from({ length: columns }, () => 10 ** (3 * random.uniform() - 2));
   return Float64Array.from({ length: rows * columns }, (_, at) => random.normal() * scales[at % columns]!);
 }
 
-export function randomSymmetric(n: number, seed = 2): Float64Array {
-  const values = randomPanel(n, n, seed);
+export function createRandomSymmetric(n: number, seed = 2): Float64Array {
+  const values = createRandomPanel(n, n, seed);
   return values.map(
     (_, at) => values[Math.max(Math.floor(at / n), at % n) * n + Math.min(Math.floor(at / n), at % n)]!,
   );
 }
 
 /** Returns a positive definite matrix that is far from singular. */
-export function randomDefinite(n: number): Float64Array {
-  const panel = randomPanel(n + 8, n, 3).map((value) => value);
+export function createRandomDefinite(n: number): Float64Array {
+  const panel = createRandomPanel(n + 8, n, 3).map((value) => value);
   const out = new Float64Array(n * n);
   plain.symmetricRankK(panel, n, out);
   for (let i = 0; i < n; i++) out[i * (n + 1)]! *= 1.5;

@@ -7,7 +7,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { createLevelBins } from '#kernels/simulation/level-bins.js';
 import type { PathModel } from '#kernels/simulation/simulate-paths.js';
 import { expectClose, expectCovariance } from '../closeness.js';
-import { randomPanel } from './random-matrices.js';
+import { createRandomPanel } from './random-matrices.js';
 
 /** A stub of the calls that the engine makes, in float32 like the original library. */
 interface Stub {
@@ -59,7 +59,7 @@ describe('the TensorFlow engine', () => {
     const engine = await openTensorflowEngine(referenceEngine, load);
     expect(engine.precision).toBe('float32');
     expect(engine.description).toContain('@tensorflow/tfjs-node');
-    const x = randomPanel(40, 6);
+    const x = createRandomPanel(40, 6);
     const expected = new Float64Array(36);
     referenceEngine.symmetricRankK(x, 6, expected);
     const actual = new Float64Array(36);
@@ -94,7 +94,7 @@ describe('the TensorFlow engine', () => {
     expect(actual.counts.reduce((a, b) => a + b, 0)).toBe(40 * horizon);
   });
 
-  test('leaves factorisations to the float64 engine beneath it', async () => {
+  test('delegates factorisations to its float64 engine', async () => {
     const engine = await openTensorflowEngine(referenceEngine, async () => arithmetic);
     expect(engine.cholesky).toBe(referenceEngine.cholesky);
   });
@@ -121,7 +121,7 @@ describe('the TensorFlow engine', () => {
     );
   });
 
-  test('says which packages are missing', async () => {
+  test('states which packages are missing', async () => {
     await expect(openTensorflowEngine(referenceEngine, failToFind)).rejects.toThrow(
       /tfjs-node is not installed; .*tfjs-core is not installed/,
     );
@@ -137,15 +137,15 @@ test('an installed package that cannot be loaded is reported with the reason', a
   );
 });
 
-const opened = await openTensorflowEngine(openWasmEngine()).catch((failure: Error) => failure);
+const openedSandbox = await openTensorflowEngine(openWasmEngine()).catch((failure: Error) => failure);
 
-if (opened instanceof Error) {
-  console.log(`TensorFlow itself is not tested here: ${opened.message}`);
+if (openedSandbox instanceof Error) {
+  console.log(`TensorFlow itself is not tested here: ${openedSandbox.message}`);
   test.skip('TensorFlow multiplies and compounds to float32', () => {});
 } else {
   describe('TensorFlow', () => {
     test('names its package, its version and its backend', () => {
-      expect(opened.description).toMatch(
+      expect(openedSandbox.description).toMatch(
         /^@tensorflow\/tfjs-(backend-wasm|node) \d+\.\d+\.\d+, backend \w+, float32; factorisations by wasm$/,
       );
     });
@@ -156,11 +156,11 @@ if (opened instanceof Error) {
       [504, 50],
       [40, 131],
     ])('multiplies a panel of %i x %i by itself to float32, exactly symmetric', (rows, columns) => {
-      const x = randomPanel(rows, columns);
+      const x = createRandomPanel(rows, columns);
       const expected = new Float64Array(columns * columns);
       referenceEngine.symmetricRankK(x, columns, expected);
       const actual = new Float64Array(columns * columns);
-      opened.symmetricRankK(x, columns, actual);
+      openedSandbox.symmetricRankK(x, columns, actual);
       expectCovariance(actual, expected, columns, 1e-5);
       for (let i = 0; i < columns; i++)
         for (let j = 0; j < i; j++) expect(actual[i * columns + j]).toBe(actual[j * columns + i]);
@@ -174,7 +174,7 @@ if (opened instanceof Error) {
         block: 7,
       },
     ];
-    test.each(models)('compounds more paths than go together, by $kind', (model) => {
+    test.each(models)('compounds more paths than fit into one batch, by $kind', (model) => {
       const [horizon, paths, count] = [25, 2_100, 64];
       const request = {
         model,
@@ -194,7 +194,7 @@ if (opened instanceof Error) {
         each.simulatePaths(request, tallies);
         return tallies;
       };
-      const [actual, expected] = [run(opened), run(referenceEngine)];
+      const [actual, expected] = [run(openedSandbox), run(referenceEngine)];
       for (const list of ['finals', 'lows', 'drawdowns'] as const) expectClose(actual[list], expected[list], 1e-5);
       expect(actual.counts.reduce((a, b) => a + b, 0)).toBe(paths * horizon);
     });

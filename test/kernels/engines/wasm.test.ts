@@ -6,12 +6,12 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { expectEqual } from '../../equal.js';
 import { expectClose } from '../closeness.js';
 import { testAgreement } from './agreement.js';
-import { randomPanel, randomSymmetric } from './random-matrices.js';
+import { createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 
 describe('the WebAssembly engine agrees with the definitions', () => testAgreement(openWasmEngine()));
 
 describe('the arena', () => {
-  test("gives a scope's memory back and keeps what was allocated around it", () => {
+  test('frees the memory of a scope and keeps what was allocated around it', () => {
     const arena = createArena();
     const engine = openWasmEngine({ arena });
     engine.scope(() => {
@@ -24,7 +24,7 @@ describe('the arena', () => {
     });
   });
 
-  test('gives memory back when the work throws', () => {
+  test('frees memory when the work throws', () => {
     const arena = createArena();
     const engine = openWasmEngine({ arena });
     const before = arena.mark();
@@ -43,15 +43,15 @@ describe('the arena', () => {
     const early = engine.allocate(16);
     engine.allocate(4_000_000);
     expect(arena.addressOf(early)).toBeDefined();
-    early.set(randomPanel(4, 4));
-    expect(engine.pairwiseSum(early)).toBe(engine.pairwiseSum(randomPanel(4, 4)));
+    early.set(createRandomPanel(4, 4));
+    expect(engine.pairwiseSum(early)).toBe(engine.pairwiseSum(createRandomPanel(4, 4)));
   });
 
   test('refuses more than its maximum', () => {
     expect(() => createArena().reserve(3 * 2 ** 30)).toThrow(/out of memory/);
   });
 
-  test('notices a release out of order', () => {
+  test('detects a release out of order', () => {
     const arena = createArena();
     expect(() => arena.release(arena.mark() + 64)).toThrow(KernelFault);
   });
@@ -59,7 +59,7 @@ describe('the arena', () => {
 
 test('permuting columns permutes a product bit for bit: each pair has its own order of summation', () => {
   const columns = 75;
-  const x = randomPanel(400, columns);
+  const x = createRandomPanel(400, columns);
   const order = Array.from({ length: columns }, (_, i) => (i * 32) % columns); // a permutation, because 32 and 75 have no common divisor
   const permuted = Float64Array.from(x, (_, at) => x[Math.floor(at / columns) * columns + order[at % columns]!]!);
   const engine = openWasmEngine();
@@ -85,9 +85,9 @@ test.each([
   [600, 203],
   [258, 802],
 ])(
-  'a panel of %i x %i times itself has the bits of its definition: each pair in the order of the rows',
+  'a panel of %i x %i times itself is bit-identical to its definition: each pair in the order of the rows',
   (rows, columns) => {
-    const x = randomPanel(rows, columns);
+    const x = createRandomPanel(rows, columns);
     const expected = new Float64Array(columns * columns);
     const actual = new Float64Array(columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
     referenceEngine.symmetricRankK(x, columns, expected);
@@ -101,7 +101,7 @@ test(
   { timeout: 300_000 },
   () => {
     const n = 401; // not a multiple of a tile
-    const a = randomSymmetric(n);
+    const a = createRandomSymmetric(n);
     const listEigen = (threads: number, whole: boolean): readonly Float64Array[] => {
       const requests: number[] = [];
       const engine = openWasmEngine({ threads: () => (requests.push(threads), threads), teamOrder: n });
@@ -118,43 +118,49 @@ test(
     const size = Math.max(...alone[0]!.map(Math.abs));
     expectClose([alone[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
     expectEqual(listEigen(4, false), alone);
-    const ends = (threads: number) => openWasmEngine({ threads: () => threads, teamOrder: n }).eigenvalueRange(a, n)!;
-    expect(ends(2)).toEqual(ends(1));
-    expectClose([ends(1).smallest, ends(1).largest], [alone[0]![0]!, alone[0]![n - 1]!], 1e-14, size);
+    const computeEndsOnThreads = (threads: number) =>
+      openWasmEngine({ threads: () => threads, teamOrder: n }).eigenvalueRange(a, n)!;
+    expect(computeEndsOnThreads(2)).toEqual(computeEndsOnThreads(1));
+    expectClose(
+      [computeEndsOnThreads(1).smallest, computeEndsOnThreads(1).largest],
+      [alone[0]![0]!, alone[0]![n - 1]!],
+      1e-14,
+      size,
+    );
     const [one, two] = [listEigen(1, true), listEigen(2, true)];
     expectEqual(two, one);
   },
 );
 
-test('threads that stay after a large problem share a product of a panel, to the bit', () => {
+test('threads that remain after a large problem share a product of a panel, to the bit', () => {
   const [rows, columns] = [997, 203]; // four slabs and five groups of tile rows
-  const x = randomPanel(rows, columns);
+  const x = createRandomPanel(rows, columns);
   const expected = new Float64Array(columns * columns);
   referenceEngine.symmetricRankK(x, columns, expected);
   const engine = openWasmEngine({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
   const values = new Float64Array(64);
   for (let repeat = 0; repeat < 5; repeat++) {
-    expect(engine.symmetricEigenvalues(randomSymmetric(64), 64, values)).toBe(true);
+    expect(engine.symmetricEigenvalues(createRandomSymmetric(64), 64, values)).toBe(true);
     const actual = new Float64Array(columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
     engine.symmetricRankK(x, columns, actual);
     expectEqual(actual, expected);
   }
 });
 
-test('threads are asked for from order 1,500', () => {
-  const values = (n: number): boolean =>
+test('threads are used from order 1,500', () => {
+  const tryThreadedValues = (n: number): boolean =>
     openWasmEngine({
       threads: () => {
         throw new Error('asked');
       },
     }).symmetricEigenvalues(new Float64Array(n * n), n, new Float64Array(n));
-  expect(() => values(1_500)).toThrow('asked');
-  expect(values(300)).toBe(true);
+  expect(() => tryThreadedValues(1_500)).toThrow('asked');
+  expect(tryThreadedValues(300)).toBe(true);
 });
 
-test('tile rows shared among workers give the bits of one, on both sides of the diagonal', async () => {
+test('tile rows shared among workers are bit-identical to one worker, on both sides of the diagonal', async () => {
   const { instantiateForTest } = await import('./tile-rows.js');
-  const x = randomPanel(400, 75);
+  const x = createRandomPanel(400, 75);
   const [whole, parts] = instantiateForTest(x, 75, [0, 3, 8, 13]);
   const expected = new Float64Array(75 * 75);
   referenceEngine.symmetricRankK(x, 75, expected);

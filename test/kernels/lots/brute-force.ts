@@ -11,7 +11,7 @@ interface Choice {
  * Returns the lowest objective of all whole-share trades, each evaluated from the definition without code of the
  * solver.
  */
-export function bruteForce(program: AccountProgram): number {
+export function solveByBruteForce(program: AccountProgram): number {
   const choices = Array.from({ length: program.n }, (_, i) => choicesOf(program, i));
   let best = Infinity;
   const taken: Choice[] = [];
@@ -78,11 +78,11 @@ function objectiveOf(program: AccountProgram, taken: readonly Choice[]): number 
     if (value + weights.reduce((sum, weight, i) => sum + row.weights![i]! * weight, 0) > 1e-9) return Infinity;
   }
   if (variance > program.varianceLimit) return Infinity;
-  return program.aversion * variance + cost + program.taxWeight * usTax(short, long);
+  return program.aversion * variance + cost + program.taxWeight * computeUsTax(short, long);
 }
 
 /** Computes the tax with US netting at 37 % and 20 %: each holding period separately, then both together. */
-export function usTax(short: number, long: number): number {
+export function computeUsTax(short: number, long: number): number {
   if (short >= 0 && long >= 0) return 0.37 * short + 0.2 * long;
   const net = short + long;
   if (net <= 0) return 0;

@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { computePricesAt } from '#kernels/lots/candidate.js';
-import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
-import { convexAccount } from './convex-accounts.js';
+import { solveAccount, type AccountSolution } from '#kernels/lots/solve-account.js';
+import { createRandomConvexAccount } from './convex-accounts.js';
 
 /** Optimal objectives computed by cvxopt, written by `python3 convex-reference.py`. */
 const REFERENCE = JSON.parse(readFileSync('test/kernels/lots/convex-reference.json', 'utf8')) as readonly number[];
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
 /** Returns an account and its answer as JSON, for scripts in other languages. */
-export function toJson(program: AccountProgram, answer?: AccountAnswer): string {
+export function toJson(program: AccountProgram, answer?: AccountSolution): string {
   const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;
   if (answer === undefined) return JSON.stringify(program, toPlain);
@@ -24,7 +24,7 @@ describe('a convex account', () => {
   test.each(REFERENCE.map((objective, at) => ({ seed: at + 1, objective })))(
     'has the objective that cvxopt finds ($seed)',
     ({ seed, objective }) => {
-      const answer = solveAccount(convexAccount(seed), { nodes: 0 });
+      const answer = solveAccount(createRandomConvexAccount(seed), { nodes: 0 });
       expect(answer.status).toBe('optimal');
       expect(Math.abs(answer.figures.objective - objective)).toBeLessThan(1e-9);
     },
@@ -33,7 +33,7 @@ describe('a convex account', () => {
   test.runIf(hasPython).each([1, 2, 3, 4, 5, 6])(
     'meets the conditions of optimality by an independent script (%i)',
     (seed) => {
-      const program = convexAccount(seed);
+      const program = createRandomConvexAccount(seed);
       const input = toJson(program, solveAccount(program, { nodes: 0 }));
       const { stdout, stderr } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], { input, encoding: 'utf8' });
       expect(stderr).toBe('');
@@ -43,7 +43,7 @@ describe('a convex account', () => {
   );
 
   test.runIf(hasPython)('violates them after another trade', () => {
-    const program = convexAccount(3);
+    const program = createRandomConvexAccount(3);
     const answer = solveAccount(program, { nodes: 0 });
     answer.trades.bought[4]! += 0.002;
     const { stdout } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], {

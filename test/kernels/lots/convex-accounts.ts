@@ -1,13 +1,13 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
-import { randomAccount } from './random-account.js';
+import { createRandomAccount } from './random-account.js';
 
 /**
  * Returns an account with gains in every lot and earlier net losses: a convex problem with kinks of the tax. Every
  * second account has a limit.
  */
-export function convexAccount(seed: number): AccountProgram {
+export function createRandomConvexAccount(seed: number): AccountProgram {
   const trackingLimit = seed % 2 === 0 ? 0.03 : Infinity;
-  const program = randomAccount({ seed, n: 30, k: 4, lotsOf: 3, aversion: 1, trackingLimit });
+  const program = createRandomAccount({ seed, n: 30, k: 4, lotsOf: 3, aversion: 1, trackingLimit });
   return {
     ...program,
     lotShort: program.lotShort.map(Math.abs),

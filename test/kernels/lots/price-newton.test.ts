@@ -3,18 +3,18 @@ import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { solveRelaxation } from '#kernels/lots/interior-point.js';
 import { solveByPrices } from '#kernels/lots/price-newton.js';
 import { listRelaxedRows, type Relaxation } from '#kernels/lots/relaxation.js';
-import { EITHER, relaxTrades } from '#kernels/lots/relaxed-trades.js';
-import { randomAccount } from './random-account.js';
+import { BOTH_DIRECTIONS, relaxTrades } from '#kernels/lots/relaxed-trades.js';
+import { createRandomAccount } from './random-account.js';
 
 /**
  * Returns the convex form of an account without losses, which would be sold and bought back; gains of both holding
  * periods have one price.
  */
 function formOf(seed: number, trackingLimit = Infinity): Relaxation {
-  const random = randomAccount({ seed, n: 80, k: 6, lotsOf: 4, isOrdered: true, trackingLimit });
+  const random = createRandomAccount({ seed, n: 80, k: 6, lotsOf: 4, isOrdered: true, trackingLimit });
   const program = { ...random, lotShort: random.lotShort.map(Math.abs), lotLong: random.lotLong.map(Math.abs) };
   const side = program.sides[1]!;
-  const trades = relaxTrades(program, { short: 0.37, long: 0.37 }, new Int8Array(program.n).fill(EITHER));
+  const trades = relaxTrades(program, { short: 0.37, long: 0.37 }, new Int8Array(program.n).fill(BOTH_DIRECTIONS));
   return { program, side: { ...side, longSign: 0 }, trades, rows: listRelaxedRows(program, { ...side, longSign: 0 }) };
 }
 
@@ -35,16 +35,19 @@ const objectiveOf = ({ program, trades, side }: Relaxation, traded: Float64Array
 };
 
 describe('solveByPrices', () => {
-  it.each([1, 2, 3, 4])('has the trades and the objective of the interior point, and proves it (%i)', (seed) => {
-    const form = formOf(seed);
-    const [own, other] = [solveByPrices(form)!, solveRelaxation(form)];
-    expect([own.status, other.status]).toEqual(['solved', 'solved']);
-    own.weights.forEach((weight, i) => expect(weight).toBeCloseTo(other.weights[i]!, 7));
-    const objective = objectiveOf(form, own.traded, own.weights);
-    expect(objective).toBeCloseTo(objectiveOf(form, other.traded, other.weights), 10);
-    // The order of lots makes a sale more expensive than the convex hull of its cost.
-    expect(computeDualBound(form.program, form.side, own.multipliers).bound).toBeGreaterThan(objective - 1e-10);
-  });
+  it.each([1, 2, 3, 4])(
+    'has the trades and the objective of the interior point method, and proves them (%i)',
+    (seed) => {
+      const form = formOf(seed);
+      const [own, other] = [solveByPrices(form)!, solveRelaxation(form)];
+      expect([own.status, other.status]).toEqual(['solved', 'solved']);
+      own.weights.forEach((weight, i) => expect(weight).toBeCloseTo(other.weights[i]!, 7));
+      const objective = objectiveOf(form, own.traded, own.weights);
+      expect(objective).toBeCloseTo(objectiveOf(form, other.traded, other.weights), 10);
+      // The order of lots makes a sale more expensive than the convex hull of its cost.
+      expect(computeDualBound(form.program, form.side, own.multipliers).bound).toBeGreaterThan(objective - 1e-10);
+    },
+  );
 
   it('starts near a solution with fewer steps', () => {
     const form = formOf(5);
@@ -55,7 +58,7 @@ describe('solveByPrices', () => {
     near.weights.forEach((weight, i) => expect(weight).toBeCloseTo(far.weights[i]!, 8));
   });
 
-  it('leaves a limit of the tracking error to the interior point', () => {
+  it('leaves a limit of the tracking error to the interior point method', () => {
     expect(solveByPrices(formOf(1, 0.01))).toBeUndefined();
   });
 });

@@ -19,7 +19,7 @@ const RATES = { short: 0.37, long: 0.2 };
  * Returns an account near its target with gains and losses: US netting, costs of 5 bp, cash between 0 and 1 %, or up to
  * 1 % plus two shares with whole shares.
  */
-export function randomAccount({
+export function createRandomAccount({
   seed,
   n,
   k,
@@ -42,7 +42,12 @@ export function randomAccount({
   const drifted = target.map((x) => x * Math.exp(0.4 * drawNormal()));
   const sum = drifted.reduce((a, x) => a + x, 0);
   const held = drifted.map((x) => (x / sum) * 0.99);
-  const { lotStart, lotSize, lotShort, lotLong } = randomLots(held, { random, normal: drawNormal, lotsOf, share });
+  const { lotStart, lotSize, lotShort, lotLong } = createRandomLots(held, {
+    random,
+    normal: drawNormal,
+    lotsOf,
+    share,
+  });
   const cashRow = (sign: 1 | -1, constant: number): AccountRow => ({
     weights: new Float64Array(n).fill(sign),
     short: 0,
@@ -74,7 +79,7 @@ export function randomAccount({
     taxWeight: 1,
     fixedShort: 0,
     fixedLong: 0,
-    sides: usSides(RATES.short, RATES.long),
+    sides: createUsSides(RATES.short, RATES.long),
     rows: [cashRow(1, -1), cashRow(-1, 0.99 - 2 * share)],
   };
 }
@@ -87,7 +92,7 @@ interface LotTerms {
 }
 
 /** Divides holdings into lots, which are rounded to whole shares if required. */
-function randomLots(held: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
+function createRandomLots(held: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
   const n = held.length;
   const lotStart = new Int32Array(n + 1);
   const [lotSize, lotShort, lotLong]: number[][] = [[], [], []];
@@ -121,7 +126,7 @@ function randomLots(held: Float64Array, { random, normal, lotsOf, share }: LotTe
   };
 }
 
-export function usSides(short: number, long: number): AccountProgram['sides'] {
+export function createUsSides(short: number, long: number): AccountProgram['sides'] {
   const none = { short: 0, long: 0, constant: 0 };
   return [
     { longSign: 1, pieces: [{ short, long, constant: 0 }, { short: long, long, constant: 0 }, none] },

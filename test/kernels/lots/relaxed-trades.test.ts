@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { EITHER, relaxTrades, sortSales } from '#kernels/lots/relaxed-trades.js';
-import { randomAccount } from './random-account.js';
+import { BOTH_DIRECTIONS, relaxTrades, sortSales } from '#kernels/lots/relaxed-trades.js';
+import { createRandomAccount } from './random-account.js';
 
-const base = randomAccount({ seed: 1, n: 1, k: 1, lotsOf: 1 });
+const base = createRandomAccount({ seed: 1, n: 1, k: 1, lotsOf: 1 });
 /**
  * One security with four lots of equal size and gains of 0.3 short-term, 0.2 long-term, 0.1 short-term and 0.2
  * long-term.
@@ -14,16 +14,20 @@ const program = {
   lotShort: Float64Array.of(0.3, 0, 0.1, 0),
   lotLong: Float64Array.of(0, 0.2, 0, 0.2),
 };
-const ordered = { ...program, isOrdered: Uint8Array.of(1) };
+const orderedProgram = { ...program, isOrdered: Uint8Array.of(1) };
 
 test('lots are sold by ascending tax, equal ones in their order', () => {
   expect([...sortSales(program, 0, { short: 0.4, long: 0.2 })]).toEqual([1, 2, 3, 0]);
   expect([...sortSales(program, 0, { short: 0.1, long: 0.3 })]).toEqual([2, 0, 1, 3]);
-  expect([...sortSales(ordered, 0, { short: 0.1, long: 0.3 })]).toEqual([0, 1, 2, 3]);
+  expect([...sortSales(orderedProgram, 0, { short: 0.1, long: 0.3 })]).toEqual([0, 1, 2, 3]);
 });
 
-test('lots in an order are traded together where the next one is cheaper', () => {
-  const { start, firstLot, endLot } = relaxTrades(ordered, { short: 0.4, long: 0.2 }, Int8Array.of(EITHER));
+test('ordered lots are traded together where the next one is cheaper', () => {
+  const { start, firstLot, endLot } = relaxTrades(
+    orderedProgram,
+    { short: 0.4, long: 0.2 },
+    Int8Array.of(BOTH_DIRECTIONS),
+  );
   const sales = Array.from({ length: start[1]! }, (_, j) => [firstLot[j], endLot[j]]).filter(([first]) => first! >= 0);
   // The taxes per unit are 0.12, 0.04, 0.04 and 0.04, so the first lot has the highest tax.
   expect(sales).toEqual([[0, 4]]);

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { solveAccount } from '#kernels/lots/solve-account.js';
 import { IS_SOAK } from '../../soak.js';
-import { bruteForce, usTax } from './brute-force.js';
-import { randomAccount, type RandomTerms } from './random-account.js';
+import { solveByBruteForce, computeUsTax } from './brute-force.js';
+import { createRandomAccount, type RandomTerms } from './random-account.js';
 import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
 
 /** Seeds of accounts whose enumeration takes seconds. */
@@ -23,8 +23,8 @@ const CASES = [
 
 describe('solveAccount', () => {
   it.each(CASES)('finds the best of all whole-share trades of account $seed', (terms) => {
-    const program = randomAccount(terms);
-    const least = bruteForce(program);
+    const program = createRandomAccount(terms);
+    const least = solveByBruteForce(program);
     const answer = solveAccount(program, { nodes: 3000 });
     if (least === Infinity) return expect(answer.status).toBe('infeasible');
     expect(answer.figures.objective).toBeCloseTo(least, 11);
@@ -35,9 +35,9 @@ describe('solveAccount', () => {
     ...[41, 43, 44, 48, 51, 60, 67].map((seed) => ({ seed, n: 4, k: 2, lotsOf: 2, share: 0.05, isOrdered: true })),
     ...[43, 45, 49, 50, 56, 60].map((seed) => ({ seed, n: 3, k: 2, lotsOf: 2, share: 0.05 })),
   ])('proves the best of all whole-share trades within a limit that binds, of account $seed', (terms) => {
-    const free = solveAccount(randomAccount(terms), { nodes: 3000 });
-    const program = randomAccount({ ...terms, trackingLimit: 0.9 * Math.sqrt(free.figures.variance) });
-    const least = bruteForce(program);
+    const free = solveAccount(createRandomAccount(terms), { nodes: 3000 });
+    const program = createRandomAccount({ ...terms, trackingLimit: 0.9 * Math.sqrt(free.figures.variance) });
+    const least = solveByBruteForce(program);
     expect(least).toBeGreaterThan(free.figures.objective);
     const { figures, bound, nodes } = solveAccount(program, { nodes: 3000 });
     expect([figures.objective, bound]).toEqual([expect.closeTo(least, 11), expect.closeTo(least, 11)]);
@@ -48,7 +48,7 @@ describe('solveAccount', () => {
   it.each([1, 2, 3, 4, 5])('rounds gains within a limit that binds at little cost (%i)', (seed) => {
     const terms = { seed, n: 60, k: 6, lotsOf: 4, isOrdered: true };
     const createGains = (own: Partial<RandomTerms>, taxWeight = 1): AccountProgram => {
-      const program = randomAccount({ ...terms, ...own });
+      const program = createRandomAccount({ ...terms, ...own });
       return {
         ...program,
         taxWeight,
@@ -67,7 +67,7 @@ describe('solveAccount', () => {
   });
 
   it.each([1, 2, 3, 4, 5, 6])('proves the trades of an account of 120 securities to 1e-10 (%i)', (seed) => {
-    const program = randomAccount({ seed, n: 120, k: 10, lotsOf: 5 });
+    const program = createRandomAccount({ seed, n: 120, k: 10, lotsOf: 5 });
     const { status, figures, bound, certificates } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1e-10);
@@ -76,8 +76,8 @@ describe('solveAccount', () => {
       expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
-  it.each([1, 2, 3, 4])('takes one round on one side where only rounding is left (%i)', (seed) => {
-    const program = randomAccount({ seed, n: 120, k: 10, lotsOf: 5, share: 0.0001 });
+  it.each([1, 2, 3, 4])('needs one round on one side if only rounding remains (%i)', (seed) => {
+    const program = createRandomAccount({ seed, n: 120, k: 10, lotsOf: 5, share: 0.0001 });
     const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1e-5);
@@ -87,8 +87,8 @@ describe('solveAccount', () => {
       expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
-  it.each([1, 2, 3])('decides the lots at the margin where gains come before losses (%i)', (seed) => {
-    const program = randomAccount({ seed, n: 120, k: 10, lotsOf: 5, isOrdered: true });
+  it.each([1, 2, 3])('decides the marginal lots if gains precede losses (%i)', (seed) => {
+    const program = createRandomAccount({ seed, n: 120, k: 10, lotsOf: 5, isOrdered: true });
     const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1.5e-5); // the convex hulls of the cost alone would leave 5e-5 to 2e-4
@@ -97,41 +97,44 @@ describe('solveAccount', () => {
       expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
-  it('keeps a tracking error limit, at a price', () => {
+  it('keeps a tracking error limit, at a cost', () => {
     const terms = { seed: 3, n: 60, k: 5, lotsOf: 4, aversion: 0.2 };
-    const free = solveAccount(randomAccount(terms), { nodes: 0 });
+    const free = solveAccount(createRandomAccount(terms), { nodes: 0 });
     const limit = 0.7 * Math.sqrt(free.figures.variance);
-    const bound = solveAccount(randomAccount({ ...terms, trackingLimit: limit }), { nodes: 0 });
+    const bound = solveAccount(createRandomAccount({ ...terms, trackingLimit: limit }), { nodes: 0 });
     expect(Math.sqrt(bound.figures.variance)).toBeCloseTo(limit, 6);
     expect(bound.figures.objective).toBeGreaterThan(free.figures.objective);
     expect(bound.certificates[bound.own]!.multipliers.variance).toBeGreaterThan(0);
   });
 
-  it.each([1, 2, 3])('keeps every limit that some trades keep, whatever its price (%i)', (seed) => {
+  it.each([1, 2, 3])('keeps every limit that some trades keep, whatever the cost (%i)', (seed) => {
     const terms = { seed, n: 40, k: 5, lotsOf: 4, isOrdered: true };
     // With a low weight of taxes the tracking error is nearly the lowest possible, where a unit of variance costs more
     // than 100.
-    const near = solveAccount({ ...randomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 }, { nodes: 0 });
+    const near = solveAccount({ ...createRandomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 }, { nodes: 0 });
     const limit = 1.2 * Math.sqrt(near.figures.variance) + 1e-4;
-    const { status, figures, certificates, own } = solveAccount(randomAccount({ ...terms, trackingLimit: limit }), {
-      nodes: 0,
-    });
+    const { status, figures, certificates, own } = solveAccount(
+      createRandomAccount({ ...terms, trackingLimit: limit }),
+      {
+        nodes: 0,
+      },
+    );
     expect(status).toBe('optimal');
     expect(Math.sqrt(figures.variance)).toBeLessThan(limit + 1e-7);
     expect(certificates[own]!.multipliers.variance).toBeGreaterThan(100);
   });
 
   it('reports an account without permitted trades as infeasible', () => {
-    const program = randomAccount({ seed: 5, n: 20, k: 3, lotsOf: 2, trackingLimit: 1e-3 });
+    const program = createRandomAccount({ seed: 5, n: 20, k: 3, lotsOf: 2, trackingLimit: 1e-3 });
     const stuck = { ...program, buyLimit: new Float64Array(program.n), lower: program.held.map((w) => w * 0.99) };
     expect(solveAccount(stuck, { nodes: 0 }).status).toBe('infeasible');
   });
 
-  it('gives the same bits again', () => {
+  it('is bit-identical when repeated', () => {
     const terms = { seed: 9, n: 80, k: 6, lotsOf: 4, share: 0.0005 };
     const [one, two] = [
-      solveAccount(randomAccount(terms), { nodes: 0 }),
-      solveAccount(randomAccount(terms), { nodes: 0 }),
+      solveAccount(createRandomAccount(terms), { nodes: 0 }),
+      solveAccount(createRandomAccount(terms), { nodes: 0 }),
     ];
     expect(one).toEqual(two);
   });
@@ -145,8 +148,8 @@ describe('computeTax', () => {
     [-0.01, 0.02],
     [-0.03, 0.02],
     [-0.01, -0.02],
-  ])('nets short-term gains %f and long-term gains %f as the law does', (short, long) => {
-    const { sides } = randomAccount({ seed: 1, n: 2, k: 1, lotsOf: 1 });
-    expect(computeTax(sides, short, long)).toBeCloseTo(usTax(short, long), 15);
+  ])('nets short-term gains %f and long-term gains %f as tax law requires', (short, long) => {
+    const { sides } = createRandomAccount({ seed: 1, n: 2, k: 1, lotsOf: 1 });
+    expect(computeTax(sides, short, long)).toBeCloseTo(computeUsTax(short, long), 15);
   });
 });

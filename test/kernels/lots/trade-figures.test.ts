@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { HARD_PENALTY } from '#kernels/lots/interior-state.js';
 import { computeFigures, computeMerit, createTrades } from '#kernels/lots/trade-figures.js';
-import { usSides } from './random-account.js';
+import { createUsSides } from './random-account.js';
 
 const row = { short: 0, long: 0, cost: 0 };
 
@@ -30,7 +30,7 @@ const ACCOUNT: AccountProgram = {
   taxWeight: 1,
   fixedShort: 0.05,
   fixedLong: 0,
-  sides: usSides(0.37, 0.2),
+  sides: createUsSides(0.37, 0.2),
   rows: [
     // At least 95 % must be invested, and at least 50 % in the second security at a price of 2.
     { ...row, weights: Float64Array.of(-1, -1), constant: 0.95, penalty: Infinity },
@@ -51,7 +51,7 @@ describe('the figures of trades', () => {
     expect(figures.objective).toBeCloseTo(10 * 0.0026 + 0.0006 + 0.0148 + 2 * 0.1, 15);
   });
 
-  it('name the largest violation of what is hard', () => {
+  it('state the largest violation of a hard limit', () => {
     expect(Array.from(figures.violations)).toEqual([expect.closeTo(0.05, 15), expect.closeTo(0.1, 15)]);
     expect(figures.worst).toBeCloseTo(0.05, 15); // the violation by cash; an upper bound is violated by 0.05 as well, the variance by 0.0006
     expect(computeMerit(figures)).toBeCloseTo(figures.objective + HARD_PENALTY * 0.05 + 1, 12);
@@ -59,7 +59,7 @@ describe('the figures of trades', () => {
 });
 
 describe('the trades of net amounts', () => {
-  it('sell the lots that are cheapest at prices of gains', () => {
+  it('sell the lots that are cheapest at the prices of gains', () => {
     const { bought, sold } = createTrades(ACCOUNT, Float64Array.of(-0.25, 0.1), { short: 0.37, long: 0.2 });
     expect(Array.from(bought)).toEqual([0, 0.1]);
     expect(Array.from(sold)).toEqual([0.1, 0.1, expect.closeTo(0.05, 15), 0]);

@@ -3,7 +3,7 @@ import { useLargePages } from '#kernels/memory/large-pages.js';
 
 const MIB = 2 ** 20;
 
-test.each([1, 65_536, MIB, 9 * MIB + 8])('asking for large pages changes nothing of %i bytes', (bytes) => {
+test.each([1, 65_536, MIB, 9 * MIB + 8])('a request for large pages does not change %i bytes', (bytes) => {
   const memory = new SharedArrayBuffer(bytes);
   const values = new Uint8Array(memory);
   for (let i = 0; i < bytes; i += 997) values[i] = i % 251;

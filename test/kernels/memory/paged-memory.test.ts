@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
-  ALONE_BYTES,
+  SEPARATE_BYTES,
   canPage,
   clearMemory,
   allocateHandedMemory,
@@ -19,10 +19,10 @@ import {
   allocateWork,
   writeInto,
 } from '#kernels/memory/paged-memory.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
-const usual = findMemoryLimit();
+const folderFor = openTemporaryFolders();
+const usualLimit = findMemoryLimit();
 const MIB = 2 ** 20;
 let folder = '';
 
@@ -30,7 +30,7 @@ beforeEach(async () => {
   folder = await folderFor();
   limitMemory({ panelBytes: MIB, folder });
 });
-afterEach(() => void limitMemory(usual));
+afterEach(() => void limitMemory(usualLimit));
 
 /** Computes the bytes of this process's memory that are mapped to files in the folder. */
 function computeMappedBytes(): number {
@@ -39,12 +39,12 @@ function computeMappedBytes(): number {
   return ranges.reduce((sum, [from, to]) => sum + Number(`0x${to!}`) - Number(`0x${from!}`), 0);
 }
 
-const unlessPaged = (skip: (reason: string) => never): void => {
+const skipUnlessPaged = (skip: (reason: string) => never): void => {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
 };
 
-test('memory beyond the limit is in unnamed files, and threads share it', async ({ skip }) => {
-  unlessPaged(skip);
+test('memory beyond the limit is in unnamed files that threads share', async ({ skip }) => {
+  skipUnlessPaged(skip);
   const panel = new Float64Array(allocatePanels(2 * MIB));
   expect(panel.every((value) => value === 0)).toBe(true);
   expect(computeMappedBytes()).toBeGreaterThanOrEqual(2 * MIB - 2 * 65_536);
@@ -64,10 +64,10 @@ test('memory beyond the limit is in unnamed files, and threads share it', async 
   expect(panel.every((value, i) => value === -i)).toBe(true);
 });
 
-test('large memory that is emptied holds zeros, small and paged memory is left as it is', ({ skip }) => {
-  unlessPaged(skip);
-  const large = new SharedArrayBuffer(ALONE_BYTES + 5);
-  const [small, paged] = [new SharedArrayBuffer(MIB), allocatePanels(ALONE_BYTES)];
+test('large memory that is cleared contains zeros, small and paged memory is unchanged', ({ skip }) => {
+  skipUnlessPaged(skip);
+  const large = new SharedArrayBuffer(SEPARATE_BYTES + 5);
+  const [small, paged] = [new SharedArrayBuffer(MIB), allocatePanels(SEPARATE_BYTES)];
   for (const memory of [large, small, paged]) new Uint8Array(memory).fill(255);
   expect([large, small, paged].map(clearMemory)).toEqual([true, false, false]);
   expect(Buffer.compare(new Uint8Array(large), Buffer.alloc(large.byteLength))).toBe(0);
@@ -77,24 +77,22 @@ test('large memory that is emptied holds zeros, small and paged memory is left a
   expect(new Uint8Array(large).at(-1)).toBe(1);
 });
 
-test('a panel for another process is a file in memory where there is a folder for it, small ones are not', ({
-  skip,
-}) => {
-  unlessPaged(skip);
-  limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null });
-  expect(findPagedFile(allocateHandedMemory(ALONE_BYTES, ALONE_BYTES))).toBeUndefined();
-  limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null, sharedFolder: folder });
+test('a panel for another process is a file in memory if a folder for it exists; small panels are not', ({ skip }) => {
+  skipUnlessPaged(skip);
+  limitMemory({ panelBytes: 2 * SEPARATE_BYTES, folder: null });
+  expect(findPagedFile(allocateHandedMemory(SEPARATE_BYTES, SEPARATE_BYTES))).toBeUndefined();
+  limitMemory({ panelBytes: 2 * SEPARATE_BYTES, folder: null, sharedFolder: folder });
   expect(findPagedFile(allocateHandedMemory(MIB, MIB))).toBeUndefined();
-  const result = allocateHandedMemory(ALONE_BYTES, ALONE_BYTES);
-  writeInto(result, 0, new Uint8Array(ALONE_BYTES).fill(7));
-  const opened = openPagedFile(findPagedFile(result)!, ALONE_BYTES + MIB)!;
+  const result = allocateHandedMemory(SEPARATE_BYTES, SEPARATE_BYTES);
+  writeInto(result, 0, new Uint8Array(SEPARATE_BYTES).fill(7));
+  const opened = openPagedFile(findPagedFile(result)!, SEPARATE_BYTES + MIB)!;
   expect(readdirSync(folder)).toEqual([]);
-  const { before, bytes } = { before: 65_536, bytes: ALONE_BYTES - 2 * 65_536 };
+  const { before, bytes } = { before: 65_536, bytes: SEPARATE_BYTES - 2 * 65_536 };
   expect(Buffer.compare(new Uint8Array(opened, before, bytes), Buffer.alloc(bytes, 7))).toBe(0);
 });
 
-test('panels are paged by the size of their store, arrays made from them from a sixteenth of it on', ({ skip }) => {
-  unlessPaged(skip);
+test('panels are paged by the size of their store, derived arrays from a sixteenth of it on', ({ skip }) => {
+  skipUnlessPaged(skip);
   expect([isPaged(MIB), isPaged(MIB + 1)]).toEqual([false, true]);
   allocatePanels(MIB / 4, MIB);
   allocateWork(MIB / 16);
@@ -110,26 +108,26 @@ test('panels are paged by the size of their store, arrays made from them from a 
   ]);
 });
 
-test('a file that keeps its name is memory of another process, too, with room for more', ({ skip }) => {
-  unlessPaged(skip);
+test('a file that keeps its name is shared with another process, and may have spare space', ({ skip }) => {
+  skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const result = allocatePanels(ALONE_BYTES);
+  const result = allocatePanels(SEPARATE_BYTES);
   const file = findPagedFile(result)!;
-  expect(openPagedFile({ ...file, before: file.before + 8 }, ALONE_BYTES + MIB)).toBeUndefined();
+  expect(openPagedFile({ ...file, before: file.before + 8 }, SEPARATE_BYTES + MIB)).toBeUndefined();
   expect(readdirSync(folder)).toHaveLength(1);
-  const opened = openPagedFile(file, ALONE_BYTES + MIB)!;
+  const opened = openPagedFile(file, SEPARATE_BYTES + MIB)!;
   expect([opened.byteLength, readdirSync(folder), findPagedFile(allocatePanels(8))]).toEqual([
-    ALONE_BYTES + MIB,
+    SEPARATE_BYTES + MIB,
     [],
     undefined,
   ]);
   new Uint8Array(result).fill(7);
-  const expected = Buffer.alloc(ALONE_BYTES + MIB).fill(7, file.before, file.before + file.bytes);
+  const expected = Buffer.alloc(SEPARATE_BYTES + MIB).fill(7, file.before, file.before + file.bytes);
   expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
 });
 
 /** Script of a separate process that requests large memory from the GNU C library in addition to other memory. */
-const AMONG_OTHERS = `
+const ALONE_SCRIPT = `
   import { ALONE_BYTES, limitMemory, openPagedFile, findPagedFile, allocatePanels } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';
   const folder = process.argv[1];
@@ -141,11 +139,11 @@ const AMONG_OTHERS = `
   const places = Array.from({ length: 4096 / 16 }, (_, i) => openPagedFile({ ...file, before: 16 * i }, ALONE_BYTES));
   console.log(JSON.stringify([findPagedFile(made) === undefined, names, places.every((place) => place === undefined)]));`;
 
-test('no other process has the file of memory that lies among other memory', ({ skip }) => {
-  unlessPaged(skip);
+test('no other process has the file of memory that is adjacent to other memory', ({ skip }) => {
+  skipUnlessPaged(skip);
   const { header } = process.report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } };
   if (header.glibcVersionRuntime === undefined) skip('other C libraries map large memory by itself');
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', AMONG_OTHERS, folder], {
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', ALONE_SCRIPT, folder], {
     env: { ...process.env, MALLOC_MMAP_THRESHOLD_: String(2 ** 30) },
     encoding: 'utf8',
   });
@@ -153,23 +151,21 @@ test('no other process has the file of memory that lies among other memory', ({ 
   expect(JSON.parse(stdout)).toEqual([true, 0, true]);
 });
 
-test('bytes that are written into memory are there, at its edges, across them and within, whether or not it is paged', ({
-  skip,
-}) => {
-  unlessPaged(skip);
+test('written bytes are in memory, at its edges, across them and within, whether or not it is paged', ({ skip }) => {
+  skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const paged = allocatePanels(ALONE_BYTES);
-  const plain = new SharedArrayBuffer(ALONE_BYTES);
+  const paged = allocatePanels(SEPARATE_BYTES);
+  const plain = new SharedArrayBuffer(SEPARATE_BYTES);
   const { before, bytes } = findPagedFile(paged)!;
   expect([isWritten(paged), isWritten(plain)]).toEqual([true, false]);
   const end = before + bytes;
   const places = [
-    [0, ALONE_BYTES],
+    [0, SEPARATE_BYTES],
     [0, before + 9],
     [before, 4096],
     [MIB + 3, 5 * MIB],
-    [end - 11, ALONE_BYTES - end + 11],
-    [end, ALONE_BYTES - end],
+    [end - 11, SEPARATE_BYTES - end + 11],
+    [end, SEPARATE_BYTES - end],
     [0, before],
   ] as const;
   for (const [n, [offset, length]] of places.entries()) {
@@ -191,11 +187,11 @@ function computeTouchedBytes(): number {
   return 1024 * sizes.reduce((sum, kilobytes) => sum + kilobytes, 0);
 }
 
-test('values of a file that are read once count as memory of no process', ({ skip }) => {
-  unlessPaged(skip);
+test('values read once from a file count as memory of no process', ({ skip }) => {
+  skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const result = allocatePanels(ALONE_BYTES);
-  const bytes = new Float64Array(ALONE_BYTES / 8).map((_, i) => i + 0.5);
+  const result = allocatePanels(SEPARATE_BYTES);
+  const bytes = new Float64Array(SEPARATE_BYTES / 8).map((_, i) => i + 0.5);
   writeInto(result, 0, new Uint8Array(bytes.buffer));
   const before = computeTouchedBytes();
   const room = new Float64Array(8192);
@@ -211,7 +207,7 @@ test('values of a file that are read once count as memory of no process', ({ ski
 
 test('values outside files are read in place', () => {
   const room = new Float64Array(1000);
-  for (const memory of [new SharedArrayBuffer(8000), new SharedArrayBuffer(ALONE_BYTES)]) {
+  for (const memory of [new SharedArrayBuffer(8000), new SharedArrayBuffer(SEPARATE_BYTES)]) {
     const values = new Float64Array(memory, 0, 1000);
     expect(copyInParts(values, room)).toBe(values);
   }

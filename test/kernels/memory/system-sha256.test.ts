@@ -8,7 +8,7 @@ const BYTES = Uint8Array.from({ length: 100_003 }, (_, i) => (i * 31 + (i >> 8))
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-test('threads of the system make the hash that Node makes, of parts of any length', async ({ skip }) => {
+test('threads of the system compute the hash of Node, for parts of any length', async ({ skip }) => {
   if (loadSystemCalls() === null) skip('hashes are made by others with the optional package koffi');
   for (const part of [1000, 65_536, 200_000]) {
     const hash = loadSystemSha256()!;
@@ -18,7 +18,7 @@ test('threads of the system make the hash that Node makes, of parts of any lengt
   expect(await loadSystemSha256()!.hex()).toBe(sha256(new Uint8Array(0)));
 });
 
-test('bytes are those at the call, even if their memory changes', async ({ skip }) => {
+test('bytes are hashed as they are at the call, even if their memory changes', async ({ skip }) => {
   if (loadSystemCalls() === null) skip('as above');
   const [hash, bytes] = [loadSystemSha256()!, BYTES.slice()];
   await hash.add(bytes);

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { regressCrossSection } from '#kernels/moments/cross-section-regression.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
 const [n, p] = [20, 4];
-const design = randomPanel(n, p, 1);
-const weights = randomPanel(n, 1, 2).map((value) => 1 + value * value);
-const values = randomPanel(n, 1, 3);
+const design = createRandomPanel(n, p, 1);
+const weights = createRandomPanel(n, 1, 2).map((value) => 1 + value * value);
+const values = createRandomPanel(n, 1, 3);
 
-function fitted(columns: Float64Array, width: number) {
+function fitCrossSection(columns: Float64Array, width: number) {
   const residuals = values.slice();
   const coefficients = new Float64Array(width);
   const fit = regressCrossSection(columns, weights).fit(residuals, coefficients);
@@ -15,7 +15,7 @@ function fitted(columns: Float64Array, width: number) {
 }
 
 test('leaves residuals that no column explains, and reports their size', () => {
-  const { residuals, coefficients, residualVariance, rSquared } = fitted(design, p);
+  const { residuals, coefficients, residualVariance, rSquared } = fitCrossSection(design, p);
   for (let k = 0; k < p; k++) {
     const product = residuals.reduce((sum, value, i) => sum + weights[i]! * design[i * p + k]! * value, 0);
     expect(product).toBeCloseTo(0, 11);
@@ -37,8 +37,8 @@ test('leaves the same residuals where a column is a combination of others', () =
     const [i, k] = [Math.floor(at / (p + 1)), at % (p + 1)];
     return k < p ? design[i * p + k]! : design[i * p]! - 2 * design[i * p + 1]!;
   });
-  const { residuals, coefficients, residualVariance } = fitted(doubled, p + 1);
-  const plain = fitted(design, p);
+  const { residuals, coefficients, residualVariance } = fitCrossSection(doubled, p + 1);
+  const plain = fitCrossSection(design, p);
   expect(coefficients[p]).toBe(0);
   residuals.forEach((value, i) => expect(value).toBeCloseTo(plain.residuals[i]!, 10));
   expect(residualVariance).toBeCloseTo(plain.residualVariance, 10);

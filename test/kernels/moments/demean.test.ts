@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { demean } from '#kernels/moments/demean.js';
 
-test('removes the mean of each column and divides the squares by one observation less', () => {
+test('removes the mean of each column and divides the squares by one less than the number of observations', () => {
   const x = Float64Array.of(1, 10, 2, 20, 6, 30);
   const means = new Float64Array(2);
   const { rowFactors, dispersion, variances } = demean(x, 2, undefined, means);

@@ -7,20 +7,20 @@ import {
   countEffectiveObservations,
   estimateEigenvalueBias,
 } from '#kernels/moments/eigenvalue-bias.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
-interface Golden {
+interface GoldenBiases {
   readonly values: number[];
   readonly observations: number;
   readonly biases: number[];
 }
 
 const file = new URL('../../../../test/golden/eigenvalue-bias/eigenvalue-bias.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // the file has the format of Golden
+const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenBiases; // the file has the format of Golden
 const values = Float64Array.from(golden.values);
 
 describe('the bias of eigenvalues', () => {
-  test('is that of samples that numpy draws', () => {
+  test('equals that of samples that numpy draws', () => {
     const biases = estimateEigenvalueBias(openWasmEngine(), values, {
       observations: golden.observations,
       simulations: 1000,
@@ -50,7 +50,7 @@ describe('the bias of eigenvalues', () => {
 
 test('an adjusted covariance keeps its eigenvectors, and its least eigenvalue rises by the squared bias of USE4', () => {
   const n = 5;
-  const panel = randomPanel(30, n, 3);
+  const panel = createRandomPanel(30, n, 3);
   const matrix = new Float64Array(n * n);
   openWasmEngine().symmetricRankK(panel, n, matrix);
   const before = { values: new Float64Array(n), vectors: new Float64Array(n * n) };
@@ -67,7 +67,7 @@ test('an adjusted covariance keeps its eigenvectors, and its least eigenvalue ri
   });
 });
 
-test('equal weights are as many observations as there are, halving ones fewer', () => {
+test('equal weights count as the number of observations, decaying weights as fewer', () => {
   expect(countEffectiveObservations(new Float64Array(50).fill(1 / 50))).toBe(50);
   // The squares of the weights 1/2, 1/4, 1/8, ... sum to 1/3.
   const halving = Float64Array.from({ length: 40 }, (_, t) => 0.5 ** (t + 1));

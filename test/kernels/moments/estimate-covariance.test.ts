@@ -5,8 +5,8 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateCovariance, type CovarianceRequest } from '#kernels/moments/estimate-covariance.js';
 import { expectCovariance } from '../closeness.js';
-import { randomPanel } from '../engines/random-matrices.js';
-import { golden } from '../golden.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
+import { readGolden } from '../golden.js';
 import type { CovarianceCase } from './sample-covariance.test.js';
 
 const defaults: CovarianceRequest = {
@@ -29,7 +29,7 @@ function estimate(
 }
 
 /** Returns an engine whose first product is the given matrix. */
-function producing(engine: Engine, product: Float64Array): Engine {
+function createFixedEngine(engine: Engine, product: Float64Array): Engine {
   let isFirst = true;
   return {
     ...engine,
@@ -45,7 +45,7 @@ describe.each([
   ['definitions', referenceEngine],
   ['WebAssembly', openWasmEngine()],
 ] as const)('estimateCovariance by %s', (_, engine) => {
-  test.each(golden<CovarianceCase[]>('covariance'))(
+  test.each(readGolden<CovarianceCase[]>('covariance'))(
     "with intensity 0 is numpy's covariance and its eigenvalues: $name",
     ({ returns, assets, covariance, eigenvalues }) => {
       const { matrix, diagnostics } = estimate(engine, returns, assets, { intensity: 0, scale: 1 });
@@ -60,17 +60,17 @@ describe.each([
   );
 
   test('shrinks by N / (N + T) by default', () => {
-    expect(estimate(engine, randomPanel(60, 20), 20).diagnostics.intensity).toBe(20 / 80);
-    expect(estimate(engine, randomPanel(60, 20), 20, { intensity: 0.4 }).diagnostics.intensity).toBe(0.4);
+    expect(estimate(engine, createRandomPanel(60, 20), 20).diagnostics.intensity).toBe(20 / 80);
+    expect(estimate(engine, createRandomPanel(60, 20), 20, { intensity: 0.4 }).diagnostics.intensity).toBe(0.4);
   });
 
-  test('finds the same extremes through the rows as through the matrix', () => {
+  test('finds the same extreme eigenvalues through the rows as through the matrix', () => {
     for (const request of [
       { target: 'scaled_identity', intensity: 0.3 },
       { target: 'scaled_identity', intensity: null },
       { target: 'constant_correlation', intensity: 0 },
     ] as const) {
-      const { matrix, diagnostics } = estimate(engine, randomPanel(25, 40), 40, request);
+      const { matrix, diagnostics } = estimate(engine, createRandomPanel(25, 40), 40, request);
       const values = new Float64Array(40);
       engine.symmetricEigenvalues(matrix, 40, values);
       expect(Math.abs(diagnostics.smallestEigenvalue - values[0]!)).toBeLessThanOrEqual(1e-12 * values[39]!);
@@ -79,7 +79,7 @@ describe.each([
     }
   });
 
-  test('of constant prices is 0 and singular, of one name its variance', () => {
+  test('of constant prices is 0 and singular, of one security its variance', () => {
     const flat = estimate(engine, new Float64Array(60), 3);
     expect([...flat.matrix]).toEqual(Array.from({ length: 9 }, () => 0));
     expect(flat.diagnostics).toMatchObject({
@@ -94,7 +94,7 @@ describe.each([
   });
 
   test('of duplicated securities is singular at intensity 0 and not once shrunk towards the identity', () => {
-    const single = randomPanel(50, 1);
+    const single = createRandomPanel(50, 1);
     const twice = Float64Array.from({ length: 100 }, (__, at) => single[Math.floor(at / 2)]!);
     expect(estimate(engine, twice, 2, { intensity: 0 }).diagnostics.conditionNumber).toBe(1e300);
     expect(
@@ -102,9 +102,12 @@ describe.each([
     ).toBeCloseTo(3, 10);
   });
 
-  test('reports the mean off-diagonal correlation of the matrix it serves', () => {
+  test('reports the mean off-diagonal correlation of the returned matrix', () => {
     for (const intensity of [0, 0.4, 1]) {
-      const { matrix, diagnostics } = estimate(engine, randomPanel(60, 7), 7, { intensity, target: 'scaled_identity' });
+      const { matrix, diagnostics } = estimate(engine, createRandomPanel(60, 7), 7, {
+        intensity,
+        target: 'scaled_identity',
+      });
       let total = 0;
       for (let i = 0; i < 7; i++)
         for (let j = 0; j < 7; j++)
@@ -114,7 +117,7 @@ describe.each([
   });
 
   test('counts a security that never moves in the mean correlation of the target, with 0', () => {
-    const moving = randomPanel(40, 2);
+    const moving = createRandomPanel(40, 2);
     const returns = Float64Array.from({ length: 120 }, (__, at) =>
       at % 3 === 2 ? 0 : moving[2 * Math.floor(at / 3) + (at % 3)]!,
     );
@@ -127,7 +130,7 @@ describe.each([
   test.each([
     [1e-7, 1e14],
     [1e-8, 1e300],
-  ])('calls a matrix singular from 1e-15 a security on: volatilities %d apart', (ratio, condition) => {
+  ])('reports a matrix as singular from 1e-15 per security on: volatilities %d apart', (ratio, condition) => {
     const returns = Float64Array.of(1, ratio, -1, ratio, 1, -ratio, -1, -ratio); // uncorrelated returns
     expect(estimate(engine, returns, 2, { intensity: 0 }).diagnostics.conditionNumber / condition).toBeCloseTo(1, 9);
   });
@@ -142,24 +145,28 @@ describe.each([
     (variance, beyond, isSemidefinite) => {
       const covariance = variance * (1 + beyond);
       const product = Float64Array.of(variance, covariance, covariance, variance);
-      const returns = randomPanel(5, 2);
-      const { diagnostics } = estimate(producing(engine, product), returns, 2, { intensity: 0, scale: 1 });
+      const returns = createRandomPanel(5, 2);
+      const { diagnostics } = estimate(createFixedEngine(engine, product), returns, 2, { intensity: 0, scale: 1 });
       expect(diagnostics).toMatchObject({ isPositiveSemiDefinite: isSemidefinite, isRepaired: false });
-      const repaired = estimate(producing(engine, product), returns, 2, { intensity: 0, scale: 1, repair: true });
+      const repaired = estimate(createFixedEngine(engine, product), returns, 2, {
+        intensity: 0,
+        scale: 1,
+        repair: true,
+      });
       expect(repaired.diagnostics).toMatchObject({ isPositiveSemiDefinite: true, isRepaired: !isSemidefinite });
       expect([repaired.matrix[0], repaired.matrix[3]]).toEqual([variance, variance]);
       if (!isSemidefinite) expect(Math.abs(repaired.diagnostics.smallestEigenvalue)).toBeLessThan(1e-14 * variance);
     },
   );
 
-  test('repair leaves a semi-definite matrix alone', () => {
+  test('repair does not change a semi-definite matrix', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 3, max: 30 }),
         fc.integer({ min: 1, max: 12 }),
         fc.integer({ min: 1, max: 1000 }),
         (observations, assets, seed) => {
-          const panel = randomPanel(observations, assets, seed);
+          const panel = createRandomPanel(observations, assets, seed);
           const repaired = estimate(engine, panel, assets, { repair: true });
           const plain = estimate(engine, panel, assets, { repair: false });
           expect(repaired.diagnostics.isRepaired).toBe(false);
@@ -181,7 +188,7 @@ describe.each([
         for (let i = 0; i < columns; i++) out[i * (columns + 1)]! *= 0.99;
       },
     };
-    const panel = randomPanel(10, 30).map((value) => value / 10);
+    const panel = createRandomPanel(10, 30).map((value) => value / 10);
     const broken = estimate(coarse, panel, 30, { intensity: 1e-9 });
     expect(broken.diagnostics).toMatchObject({ isPositiveSemiDefinite: false, isRepaired: false });
     const repaired = estimate(coarse, panel, 30, { intensity: 1e-9, repair: true });
@@ -193,7 +200,7 @@ describe.each([
 
 test('both engines report each stage once, in order', () => {
   const stages: string[] = [];
-  estimateCovariance(referenceEngine, randomPanel(30, 4), 4, defaults, new Float64Array(16), (stage) =>
+  estimateCovariance(referenceEngine, createRandomPanel(30, 4), 4, defaults, new Float64Array(16), (stage) =>
     stages.push(stage),
   );
   expect(stages).toEqual(['moments', 'product', 'eigenvalues']);

@@ -6,33 +6,30 @@ import { boundFactorEigenvalues } from '#kernels/moments/factor-eigenvalues.js';
 import { createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { seeded } from '../../seeded.js';
 
-describe('the ends of the eigenvalues of loadings and specific variances', () => {
+describe('the extreme eigenvalues of loadings and specific variances', () => {
   test.each([
     [1, 1],
     [2, 1],
     [5, 8],
     [40, 6],
     [90, 19],
-  ])(
-    'are those of the matrix of %i securities on %i factors, also where specific variances are equal or none',
-    (n, k) => {
-      const random = seeded(n + k);
-      const loadings = Float64Array.from({ length: n * k }, () => 0.3 * (random() - 0.4));
-      const values = new Float64Array(n);
-      for (const specific of [
-        Float64Array.from({ length: n }, () => 0.001 + 0.1 * random()),
-        new Float64Array(n).fill(0.02),
-        Float64Array.from({ length: n }, (_, i) => (i % 3 === 0 ? 0 : 0.05)),
-      ]) {
-        referenceEngine.symmetricEigenvalues(createMetricMatrix(createFactorMetric(loadings, specific)), n, values);
-        for (const engine of [referenceEngine, openWasmEngine()]) {
-          const { smallest, largest } = boundFactorEigenvalues(engine, loadings, specific);
-          expect(Math.abs(largest / values[n - 1]! - 1)).toBeLessThan(1e-12);
-          expect(Math.abs(smallest - values[0]!)).toBeLessThan(1e-13 * values[n - 1]!);
-        }
+  ])('are those of the matrix of %i securities on %i factors, also if specific variances are equal or zero', (n, k) => {
+    const random = seeded(n + k);
+    const loadings = Float64Array.from({ length: n * k }, () => 0.3 * (random() - 0.4));
+    const values = new Float64Array(n);
+    for (const specific of [
+      Float64Array.from({ length: n }, () => 0.001 + 0.1 * random()),
+      new Float64Array(n).fill(0.02),
+      Float64Array.from({ length: n }, (_, i) => (i % 3 === 0 ? 0 : 0.05)),
+    ]) {
+      referenceEngine.symmetricEigenvalues(createMetricMatrix(createFactorMetric(loadings, specific)), n, values);
+      for (const engine of [referenceEngine, openWasmEngine()]) {
+        const { smallest, largest } = boundFactorEigenvalues(engine, loadings, specific);
+        expect(Math.abs(largest / values[n - 1]! - 1)).toBeLessThan(1e-12);
+        expect(Math.abs(smallest - values[0]!)).toBeLessThan(1e-13 * values[n - 1]!);
       }
-    },
-  );
+    }
+  });
 
   test('without factors are specific variances', () => {
     expect(boundFactorEigenvalues(referenceEngine, new Float64Array(0), Float64Array.of(0.3, 0.1, 0.2))).toEqual({

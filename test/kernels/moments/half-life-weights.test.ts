@@ -9,7 +9,7 @@ const weightsOf = (halfLife: number, observations: number) => {
   return out;
 };
 
-test('sum to 1, rise towards the present and halve over a half-life', () => {
+test('sum to 1, increase towards the present and halve over a half-life', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 2, max: 200 }), (halfLife, observations) => {
       const weights = weightsOf(halfLife, observations);
@@ -25,7 +25,7 @@ test('are equal for an infinite half-life', () => {
   expect([...weightsOf(Infinity, 4)]).toEqual([0.25, 0.25, 0.25, 0.25]);
 });
 
-test('follow a fraction of an observation too', () => {
+test('accept a half-life of a fraction of an observation', () => {
   const weights = weightsOf(0.5, 3); // each weight is a quarter of the previous weight: 1, 1/4, 1/16
   expect(weights[1]! / weights[2]!).toBe(0.25);
 });

@@ -9,7 +9,7 @@ import {
   type ShrinkageTarget,
 } from '#kernels/moments/shrinkage-target.js';
 import { createMatrices } from '../arbitraries.js';
-import { golden } from '../golden.js';
+import { readGolden } from '../golden.js';
 import type { CovarianceCase } from './sample-covariance.test.js';
 
 function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarget, ddof = 1): number {
@@ -29,7 +29,7 @@ function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarge
 }
 
 /** Computes the published formulas directly with all intermediate products; slow, and independent of the kernel. */
-function intensityByDefinition(
+function computeIntensityByDefinition(
   returns: Float64Array,
   assets: number,
   kind: ShrinkageTarget,
@@ -91,7 +91,7 @@ describe('computeLedoitWolfIntensity', () => {
     (kind) => {
       fc.assert(
         fc.property(panels, ({ columns, data }) => {
-          const { intensity, distance } = intensityByDefinition(data, columns, kind);
+          const { intensity, distance } = computeIntensityByDefinition(data, columns, kind);
           // For a sample that nearly equals its target, the intensity is a quotient of rounding errors.
           fc.pre(distance > 1e-6);
           expect(Math.abs(intensityOf(data, columns, kind) - intensity)).toBeLessThanOrEqual(1e-8);
@@ -100,7 +100,7 @@ describe('computeLedoitWolfIntensity', () => {
     },
   );
 
-  test.each(golden<CovarianceCase[]>('covariance'))(
+  test.each(readGolden<CovarianceCase[]>('covariance'))(
     'agrees with scikit-learn once both divide by T: $name',
     ({ returns, assets, sklearn_ledoit_wolf_ddof0: expected }) => {
       // A single security equals its target: the intensity is 0 by definition, as in scikit-learn.

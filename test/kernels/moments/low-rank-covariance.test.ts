@@ -15,7 +15,7 @@ import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { computeAverageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
 /** Computes the estimate with every intermediate matrix. */
 function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Shrinkage) {
@@ -51,7 +51,7 @@ const shrinkages = fc.record({
 });
 
 describe('estimateLowRankCovariance', () => {
-  test('is the shrunk covariance of matrices, for more and for fewer observations than securities', () => {
+  test('equals the shrunk covariance matrix, for more and for fewer observations than securities', () => {
     fc.assert(
       fc.property(
         createMatrices({ rowsMin: 3, rowsMax: 15, columnsMin: 1, columnsMax: 12 }),
@@ -76,7 +76,7 @@ describe('estimateLowRankCovariance', () => {
     [20, 60],
     [40, 40],
   ])('finds the same Ledoit-Wolf intensity either way, %i observations of %i securities', (observations, assets) => {
-    const returns = randomPanel(observations, assets, 12);
+    const returns = createRandomPanel(observations, assets, 12);
     for (const target of ['constant_correlation', 'scaled_identity'] as const) {
       const shrinkage: Shrinkage = { target, intensity: null, method: 'ledoit_wolf', scale: 1 };
       const expected = estimateByMatrices(returns, assets, shrinkage).intensity;
@@ -89,7 +89,7 @@ describe('estimateLowRankCovariance', () => {
 
   test('finds intensity 0 for two securities over forty years: any two securities have one correlation', () => {
     for (let seed = 1; seed <= 20; seed++) {
-      const [shared, own] = [randomPanel(10_000, 1, seed), randomPanel(10_000, 1, seed + 100)];
+      const [shared, own] = [createRandomPanel(10_000, 1, seed), createRandomPanel(10_000, 1, seed + 100)];
       const returns = Float64Array.from({ length: 20_000 }, (_, at) =>
         at % 2 === 0 ? shared[at / 2]! + own[at / 2]! : shared[(at - 1) / 2]!,
       );
@@ -104,8 +104,8 @@ describe('estimateLowRankCovariance', () => {
     }
   });
 
-  test('finds intensity 0 for thirty securities that are one over 25 sessions', () => {
-    const one = randomPanel(25, 1, 16);
+  test('finds intensity 0 for thirty equal securities over 25 sessions', () => {
+    const one = createRandomPanel(25, 1, 16);
     const returns = Float64Array.from({ length: 25 * 30 }, (_, at) => one[Math.floor(at / 30)]!);
     expect(
       estimateLowRankCovariance(openWasmEngine(), returns, 30, {
@@ -118,11 +118,11 @@ describe('estimateLowRankCovariance', () => {
   });
 
   test.each([1e-1, 1e-3, 1e-5])(
-    'keeps the digits of the intensity when assets differ by %d of their common part, and sessions are fewer',
+    'keeps the digits of the intensity if assets differ by %d of their common part, and sessions are fewer',
     (own) => {
       const [observations, assets] = [20, 40];
-      const shared = randomPanel(observations, 1, 17);
-      const returns = randomPanel(observations, 1, 18);
+      const shared = createRandomPanel(observations, 1, 17);
+      const returns = createRandomPanel(observations, 1, 18);
       const panel = Float64Array.from(
         { length: observations * assets },
         (_, at) => shared[Math.floor(at / assets)]! + own * Math.sin(at * at) * returns[Math.floor(at / assets)]!,
@@ -137,8 +137,8 @@ describe('estimateLowRankCovariance', () => {
     },
   );
 
-  test('has no Ledoit-Wolf intensity where powers of the returns are no numbers any more', () => {
-    const returns = randomPanel(30, 3, 19).map((value) => value * 1e200);
+  test('has no Ledoit-Wolf intensity if powers of the returns overflow', () => {
+    const returns = createRandomPanel(30, 3, 19).map((value) => value * 1e200);
     expect(
       estimateLowRankCovariance(openWasmEngine(), returns, 3, {
         target: 'constant_correlation',
@@ -149,7 +149,7 @@ describe('estimateLowRankCovariance', () => {
     ).toBeNaN();
   });
 
-  test('multiplies as its matrix does, weighted too', () => {
+  test('multiplies as its matrix does, also with weights', () => {
     const engine = openWasmEngine();
     for (const [observations, assets] of [
       [50, 9],
@@ -157,7 +157,7 @@ describe('estimateLowRankCovariance', () => {
     ] as const) {
       const weights = new Float64Array(observations);
       fillHalfLifeWeights(12, weights);
-      const model = estimateLowRankCovariance(engine, randomPanel(observations, assets, 13), assets, {
+      const model = estimateLowRankCovariance(engine, createRandomPanel(observations, assets, 13), assets, {
         target: 'constant_correlation',
         intensity: 0.3,
         method: 'shape',
@@ -166,7 +166,7 @@ describe('estimateLowRankCovariance', () => {
       });
       const matrix = new Float64Array(assets * assets);
       expandCovariance(engine, model, matrix);
-      const v = randomPanel(assets, 1, 14);
+      const v = createRandomPanel(assets, 1, 14);
       const expected = new Float64Array(assets);
       engine.symv(matrix, v, expected);
       const actual = new Float64Array(assets);
@@ -175,11 +175,11 @@ describe('estimateLowRankCovariance', () => {
     }
   });
 
-  test('intensity 0 is the sample covariance and 1 the target, to the last bits', () => {
-    const returns = randomPanel(30, 6, 15);
+  test('with intensity 0 is the sample covariance and with 1 the target, to the last bits', () => {
+    const returns = createRandomPanel(30, 6, 15);
     const sample = new Float64Array(36);
     computeSampleCovariance(returns.slice(), 6, sample);
-    const at = (intensity: number) => {
+    const shrinkAtIntensity = (intensity: number) => {
       const out = new Float64Array(36);
       expandCovariance(
         referenceEngine,
@@ -193,10 +193,10 @@ describe('estimateLowRankCovariance', () => {
       );
       return out;
     };
-    expect([...at(0)]).toEqual([...sample]);
+    expect([...shrinkAtIntensity(0)]).toEqual([...sample]);
     const mean = sample.reduce((total, value, k) => total + (k % 7 === 0 ? value / 6 : 0), 0);
     expectClose(
-      at(1),
+      shrinkAtIntensity(1),
       Float64Array.from({ length: 36 }, (_, k) => (k % 7 === 0 ? mean : 0)),
       1e-14,
     );

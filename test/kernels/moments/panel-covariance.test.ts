@@ -18,7 +18,7 @@ import {
 } from '#kernels/moments/panel-covariance.js';
 import { findPanelEigenvalues } from '#kernels/moments/panel-eigenvalues.js';
 import { computeAverageCorrelation } from '#kernels/moments/shrinkage-target.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
 const SETTINGS: readonly Shrinkage[] = [
   { target: 'constant_correlation', intensity: null, method: 'shape', scale: 252 },
@@ -28,7 +28,7 @@ const SETTINGS: readonly Shrinkage[] = [
 ];
 
 function estimate(rows: number, assets: number, shrinkage: Shrinkage): LowRankCovariance {
-  return estimateLowRankCovariance(openWasmEngine(), randomPanel(rows, assets), assets, shrinkage);
+  return estimateLowRankCovariance(openWasmEngine(), createRandomPanel(rows, assets), assets, shrinkage);
 }
 
 /** Returns rows [from, to) of a matrix, each from its diagonal element on. */
@@ -40,7 +40,7 @@ function rowsOfMatrix(matrix: Float64Array, assets: number, from: number, to: nu
 }
 
 describe('rows of a covariance by parts', () => {
-  test.each(SETTINGS)('have the bits of the whole matrix: %o', (shrinkage) => {
+  test.each(SETTINGS)('are bit-identical to the whole matrix: %o', (shrinkage) => {
     const [rows, assets] = [20, 1_030]; // more columns than one multiplication covers
     const whole = estimate(rows, assets, shrinkage);
     const matrix = new Float64Array(assets * assets);

@@ -4,7 +4,7 @@ import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { computePrincipalComponents } from '#kernels/moments/principal-components.js';
 import { expectClose } from '../closeness.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
 describe('computePrincipalComponents', () => {
   test.each([
@@ -12,7 +12,7 @@ describe('computePrincipalComponents', () => {
     [6, 40],
     [9, 9],
   ])("are eigenpairs of X'X for %i x %i", (rows, columns) => {
-    const panel = randomPanel(rows, columns, 21);
+    const panel = createRandomPanel(rows, columns, 21);
     const products = new Float64Array(columns * columns);
     plain.symmetricRankK(panel, columns, products);
     for (const engine of [plain, openWasmEngine()]) {
@@ -35,7 +35,7 @@ describe('computePrincipalComponents', () => {
   test.each([
     [5, 3],
     [3, 5],
-  ])('are found though the second is a millionth of the first, for %i x %i', (rows, columns) => {
+  ])('are found although the second is a millionth of the first, for %i x %i', (rows, columns) => {
     const panel = new Float64Array(rows * columns);
     panel[0] = 1;
     panel[columns + 1] = 1e-3;
@@ -44,7 +44,7 @@ describe('computePrincipalComponents', () => {
     expect(vectors[columns + 1]).toBeCloseTo(1, 12);
   });
 
-  test('end where the panel has no more', () => {
+  test('end when the panel has no more', () => {
     const panel = Float64Array.of(1, 2, 3, 2, 4, 6); // rank 1, with squared row lengths of 14 and 56
     const { values, vectors } = computePrincipalComponents(plain, panel, 3, 3);
     expect(values[0]).toBeCloseTo(70, 12);

@@ -4,8 +4,8 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { repairCovariance } from '#kernels/moments/repair-covariance.js';
 import { expectClose } from '../closeness.js';
-import { randomDefinite } from '../engines/random-matrices.js';
-import { golden } from '../golden.js';
+import { createRandomDefinite } from '../engines/random-matrices.js';
+import { readGolden } from '../golden.js';
 
 interface RepairCase {
   order: number;
@@ -16,7 +16,7 @@ interface RepairCase {
 describe('repairCovariance', () => {
   test('agrees with numpy: clip, rebuild, rescale', () => {
     for (const engine of [referenceEngine, openWasmEngine()]) {
-      for (const { order, broken, repaired } of golden<RepairCase[]>('repair')) {
+      for (const { order, broken, repaired } of readGolden<RepairCase[]>('repair')) {
         const out = Float64Array.from(broken);
         repairCovariance(engine, out, order);
         expectClose(out, repaired, 1e-12);
@@ -25,7 +25,7 @@ describe('repairCovariance', () => {
   });
 
   test('keeps the diagonal to the last bit and leaves no negative eigenvalue', () => {
-    for (const { order, broken } of golden<RepairCase[]>('repair')) {
+    for (const { order, broken } of readGolden<RepairCase[]>('repair')) {
       const out = Float64Array.from(broken);
       repairCovariance(referenceEngine, out, order);
       const values = new Float64Array(order);
@@ -38,8 +38,8 @@ describe('repairCovariance', () => {
     }
   });
 
-  test('changes nothing but rounding of a matrix that needs none', () => {
-    const a = randomDefinite(20);
+  test('changes only rounding of a matrix that needs no repair', () => {
+    const a = createRandomDefinite(20);
     const out = a.slice();
     repairCovariance(referenceEngine, out, 20);
     expectClose(out, a, 1e-14);

@@ -9,7 +9,7 @@ const random = seeded(3);
 const NAMES = 7;
 const values = Float64Array.from({ length: 400 * NAMES }, () => 0.02 * (random() - 0.48));
 const names = Int32Array.from({ length: NAMES }, (_, i) => i);
-const rowsFrom = (from: number, count: number) => Int32Array.from({ length: count }, (_, t) => from + t);
+const createRowRange = (from: number, count: number) => Int32Array.from({ length: count }, (_, t) => from + t);
 const read = (rows: Int32Array, out: Float64Array) =>
   rows.forEach((row, t) => out.set(values.subarray(row * NAMES, row * NAMES + NAMES), t * NAMES));
 
@@ -24,10 +24,10 @@ function computeByDefinition(rows: Int32Array): number[] {
 }
 
 describe('createRollingGram', () => {
-  test('a window that rolls has the moments of its rows, however it came there', () => {
+  test('a rolling window has the moments of its rows, whatever the earlier windows', () => {
     const rolling = createRollingGram(referenceEngine);
     for (let step = 0; step < 40; step++) {
-      const rows = rowsFrom(step * 6, 100 + (step % 3));
+      const rows = createRowRange(step * 6, 100 + (step % 3));
       const { products, sums } = rolling.over(names, rows, read);
       const expected = computeByDefinition(rows);
       for (let i = 0; i < NAMES; i++) {
@@ -41,11 +41,11 @@ describe('createRollingGram', () => {
     }
   });
 
-  test('reads the rows that came and went, and all of them after twelve updates, so that rounding does not gather', () => {
+  test('reads the added and removed rows, and all rows after twelve updates, so that rounding does not accumulate', () => {
     const rolling = createRollingGram(referenceEngine);
     const readings = Array.from({ length: 15 }, (_, step) => {
       let count = 0;
-      rolling.over(names, rowsFrom(step * 5, 100), (rows, out) => {
+      rolling.over(names, createRowRange(step * 5, 100), (rows, out) => {
         count += rows.length;
         read(rows, out);
       });
@@ -56,17 +56,17 @@ describe('createRollingGram', () => {
 
   test('reads all rows when more than a quarter of them change', () => {
     const rolling = createRollingGram(referenceEngine);
-    rolling.over(names, rowsFrom(0, 100), read);
+    rolling.over(names, createRowRange(0, 100), read);
     let count = 0;
-    rolling.over(names, rowsFrom(13, 100), (rows, out) => {
+    rolling.over(names, createRowRange(13, 100), (rows, out) => {
       count += rows.length;
       read(rows, out);
     });
     expect(count).toBe(100);
   });
 
-  test('a window resumed from any point of its history has the same bits', () => {
-    const windows = Array.from({ length: 30 }, (_, step) => rowsFrom(step * 6 + (step === 17 ? 60 : 0), 100));
+  test('a window resumed from any point of its history is bit-identical', () => {
+    const windows = Array.from({ length: 30 }, (_, step) => createRowRange(step * 6 + (step === 17 ? 60 : 0), 100));
     const whole = createRollingGram(referenceEngine);
     const bits = windows.map((rows) => {
       const { products, sums } = whole.over(names, rows, read);
@@ -87,7 +87,7 @@ describe('createRollingGram', () => {
 
   test('other assets cause a full computation', () => {
     const rolling = createRollingGram(referenceEngine);
-    const rows = rowsFrom(0, 50);
+    const rows = createRowRange(0, 50);
     rolling.over(names, rows, read);
     const two = Int32Array.of(2, 5);
     const { products } = rolling.over(two, rows, (some, out) =>
@@ -99,7 +99,7 @@ describe('createRollingGram', () => {
 
 describe('shrinkGram', () => {
   test('is the shrunk covariance of the panel', () => {
-    const rows = rowsFrom(10, 60);
+    const rows = createRowRange(10, 60);
     const panel = new Float64Array(60 * NAMES);
     read(rows, panel);
     const out = new Float64Array(NAMES * NAMES);

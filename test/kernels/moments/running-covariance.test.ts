@@ -9,7 +9,7 @@ import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/m
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
 function momentsOf(rows: Float64Array, columns: number, weights?: Float64Array) {
   const means = new Float64Array(columns);
@@ -43,14 +43,14 @@ describe.each([
   });
 
   test('do not lose digits over ten thousand steps', () => {
-    const panel = randomPanel(10_000, 3).map((value) => 1e3 + value);
+    const panel = createRandomPanel(10_000, 3).map((value) => 1e3 + value);
     let last = new Float64Array(9);
     visitRollingCovariances(engine, panel, 3, 250, (__, ___, covariance) => (last = covariance.slice()));
     expectCovariance(last, momentsOf(panel.slice(9750 * 3), 3).covariance, 3, 1e-9);
   });
 
-  test('do not lose digits where the level moves far from where it began', () => {
-    const panel = randomPanel(1_000, 2, 4).map((value, at) => value + (at < 800 ? 0 : 1e7));
+  test('do not lose digits if the level moves far from its start', () => {
+    const panel = createRandomPanel(1_000, 2, 4).map((value, at) => value + (at < 800 ? 0 : 1e7));
     let last = new Float64Array(4);
     visitRollingCovariances(engine, panel, 2, 100, (__, ___, covariance) => (last = covariance.slice()));
     const moved = panel.slice(900 * 2);
@@ -66,7 +66,7 @@ describe.each([
   });
 
   test('with decaying weights are those of half-life weights', () => {
-    const panel = randomPanel(60, 4, 3);
+    const panel = createRandomPanel(60, 4, 3);
     visitExponentialCovariances(engine, panel, 4, 12, (last, means, covariance) => {
       const weights = new Float64Array(last + 1);
       fillHalfLifeWeights(12, weights);

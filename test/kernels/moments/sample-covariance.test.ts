@@ -5,7 +5,7 @@ import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectCovariance } from '../closeness.js';
-import { golden } from '../golden.js';
+import { readGolden } from '../golden.js';
 
 export interface CovarianceCase {
   name: string;
@@ -20,19 +20,25 @@ export interface CovarianceCase {
 }
 
 describe('computeSampleCovariance', () => {
-  test.each(golden<CovarianceCase[]>('covariance'))('agrees with numpy: $name', ({ returns, assets, covariance }) => {
-    const out = new Float64Array(assets * assets);
-    computeSampleCovariance(Float64Array.from(returns), assets, out);
-    expectCovariance(out, covariance, assets, 1e-12);
-  });
+  test.each(readGolden<CovarianceCase[]>('covariance'))(
+    'agrees with numpy: $name',
+    ({ returns, assets, covariance }) => {
+      const out = new Float64Array(assets * assets);
+      computeSampleCovariance(Float64Array.from(returns), assets, out);
+      expectCovariance(out, covariance, assets, 1e-12);
+    },
+  );
 
-  test.each(golden<CovarianceCase[]>('covariance'))('agrees with numpy under half-life weights: $name', (example) => {
-    const weights = new Float64Array(example.observations);
-    fillHalfLifeWeights(example.half_life, weights);
-    const out = new Float64Array(example.assets ** 2);
-    computeSampleCovariance(Float64Array.from(example.returns), example.assets, out, { weights });
-    expectCovariance(out, example.weighted_covariance, example.assets, 1e-12);
-  });
+  test.each(readGolden<CovarianceCase[]>('covariance'))(
+    'agrees with numpy under half-life weights: $name',
+    (example) => {
+      const weights = new Float64Array(example.observations);
+      fillHalfLifeWeights(example.half_life, weights);
+      const out = new Float64Array(example.assets ** 2);
+      computeSampleCovariance(Float64Array.from(example.returns), example.assets, out, { weights });
+      expectCovariance(out, example.weighted_covariance, example.assets, 1e-12);
+    },
+  );
 
   test('is exactly symmetric, and permuting the securities permutes it bit for bit', () => {
     fc.assert(

@@ -6,7 +6,7 @@ import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 
 /** Computes the shrinkage targets entry by entry, as defined in the contract and in the papers. */
-function targetByDefinition(
+function computeTargetByDefinition(
   kind: 'constant_correlation' | 'scaled_identity',
   a: Float64Array,
   n: number,
@@ -27,7 +27,7 @@ function targetByDefinition(
 }
 
 describe('shrinkage', () => {
-  test('intensity 0 is the matrix, 1 the target, and between lies the mixture', () => {
+  test('intensity 0 is the matrix, 1 the target, and values between are their mixture', () => {
     fc.assert(
       fc.property(
         positiveDefinite,
@@ -35,16 +35,16 @@ describe('shrinkage', () => {
         fc.double({ min: 0, max: 1, noNaN: true }),
         ({ order, a }, kind, intensity) => {
           const target = createShrinkageTarget(kind, a, order, computeAverageCorrelation(a, order));
-          const expected = targetByDefinition(kind, a, order);
-          const at = (delta: number) => {
+          const expected = computeTargetByDefinition(kind, a, order);
+          const shrinkAtIntensity = (delta: number) => {
             const out = a.slice();
             shrink(out, target, delta, 1);
             return out;
           };
-          expect([...at(0)]).toEqual([...a]);
-          expectClose(at(1), expected, 1e-14);
+          expect([...shrinkAtIntensity(0)]).toEqual([...a]);
+          expectClose(shrinkAtIntensity(1), expected, 1e-14);
           expectClose(
-            at(intensity),
+            shrinkAtIntensity(intensity),
             a.map((value, k) => intensity * expected[k]! + (1 - intensity) * value),
             1e-14,
           );

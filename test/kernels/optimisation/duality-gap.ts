@@ -3,7 +3,7 @@ import { createMetricMatrix, type Metric } from '#kernels/optimisation/program/m
 import type { Kink, Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 
 /** Certificate of a point, computed only from the coefficients of the programme and the point. */
-export interface Certified {
+export interface PointCertificate {
   /** Objective at the point minus a lower bound on the objective of all feasible points. */
   readonly gap: number;
   /** Largest violation of a bound, row, limit or norm. */
@@ -16,29 +16,34 @@ export interface Certified {
  * multipliers, and the rest is minimised security by security over the box. Multipliers of the right sign always give a
  * valid bound; only optimal multipliers close the gap. Bounds must be finite and rows hard.
  */
-export function certify(program: Program, point: Point): Certified {
+export function certify(program: Program, point: Point): PointCertificate {
   const { n, curvature, ridge, centre, linear, lower, upper, rows, kinks, norms } = program;
   const { x } = point;
   const matrix = program.metric === null ? new Float64Array(n * n) : createMetricMatrix(program.metric);
-  const times = (v: Float64Array) => createProduct(matrix, v);
+  const multiplyVector = (v: Float64Array) => createProduct(matrix, v);
   const subtractFrom = (from: Float64Array) => x.map((value, i) => value - from[i]!);
-  const dot = (a: ArrayLike<number>, b: Float64Array) => b.reduce((sum, value, i) => sum + a[i]! * value, 0);
+  const computeDotProduct = (a: ArrayLike<number>, b: Float64Array) =>
+    b.reduce((sum, value, i) => sum + a[i]! * value, 0);
   let violation = 0;
-  const exceed = (value: number, bound: number) => {
+  const addViolation = (value: number, bound: number) => {
     if (Number.isFinite(bound)) violation = Math.max(violation, value - bound);
   };
 
   const offset = subtractFrom(centre);
-  const force = times(offset);
+  const force = multiplyVector(offset);
   const priced = kinks.filter(({ limit }) => limit === null).reduce((sum, kink) => sum + valueOf(kink, x), 0);
-  const objective = (curvature / 2) * dot(force, offset) + (ridge / 2) * dot(offset, offset) + dot(linear, x) + priced;
+  const objective =
+    (curvature / 2) * computeDotProduct(force, offset) +
+    (ridge / 2) * computeDotProduct(offset, offset) +
+    computeDotProduct(linear, x) +
+    priced;
   const slope = x.map((_, i) => curvature * force[i]! + ridge * offset[i]! + linear[i]!);
-  let constant = objective - priced - dot(slope, x);
+  let constant = objective - priced - computeDotProduct(slope, x);
 
   for (let r = 0; r < rows.count; r++) {
     const row = rows.coefficients.subarray(r * n, r * n + n);
-    exceed(dot(row, x), rows.upper[r]!);
-    exceed(-dot(row, x), -rows.lower[r]!);
+    addViolation(computeDotProduct(row, x), rows.upper[r]!);
+    addViolation(-computeDotProduct(row, x), -rows.lower[r]!);
     const y = point.rowMultipliers[r]!;
     if (y === 0) continue;
     const bound = y > 0 ? rows.upper[r]! : rows.lower[r]!;
@@ -48,25 +53,25 @@ export function certify(program: Program, point: Point): Certified {
   }
   norms.forEach((norm, q) => {
     const from = subtractFrom(norm.centre);
-    const gradient = normGradient(program, norm, from);
-    const square = dot(gradient, from);
-    exceed(Math.sqrt(square), norm.radius);
+    const gradient = computeNormGradient(program, norm, from);
+    const square = computeDotProduct(gradient, from);
+    addViolation(Math.sqrt(square), norm.radius);
     const multiplier = Math.max(point.normMultipliers[q]!, 0);
     // (|x - c|^2 - radius^2) / 2 is above its tangent.
     for (let i = 0; i < n; i++) slope[i]! += multiplier * gradient[i]!;
-    constant += multiplier * ((square - norm.radius ** 2) / 2 - dot(gradient, x));
+    constant += multiplier * ((square - norm.radius ** 2) / 2 - computeDotProduct(gradient, x));
   });
   const prices = kinks.map(({ limit }, k) => (limit === null ? 1 : Math.max(point.kinkMultipliers[k]!, 0)));
   kinks.forEach((kink, k) => {
     if (kink.limit === null) return;
-    exceed(valueOf(kink, x), kink.limit);
+    addViolation(valueOf(kink, x), kink.limit);
     constant -= prices[k]! * kink.limit;
   });
 
   let bound = constant;
   for (let i = 0; i < n; i++) {
-    exceed(x[i]!, upper[i]!);
-    exceed(-x[i]!, -lower[i]!);
+    addViolation(x[i]!, upper[i]!);
+    addViolation(-x[i]!, -lower[i]!);
     const ends = [lower[i]!, upper[i]!, ...kinks.map(({ at }) => Math.min(Math.max(at[i]!, lower[i]!), upper[i]!))];
     bound += Math.min(
       ...ends.map(
@@ -82,7 +87,7 @@ export function certify(program: Program, point: Point): Certified {
  * positive, no point satisfies rows, limits and norms. A norm is replaced by its tangent at the point of the
  * certificate, scaled by the norm's length at this point.
  */
-export function farkasMargin(
+export function computeFarkasMargin(
   program: Program,
   { rows: y, kinks: prices, norms: weights, around }: Certificate,
 ): number {
@@ -96,7 +101,7 @@ export function farkasMargin(
   }
   norms.forEach((norm, q) => {
     const from = around.map((value, i) => value - norm.centre[i]!);
-    const gradient = normGradient(program, norm, from);
+    const gradient = computeNormGradient(program, norm, from);
     const length = Math.sqrt(gradient.reduce((sum, value, i) => sum + value * from[i]!, 0));
     for (let i = 0; i < n; i++) {
       slope[i]! += weights[q]! * gradient[i]!;
@@ -117,7 +122,7 @@ export function farkasMargin(
   return least;
 }
 
-function normGradient({ metric }: Program, norm: Norm, from: Float64Array): Float64Array {
+function computeNormGradient({ metric }: Program, norm: Norm, from: Float64Array): Float64Array {
   if (norm.metric === 'identity') return from;
   const own: Metric = norm.metric === 'metric' ? metric! : norm.metric;
   return createProduct(createMetricMatrix(own), from);

@@ -4,8 +4,8 @@ import { FEASIBILITY_TOLERANCE, findLeastViolation } from '#kernels/optimisation
 import { measureInfeasibility } from '#kernels/optimisation/program/certificate.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { IS_SOAK } from '../../soak.js';
-import { farkasMargin } from './duality-gap.js';
-import { randomProgram } from './random-programs.js';
+import { computeFarkasMargin } from './duality-gap.js';
+import { createRandomProgram } from './random-programs.js';
 import { programOf, trackingCases } from './tracking-cases.js';
 
 const solver = createSolver(plainAlgebra);
@@ -24,7 +24,7 @@ describe('findLeastViolation', () => {
     expect(measureInfeasibility(program, certificate!)).toBeCloseTo(0.1, 12);
   });
 
-  test('every reference problem with an answer violates nothing', () => {
+  test('every feasible reference problem has no violation', () => {
     for (const problem of trackingCases.filter(({ expected }) => expected.status === 'optimal')) {
       expect(findLeastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(
         FEASIBILITY_TOLERANCE,
@@ -32,10 +32,10 @@ describe('findLeastViolation', () => {
     }
   });
 
-  test('the multipliers of a proof balance on every security that its bounds leave free, and a proof never meets a feasible point', () => {
+  test('the multipliers of a proof balance on every security between its bounds, and no proof excludes a feasible point', () => {
     let proofs = 0;
     for (let seed = 2001; seed <= 2000 + 130 * SHARE; seed++) {
-      const program = randomProgram(seed, { withKinks: false, withNorms: false });
+      const program = createRandomProgram(seed, { withKinks: false, withNorms: false });
       const { certificate, violation, x, isReliable } = findLeastViolation(solver, program);
       expect(isReliable, `seed ${seed}`).toBe(true);
       if (certificate === null) {
@@ -60,10 +60,10 @@ describe('findLeastViolation', () => {
 test('proofs with limits on trades and norms are proofs by the definition too, with the reported margin', () => {
   const met = { rows: 0, kinks: 0, norms: 0 };
   for (let seed = 5001; seed <= 5000 + 200 * SHARE; seed++) {
-    const program = randomProgram(seed);
+    const program = createRandomProgram(seed);
     const { certificate } = findLeastViolation(solver, program);
     if (certificate === null) continue;
-    const margin = farkasMargin(program, certificate);
+    const margin = computeFarkasMargin(program, certificate);
     const size = Math.max(...[...certificate.rows, ...certificate.kinks, ...certificate.norms].map(Math.abs));
     expect(margin, `seed ${seed}`).toBeGreaterThan(0);
     expect(Math.abs(margin - measureInfeasibility(program, certificate)), `seed ${seed}`).toBeLessThan(
@@ -79,9 +79,9 @@ test('proofs with limits on trades and norms are proofs by the definition too, w
 });
 
 describe('measureInfeasibility', () => {
-  test('two securities capped at a quarter cannot sum to one: half of it is missing', () => {
+  test('two securities capped at a quarter cannot sum to one: half of the weight is missing', () => {
     const program = {
-      ...randomProgram(1, { namesMax: 2, withKinks: false, withNorms: false }),
+      ...createRandomProgram(1, { namesMax: 2, withKinks: false, withNorms: false }),
       upper: Float64Array.of(0.25, 0.25),
     };
     const rows = {

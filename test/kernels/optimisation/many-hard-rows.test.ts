@@ -6,7 +6,7 @@ import { foldRows } from '#kernels/optimisation/interior-point/folded-rows.js';
 import { runInteriorPoint } from '#kernels/optimisation/interior-point/interior-point.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
-import { baseAmongRows, expectCertified, largestDifference, requireSolution } from './solved.js';
+import { createProgramAmongRows, expectCertified, computeLargestGap, requireSolution } from './solved.js';
 
 const NAMES = 20;
 const PLANES = 200;
@@ -17,11 +17,11 @@ const PLANES = 200;
  */
 function createPlanesProgram(seed: number): Program {
   const random = seeded(seed);
-  const { plain, count, coefficients } = baseAmongRows(NAMES, PLANES, random);
-  const valueAt = (r: number, x: ArrayLike<number>) =>
+  const { plain, count, coefficients } = createProgramAmongRows(NAMES, PLANES, random);
+  const computeRowValueAt = (r: number, x: ArrayLike<number>) =>
     coefficients.subarray(r * NAMES, (r + 1) * NAMES).reduce((sum, value, i) => sum + value * x[i]!, 0);
   const equal = new Float64Array(NAMES).fill(1 / NAMES);
-  const upper = Float64Array.from({ length: count }, (_, r) => (r === 0 ? 1 : valueAt(r, equal) + 0.02));
+  const upper = Float64Array.from({ length: count }, (_, r) => (r === 0 ? 1 : computeRowValueAt(r, equal) + 0.02));
   return {
     ...plain,
     curvature: 2,
@@ -37,7 +37,7 @@ function createPlanesProgram(seed: number): Program {
   };
 }
 
-test('rows of one side that outnumber the names are eliminated, and leave the optimum that duality proves', () => {
+test('more one-sided rows than securities are eliminated, and leave the optimum that duality proves', () => {
   for (let seed = 1; seed <= 12; seed++) {
     const program = createPlanesProgram(seed);
     const rowScale = new Float64Array(1 + PLANES).fill(1);
@@ -49,6 +49,6 @@ test('rows of one side that outnumber the names are eliminated, and leave the op
     const { point, state } = requireSolution(program);
     expect(state.rows.slice(1).filter((side) => side !== 0).length, `seed ${seed}`).toBeGreaterThan(0);
     expectCertified(program, point, `seed ${seed}`);
-    expect(largestDifference(iterate.x, point.x), `seed ${seed}`).toBeLessThan(1e-5);
+    expect(computeLargestGap(iterate.x, point.x), `seed ${seed}`).toBeLessThan(1e-5);
   }
 });

@@ -3,17 +3,23 @@ import { isFolded } from '#kernels/optimisation/interior-point/folded-rows.js';
 import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
-import { base, baseAmongRows, expectCertified, largestDifference, requireSolution } from './solved.js';
+import {
+  createBaseProgram,
+  createProgramAmongRows,
+  expectCertified,
+  computeLargestGap,
+  requireSolution,
+} from './solved.js';
 
 const NAMES = 12;
 const ROWS = 60;
 
 /** Returns a programme with a budget and many soft rows whose bound is near their value; most rows are satisfied. */
-function priced(seed: number): Program {
+function createPricedProgram(seed: number): Program {
   const random = seeded(seed);
-  const { plain, count, coefficients } = baseAmongRows(NAMES, ROWS, random);
+  const { plain, count, coefficients } = createProgramAmongRows(NAMES, ROWS, random);
   const isUpper = Array.from({ length: count }, (_, r) => r % 3 > 0);
-  const bound = (r: number, side: boolean) => (r === 0 ? 1 : isUpper[r] === side ? 0.05 * random() : null);
+  const createSideWeight = (r: number, side: boolean) => (r === 0 ? 1 : isUpper[r] === side ? 0.05 * random() : null);
   return {
     ...plain,
     curvature: 2,
@@ -21,17 +27,17 @@ function priced(seed: number): Program {
     rows: {
       count,
       coefficients,
-      upper: Float64Array.from(isUpper, (_, r) => bound(r, true) ?? Infinity),
-      lower: Float64Array.from(isUpper, (_, r) => bound(r, false) ?? -Infinity),
+      upper: Float64Array.from(isUpper, (_, r) => createSideWeight(r, true) ?? Infinity),
+      lower: Float64Array.from(isUpper, (_, r) => createSideWeight(r, false) ?? -Infinity),
       penalty: Float64Array.from(isUpper, (_, r) => (r === 0 ? Infinity : 0.002 * random())),
     },
   };
 }
 
-describe('soft rows by the dozen, eliminated into the curvature', () => {
-  test('leave an optimum that duality proves, with the force of each row by its value', () => {
+describe('many soft rows, eliminated into the curvature', () => {
+  test('leave an optimum that duality proves, with the force of each row at its value', () => {
     for (let seed = 1; seed <= 12; seed++) {
-      const program = priced(seed);
+      const program = createPricedProgram(seed);
       const { rows, linear } = program;
       expect(isFolded(program, NAMES)).toBe(true);
       const { point } = requireSolution(program);
@@ -48,25 +54,25 @@ describe('soft rows by the dozen, eliminated into the curvature', () => {
         else expect(Math.abs(force - penalty / 2)).toBeLessThanOrEqual(penalty / 2 + 1e-14);
         row.forEach((coefficient, i) => (tangent[i]! += point.rowMultipliers[r]! * coefficient));
       }
-      const hard = base(NAMES, () => 1).rows;
+      const hard = createBaseProgram(NAMES, () => 1).rows;
       const own = { ...point, rowMultipliers: point.rowMultipliers.slice(0, 1) };
       expectCertified({ ...program, linear: tangent, rows: hard }, own, `seed ${seed}`);
     }
   });
 
   test('have one answer whatever the form of the covariance', () => {
-    const program = priced(3);
+    const program = createPricedProgram(3);
     const variances = Float64Array.from({ length: NAMES }, (_, i) => 0.03 + 0.001 * i);
     const loadings = new Float64Array(NAMES).fill(0.1);
     const factors = createFactorMetric(loadings, variances);
     const whole = createDenseMetric(createMetricMatrix(factors), NAMES);
     const answers = [factors, whole].map((metric) => requireSolution({ ...program, metric }).point.x);
-    expect(largestDifference(answers[0]!, answers[1]!)).toBeLessThan(1e-10);
+    expect(computeLargestGap(answers[0]!, answers[1]!)).toBeLessThan(1e-10);
   });
 
-  test('are a sum of kinks where each is about one security', () => {
+  test('become a sum of kinks if each concerns one security', () => {
     const random = seeded(8);
-    const plain = { ...base(40, random), curvature: 2, ridge: 0 };
+    const plain = { ...createBaseProgram(40, random), curvature: 2, ridge: 0 };
     const at = Float64Array.from({ length: 40 }, () => 0.02 * random());
     const identity = new Float64Array(41 * 40).fill(1, 0, 40);
     for (let i = 0; i < 40; i++) identity[(i + 1) * 40 + i] = 1;
@@ -80,6 +86,6 @@ describe('soft rows by the dozen, eliminated into the curvature', () => {
     const kink = { at, left: new Float64Array(40), right: new Float64Array(40).fill(0.003), limit: null, penalty: 1 };
     const asRows = requireSolution({ ...plain, rows }).point.x;
     const asKinks = requireSolution({ ...plain, kinks: [kink] }).point.x;
-    expect(largestDifference(asRows, asKinks)).toBeLessThan(1e-10);
+    expect(computeLargestGap(asRows, asKinks)).toBeLessThan(1e-10);
   });
 });

@@ -4,8 +4,8 @@ import { certify } from '#kernels/optimisation/certified/certify.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { IS_SOAK } from '../../soak.js';
-import { isThere, problemNames, listPublishedOptima, readProblem } from './maros-problem.js';
-import { rationalResiduals } from './rational.js';
+import { isThere, listProblemNames, listPublishedOptima, readProblem } from './maros-problem.js';
+import { computeRationalResiduals } from './rational.js';
 
 if (!isThere) console.log('the Maros-Meszaros problems are not in ../shared: their test is skipped');
 else if (!IS_SOAK) console.log('a part of the Maros-Meszaros problems; SOAK=1 solves all of them, which takes minutes');
@@ -43,7 +43,7 @@ describe.skipIf(!isThere)('the Maros-Meszaros problems', () => {
   const engine = isThere ? openWasmEngine() : (undefined as never); // the module exists wherever the tests run
   const solver = createSolver(engine);
 
-  test.each(problemNames().filter((name) => IS_SOAK || QUICK.includes(name)))(
+  test.each(listProblemNames().filter((name) => IS_SOAK || QUICK.includes(name)))(
     '%s is solved, and certified to 1e-9 in rational arithmetic',
     (name) => {
       const { program, constant } = readProblem(name);
@@ -58,7 +58,7 @@ describe.skipIf(!isThere)('the Maros-Meszaros problems', () => {
       if (optimum !== undefined)
         expect(Math.abs(objective - optimum) / Math.max(1, Math.abs(optimum))).toBeLessThan(TOLERANCE);
       expect(isCertified).toBe(true);
-      const residuals = rationalResiduals(program, x, point.rowMultipliers, point.boundMultipliers);
+      const residuals = computeRationalResiduals(program, x, point.rowMultipliers, point.boundMultipliers);
       for (const [kind, residual] of Object.entries(residuals)) expect(residual, kind).toBeLessThanOrEqual(CERTIFIED);
     },
     240_000,

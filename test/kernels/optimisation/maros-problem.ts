@@ -30,7 +30,7 @@ export interface MarosProblem {
 }
 
 /** Returns the names of the problems in the folder, ascending; empty if the folder is absent. */
-export function problemNames(): string[] {
+export function listProblemNames(): string[] {
   if (!isThere) return [];
   return readdirSync(FOLDER)
     .filter((file) => file.endsWith('.mat'))
@@ -59,9 +59,9 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
   const { rows: m, entries } = file.get('A')!;
   const byRow: [number, number][][] = Array.from({ length: m }, () => []);
   for (const [row, column, value] of entries) byRow[row]!.push([column, value]);
-  const bound = (value: number) => (Math.abs(value) >= INFINITE ? Math.sign(value) * Infinity : value);
-  const least = createVector('l', m).map(bound);
-  const most = createVector('u', m).map(bound);
+  const readFiniteBound = (value: number) => (Math.abs(value) >= INFINITE ? Math.sign(value) * Infinity : value);
+  const least = createVector('l', m).map(readFiniteBound);
+  const most = createVector('u', m).map(readFiniteBound);
   const bounds = boundsOf(byRow, least, most, n);
   const rows = byRow.flatMap((row, r) => (row.length > 1 ? [r] : []));
   const sides = rows.reduce(

@@ -15,8 +15,8 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import { computePriceScale, addPrice } from '#kernels/optimisation/solve-norms.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { seeded } from '../../seeded.js';
-import { certify, farkasMargin } from './duality-gap.js';
-import { randomProgram } from './random-programs.js';
+import { certify, computeFarkasMargin } from './duality-gap.js';
+import { createRandomProgram } from './random-programs.js';
 
 const solver = createSolver(plainAlgebra);
 
@@ -39,7 +39,7 @@ describe('a norm with a separate metric', () => {
   test('equal to that of the programme has the answer of a norm of the programme', () => {
     let compared = 0;
     for (let seed = 1; seed <= 60; seed++) {
-      const program = randomProgram(seed, { withKinks: seed % 2 === 0 });
+      const program = createRandomProgram(seed, { withKinks: seed % 2 === 0 });
       if (!program.norms.some(({ metric }) => metric === 'metric')) continue;
       const norms = program.norms.map((norm) =>
         norm.metric === 'metric'
@@ -57,10 +57,10 @@ describe('a norm with a separate metric', () => {
     expect(compared).toBeGreaterThan(3);
   });
 
-  test('binds or contradicts the rows, and either is proven by duality', () => {
+  test('binds or contradicts the rows, and both are proven by duality', () => {
     let [bound, contradicted] = [0, 0];
     for (let seed = 1; seed <= 60; seed++) {
-      const program = onCorrelations(randomProgram(seed, { namesMax: 14 }));
+      const program = onCorrelations(createRandomProgram(seed, { namesMax: 14 }));
       const q = program.norms.findIndex(({ metric }) => typeof metric !== 'string');
       const free = solver.solve({ ...program, norms: [] });
       if (q < 0 || free.status !== 'solved') continue;
@@ -80,7 +80,7 @@ describe('a norm with a separate metric', () => {
         }
         const { certificate } = findLeastViolation(solver, tight);
         expect(certificate, `seed ${seed}`).not.toBeNull();
-        expect(farkasMargin(tight, certificate!), `seed ${seed}`).toBeGreaterThan(0);
+        expect(computeFarkasMargin(tight, certificate!), `seed ${seed}`).toBeGreaterThan(0);
         contradicted++;
       }
     }
@@ -92,7 +92,7 @@ describe('a norm with a separate metric', () => {
 test('a norm in the objective at its own multiplier has the optimum of the norm', () => {
   let compared = 0;
   for (let seed = 1; seed <= 60; seed++) {
-    const loose = onCorrelations(randomProgram(seed, { namesMax: 12, withKinks: false }));
+    const loose = onCorrelations(createRandomProgram(seed, { namesMax: 12, withKinks: false }));
     const q = loose.norms.findIndex(({ metric }) => typeof metric !== 'string');
     const free = solver.solve({ ...loose, norms: [] });
     if (q < 0 || free.status !== 'solved') continue;
@@ -168,12 +168,12 @@ describe('a budget of four securities has a length of at least a half', () => {
       norms: [{ metric: 'identity', centre: new Float64Array(4), radius }],
     });
 
-  test('a shorter one is proven to be none', () => {
+  test('a shorter one is proven infeasible', () => {
     expect(solveInBall(0.499).status).toBe('infeasible');
     expect(solveInBall(0.5 - 1e-7).status).toBe('infeasible');
   });
 
-  test('a length of one half has equal weights, and a longer one holds more of the best security', () => {
+  test('a length of one half has equal weights, and a longer one has more weight in the best security', () => {
     for (const radius of [0.5, 0.5 + 1e-12]) {
       const { status, point } = solveInBall(radius);
       expect(status).toBe('solved');

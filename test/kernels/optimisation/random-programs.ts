@@ -12,14 +12,14 @@ export interface RandomKind {
  * Returns a random tracking problem: the covariance is singular in half of the cases, some securities are excluded,
  * caps may be too tight, rows may touch, repeat or contradict each other, and turnover limits and norms may apply.
  */
-export function randomProgram(
+export function createRandomProgram(
   seed: number,
   { namesMax = 30, withKinks = true, withNorms = true }: RandomKind = {},
 ): Program {
   const random = seeded(seed);
   const n = 2 + Math.floor(random() * (namesMax - 1));
-  const metric = randomMetric(random, n);
-  const centre = onSimplex(random, n);
+  const metric = createRandomMetric(random, n);
+  const centre = projectOnSimplex(random, n);
   const cap = random() < 0.5 ? 1 : ((0.8 + random() * 2) / n) * 1.2;
   const upper = Float64Array.from({ length: n }, () => (random() < 0.25 ? 0 : cap));
   const rows: { coefficients: number[]; lower: number; upper: number }[] = [
@@ -41,7 +41,7 @@ export function randomProgram(
   }
   const kinks: Kink[] = [];
   const createTurnover = (): Kink => ({
-    at: onSimplex(random, n, 0.3),
+    at: projectOnSimplex(random, n, 0.3),
     left: new Float64Array(n).fill(-1),
     right: new Float64Array(n).fill(1),
     limit: random() * 1.2,
@@ -75,7 +75,7 @@ export function randomProgram(
   };
 }
 
-function randomMetric(random: () => number, n: number) {
+function createRandomMetric(random: () => number, n: number) {
   const k = Math.max(1, Math.floor(random() * n * 1.3));
   const loadings = Float64Array.from({ length: n * k }, () => random() - 0.5);
   const own = random() < 0.5 ? 0.02 : 0;
@@ -91,7 +91,7 @@ function randomMetric(random: () => number, n: number) {
 }
 
 /** Returns weights that sum to 1, of which some are zero. */
-export function onSimplex(random: () => number, n: number, absent = 0): Float64Array {
+export function projectOnSimplex(random: () => number, n: number, absent = 0): Float64Array {
   const raw = Float64Array.from({ length: n }, () => (random() < absent ? 0 : random()));
   const total = raw.reduce((sum, value) => sum + value, 0) || 1;
   return raw.map((value) => value / total);

@@ -50,7 +50,7 @@ export interface RationalResiduals {
  * Computes residuals in exact arithmetic, for a programme with a dense metric, centre 0 and neither kinks, norms nor
  * ridge.
  */
-export function rationalResiduals(
+export function computeRationalResiduals(
   { n, metric, linear, lower, upper, rows }: Program,
   x: Float64Array,
   rowMultipliers: Float64Array,
@@ -58,37 +58,41 @@ export function rationalResiduals(
 ): RationalResiduals {
   const ONE = 1n << EXPONENT;
   const matrix = metric?.form === 'dense' ? metric.matrix : new Float64Array(n * n);
-  const clamp = (z: number, least: number, most: number) => (z === 0 || Number.isFinite(z > 0 ? most : least) ? z : 0);
-  const y = rowMultipliers.map((value, r) => clamp(value, rows.lower[r]!, rows.upper[r]!));
-  const z = boundMultipliers.map((value, i) => clamp(value, lower[i]!, upper[i]!));
-  const atBound = (value: number, least: number, most: number) =>
+  const clampToBounds = (z: number, least: number, most: number) =>
+    z === 0 || Number.isFinite(z > 0 ? most : least) ? z : 0;
+  const y = rowMultipliers.map((value, r) => clampToBounds(value, rows.lower[r]!, rows.upper[r]!));
+  const z = boundMultipliers.map((value, i) => clampToBounds(value, lower[i]!, upper[i]!));
+  const readMultiplierTerm = (value: number, least: number, most: number) =>
     value === 0 ? 0n : convertExactly(value) * convertExactly(value > 0 ? most : least) * ONE;
   let primal = 0n;
-  const see = (value: bigint, least: number, most: number) => {
-    if (Number.isFinite(least)) primal = max(primal, convertExactly(least) * ONE - value);
-    if (Number.isFinite(most)) primal = max(primal, value - convertExactly(most) * ONE);
+  const addPrimalResidual = (value: bigint, least: number, most: number) => {
+    if (Number.isFinite(least)) primal = selectLarger(primal, convertExactly(least) * ONE - value);
+    if (Number.isFinite(most)) primal = selectLarger(primal, value - convertExactly(most) * ONE);
   };
   let dual = 0n;
   let gap = 0n; // in units of 2^-3222, as the quadratic part requires
   for (let i = 0; i < n; i++) {
-    see(convertExactly(x[i]!) * ONE, lower[i]!, upper[i]!);
+    addPrimalResidual(convertExactly(x[i]!) * ONE, lower[i]!, upper[i]!);
     const curved = sumExactProducts(x, (j) => matrix[i * n + j]!);
     const forces = sumExactProducts(y, (r) => rows.coefficients[r * n + i]!);
-    dual = max(dual, createMagnitude(curved + forces + (convertExactly(linear[i]!) + convertExactly(z[i]!)) * ONE));
+    dual = selectLarger(
+      dual,
+      createMagnitude(curved + forces + (convertExactly(linear[i]!) + convertExactly(z[i]!)) * ONE),
+    );
     gap += convertExactly(x[i]!) * (curved + convertExactly(linear[i]!) * ONE);
-    gap += atBound(z[i]!, lower[i]!, upper[i]!);
+    gap += readMultiplierTerm(z[i]!, lower[i]!, upper[i]!);
   }
   for (let r = 0; r < rows.count; r++) {
-    see(
+    addPrimalResidual(
       sumExactProducts(x, (i) => rows.coefficients[r * n + i]!),
       rows.lower[r]!,
       rows.upper[r]!,
     );
-    gap += atBound(y[r]!, rows.lower[r]!, rows.upper[r]!);
+    gap += readMultiplierTerm(y[r]!, rows.lower[r]!, rows.upper[r]!);
   }
   return { primal: roundUnits(primal, 2n), dual: roundUnits(dual, 2n), gap: roundUnits(createMagnitude(gap), 3n) };
 }
 
-function max(one: bigint, other: bigint): bigint {
+function selectLarger(one: bigint, other: bigint): bigint {
   return one > other ? one : other;
 }

@@ -4,12 +4,12 @@ import { createColdState } from '#kernels/optimisation/active-set/active-state.j
 import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
-import { randomProgram } from './random-programs.js';
-import { solver, requireSolution, largestDifference, regular, base } from './solved.js';
+import { createRandomProgram } from './random-programs.js';
+import { solver, requireSolution, computeLargestGap, regularSamples, createBaseProgram } from './solved.js';
 
 describe('laws', () => {
   test('permuting the securities permutes the answer', () => {
-    for (const program of regular) {
+    for (const program of regularSamples) {
       const { n } = program;
       const order = Array.from({ length: n }, (_, i) => (i * 7 + 3) % n);
       if (new Set(order).size < n) continue;
@@ -38,14 +38,14 @@ describe('laws', () => {
           right: pick(kink.right),
         })),
       };
-      expect(largestDifference(requireSolution(permuted).point.x, pick(requireSolution(program).point.x))).toBeLessThan(
+      expect(computeLargestGap(requireSolution(permuted).point.x, pick(requireSolution(program).point.x))).toBeLessThan(
         1e-9,
       );
     }
   });
 
   test('scaling the covariance leaves the weights', () => {
-    for (const program of regular) {
+    for (const program of regularSamples) {
       const scaled = {
         ...program,
         ridge: program.ridge * 1e4,
@@ -54,12 +54,12 @@ describe('laws', () => {
           program.n,
         ),
       };
-      expect(largestDifference(requireSolution(scaled).point.x, requireSolution(program).point.x)).toBeLessThan(1e-9);
+      expect(computeLargestGap(requireSolution(scaled).point.x, requireSolution(program).point.x)).toBeLessThan(1e-9);
     }
   });
 
   test('a redundant row changes nothing', () => {
-    for (const program of regular) {
+    for (const program of regularSamples) {
       const { rows, n } = program;
       const twice: Program = {
         ...program,
@@ -71,12 +71,12 @@ describe('laws', () => {
           penalty: Float64Array.of(...rows.penalty, Infinity),
         },
       };
-      expect(largestDifference(requireSolution(twice).point.x, requireSolution(program).point.x)).toBeLessThan(1e-9);
+      expect(computeLargestGap(requireSolution(twice).point.x, requireSolution(program).point.x)).toBeLessThan(1e-9);
     }
   });
 
   test('a turnover limit at the turnover of the free optimum changes nothing', () => {
-    for (const program of regular) {
+    for (const program of regularSamples) {
       const free = { ...program, kinks: [] };
       const at = program.centre.map((weight, i) => (i % 2 === 0 ? weight * 1.5 : weight * 0.5));
       const kink: Kink = {
@@ -88,16 +88,16 @@ describe('laws', () => {
       };
       const { x } = requireSolution(free).point;
       const limited = { ...free, kinks: [{ ...kink, limit: sumKinks(kink, x) }] };
-      expect(largestDifference(requireSolution(limited).point.x, x)).toBeLessThan(1e-8);
+      expect(computeLargestGap(requireSolution(limited).point.x, x)).toBeLessThan(1e-8);
     }
   });
 
   test('splitting a security in two keeps the sum of its halves', () => {
-    for (const program of regular.filter(({ kinks }) => kinks.length === 0)) {
+    for (const program of regularSamples.filter(({ kinks }) => kinks.length === 0)) {
       const { n, rows } = program;
       const matrix = createMetricMatrix(program.metric);
       const clampIndex = (i: number) => Math.min(i, n - 1);
-      const widened = (values: Float64Array, half: number) =>
+      const widenValues = (values: Float64Array, half: number) =>
         Float64Array.from({ length: n + 1 }, (_, i) => (i >= n - 1 ? values[n - 1]! * half : values[i]!));
       const split: Program = {
         ...program,
@@ -109,10 +109,10 @@ describe('laws', () => {
           ),
           n + 1,
         ),
-        centre: widened(program.centre, 0.5),
+        centre: widenValues(program.centre, 0.5),
         linear: new Float64Array(n + 1),
         lower: new Float64Array(n + 1),
-        upper: widened(program.upper, 0.5),
+        upper: widenValues(program.upper, 0.5),
         rows: {
           ...rows,
           coefficients: Float64Array.from(
@@ -128,44 +128,44 @@ describe('laws', () => {
     }
   });
 
-  test('a warm start ends where a cold one does', () => {
-    for (const program of regular) {
+  test('a warm start ends at the solution of a cold start', () => {
+    for (const program of regularSamples) {
       const cold = requireSolution(program);
       const nearby = { ...program, centre: program.centre.map((weight, i) => weight * (1 + 0.05 * Math.sin(i))) };
       const warm = solver.solve(nearby, { warm: cold.state });
       expect(warm.status).toBe('solved');
-      expect(largestDifference(warm.point.x, requireSolution(nearby).point.x)).toBeLessThan(1e-12);
+      expect(computeLargestGap(warm.point.x, requireSolution(nearby).point.x)).toBeLessThan(1e-12);
     }
   });
 
-  test('any initial state leads to the answer, also a wrong one', () => {
-    for (const program of regular) {
+  test('any initial state leads to the solution, also a wrong one', () => {
+    for (const program of regularSamples) {
       const wrong = createColdState(program);
       wrong.names.fill(1);
       wrong.rows.fill(-1);
       expect(
-        largestDifference(solver.solve(program, { warm: wrong }).point.x, requireSolution(program).point.x),
+        computeLargestGap(solver.solve(program, { warm: wrong }).point.x, requireSolution(program).point.x),
       ).toBeLessThan(1e-9);
     }
   });
 
-  test('loadings give what their matrix gives', () => {
+  test('loadings give the solution of their matrix', () => {
     const random = seeded(5);
     const n = 40;
     const metric = createFactorMetric(
       Float64Array.from({ length: n * 6 }, () => 0.2 * (random() - 0.5)),
       Float64Array.from({ length: n }, () => 0.01 + 0.05 * random()),
     );
-    const program = { ...randomProgram(3, { namesMax: 2 }), ...base(n, random), metric };
+    const program = { ...createRandomProgram(3, { namesMax: 2 }), ...createBaseProgram(n, random), metric };
     const whole = { ...program, metric: createDenseMetric(createMetricMatrix(metric), n) };
-    expect(largestDifference(requireSolution(program).point.x, requireSolution(whole).point.x)).toBeLessThan(1e-12);
+    expect(computeLargestGap(requireSolution(program).point.x, requireSolution(whole).point.x)).toBeLessThan(1e-12);
   });
 
-  test('a soft row is kept at a low price of the answer and given up at a high one', () => {
+  test('a soft row is kept at a low price of the solution and violated at a high one', () => {
     const random = seeded(8);
     const n = 10;
-    const common = { ...randomProgram(4, { namesMax: 2 }), ...base(n, random) };
-    const soft = (penalty: number): Program => ({
+    const common = { ...createRandomProgram(4, { namesMax: 2 }), ...createBaseProgram(n, random) };
+    const createSoftProgram = (penalty: number): Program => ({
       ...common,
       rows: {
         count: 2,
@@ -175,23 +175,23 @@ describe('laws', () => {
         penalty: Float64Array.of(Infinity, penalty),
       },
     });
-    const violation = (penalty: number) =>
+    const measureViolation = (penalty: number) =>
       Math.max(
         0,
-        requireSolution(soft(penalty))
+        requireSolution(createSoftProgram(penalty))
           .point.x.subarray(0, 3)
           .reduce((sum, value) => sum + value, 0) - 0.05,
       );
-    const hard = requireSolution(soft(Infinity));
+    const hard = requireSolution(createSoftProgram(Infinity));
     const price = hard.point.rowMultipliers[1]!;
     expect(price).toBeGreaterThan(0);
-    expect(violation(price * 1.01)).toBeLessThan(1e-12);
-    expect(violation(price * 0.5)).toBeGreaterThan(1e-4);
-    expect(violation(price * 0.25)).toBeGreaterThan(violation(price * 0.5));
+    expect(measureViolation(price * 1.01)).toBeLessThan(1e-12);
+    expect(measureViolation(price * 0.5)).toBeGreaterThan(1e-4);
+    expect(measureViolation(price * 0.25)).toBeGreaterThan(measureViolation(price * 0.5));
   });
 
   test('shapes that do not fit are refused', () => {
-    const program = randomProgram(1);
+    const program = createRandomProgram(1);
     expect(() => solver.solve({ ...program, lower: new Float64Array(1) })).toThrow(KernelFault);
   });
 });

@@ -4,7 +4,7 @@ import { createDenseMetric, createMetricMatrix } from '#kernels/optimisation/pro
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { certify } from './duality-gap.js';
-import { randomProgram } from './random-programs.js';
+import { createRandomProgram } from './random-programs.js';
 
 export const solver = createSolver(plainAlgebra);
 
@@ -26,24 +26,24 @@ export function expectCertified(program: Program, point: Point, label: string): 
   );
 }
 
-export const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
+export const computeLargestGap = (a: Float64Array, b: ArrayLike<number>) =>
   a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
 /** Random solvable programmes without norms. */
-const samples = Array.from({ length: 120 }, (_, k) => randomProgram(k + 1, { withNorms: false, namesMax: 20 })).filter(
-  (program) => solver.solve(program).status === 'solved',
-);
+const samples = Array.from({ length: 120 }, (_, k) =>
+  createRandomProgram(k + 1, { withNorms: false, namesMax: 20 }),
+).filter((program) => solver.solve(program).status === 'solved');
 
 /** The sample programmes with covariances that make the solution unique. */
-export const regular = samples.map((program) => {
+export const regularSamples = samples.map((program) => {
   const matrix = createMetricMatrix(program.metric!).slice();
   for (let i = 0; i < program.n; i++) matrix[i * program.n + i]! += 0.01;
   return { ...program, metric: createDenseMetric(matrix, program.n) };
 });
 
 /** Returns the base programme with its budget as the first of many rows; the other rows have random coefficients. */
-export function baseAmongRows(n: number, others: number, random: () => number) {
-  const plain = base(n, random);
+export function createProgramAmongRows(n: number, others: number, random: () => number) {
+  const plain = createBaseProgram(n, random);
   const count = 1 + others;
   const coefficients = new Float64Array(count * n).fill(1, 0, n);
   for (let e = n; e < coefficients.length; e++) coefficients[e] = random() - 0.5;
@@ -51,7 +51,7 @@ export function baseAmongRows(n: number, others: number, random: () => number) {
 }
 
 /** Returns a long-only programme with a budget and a cap. */
-export function base(
+export function createBaseProgram(
   n: number,
   random: () => number,
 ): Omit<Program, 'kinks' | 'norms' | 'curvature' | 'ridge'> & { kinks: []; norms: [] } {

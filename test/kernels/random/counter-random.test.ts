@@ -3,7 +3,7 @@ import { KernelFault } from '#kernels/assert.js';
 import { createCounterRandom, computePhilox } from '#kernels/random/counter-random.js';
 
 /** Known answers of Philox 4x32-10 from kat_vectors in the authors' Random123 distribution. */
-const KNOWN = [
+const KNOWN_ANSWERS = [
   { counter: [0, 0, 0, 0], key: [0, 0], words: [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8] },
   {
     counter: [0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff],
@@ -18,7 +18,7 @@ const KNOWN = [
 ];
 
 describe('philox', () => {
-  test.each(KNOWN)('gives the known answer for counter $counter', ({ counter, key, words }) => {
+  test.each(KNOWN_ANSWERS)('gives the known answer for counter $counter', ({ counter, key, words }) => {
     const out = new Uint32Array(4);
     computePhilox(Uint32Array.from(counter), Uint32Array.from(key), out);
     expect([...out]).toEqual(words);
@@ -26,7 +26,7 @@ describe('philox', () => {
 });
 
 describe('createCounterRandom', () => {
-  test('depends on the key alone and differs between streams and seeds', () => {
+  test('depends only on the key and differs between streams and seeds', () => {
     const drawFirst = (seed: number, stream: number) => createCounterRandom({ seed, stream }).uniform();
     expect(drawFirst(7, 3)).toBe(drawFirst(7, 3));
     expect(
@@ -67,7 +67,7 @@ describe('createCounterRandom', () => {
     });
   });
 
-  test('draws every integer below the bound alike', () => {
+  test('draws every integer below the bound with equal probability', () => {
     const random = createCounterRandom({ seed: 3, stream: 0 });
     const counts = new Float64Array(7);
     for (let k = 0; k < 70_000; k++) counts[random.integer(7)]!++;
@@ -75,7 +75,7 @@ describe('createCounterRandom', () => {
     expect(chi2).toBeLessThan(30); // with six degrees of freedom, above 30 once in 25,000 seeds
   });
 
-  test('refuses keys and bounds that are no such integers', () => {
+  test('refuses invalid keys and bounds', () => {
     expect(() => createCounterRandom({ seed: -1, stream: 0 })).toThrow(KernelFault);
     expect(() => createCounterRandom({ seed: 0, stream: 0.5 })).toThrow(KernelFault);
     expect(() => createCounterRandom({ seed: 0, stream: 0 }).integer(0)).toThrow(KernelFault);

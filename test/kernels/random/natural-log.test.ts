@@ -12,7 +12,7 @@ test('stays within one unit in the last place of the platform logarithm', () => 
   );
 });
 
-test('is exact at 1 and refuses what has no logarithm', () => {
+test('is exact at 1 and refuses numbers without a logarithm', () => {
   expect(computeNaturalLog(1)).toBe(0);
   expect(computeNaturalLog(2)).toBe(Math.LN2);
   for (const x of [0, -1, Infinity, Number.NaN, 5e-324]) expect(() => computeNaturalLog(x)).toThrow(KernelFault);

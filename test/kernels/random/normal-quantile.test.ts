@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
-import { golden } from '../golden.js';
+import { readGolden } from '../golden.js';
 
 test('agrees with scipy far into both tails', () => {
-  const { p, z } = golden<{ p: number[]; z: number[] }>('normal-quantile');
+  const { p, z } = readGolden<{ p: number[]; z: number[] }>('normal-quantile');
   p.forEach((probability, k) =>
     expect(Math.abs(computeNormalQuantile(probability) - z[k]!)).toBeLessThanOrEqual(
       4e-15 * Math.max(1, Math.abs(z[k]!)),
@@ -12,7 +12,7 @@ test('agrees with scipy far into both tails', () => {
   );
 });
 
-test('is odd about the median and refuses what is no probability', () => {
+test('is odd about the median and refuses invalid probabilities', () => {
   expect(computeNormalQuantile(0.5)).toBe(0);
   expect(computeNormalQuantile(0.25)).toBe(-computeNormalQuantile(0.75));
   expect(() => computeNormalQuantile(0)).toThrow(KernelFault);

@@ -50,7 +50,7 @@ describe('bins of levels', () => {
     expect(findBinQuantile(bins, Uint32Array.of(0, 4, 0, 0), 0, 0.25)).toBe(1.25);
   });
 
-  test('are refused without sense, and have no quantile of nothing', () => {
+  test('are refused if invalid, and have no quantile without values', () => {
     expect(() => createLevelBins({ mean: 0, deviation: -1, horizon: 3, count: 10 })).toThrow(KernelFault);
     expect(() => createLevelBins({ mean: Number.NaN, deviation: 1, horizon: 3, count: 10 })).toThrow(KernelFault);
     expect(() =>

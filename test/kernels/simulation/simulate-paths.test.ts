@@ -49,7 +49,7 @@ function simulate(
 }
 
 describe.each(models)('paths by $kind', (model) => {
-  test('are the same bits on both engines, also for seeds and paths past 32 bits', () => {
+  test('are bit-identical on both engines, also for seeds and paths beyond 32 bits', () => {
     for (const [seed, first] of [
       [1, 0],
       [2 ** 40 + 5, 2 ** 32 - 3],
@@ -60,7 +60,7 @@ describe.each(models)('paths by $kind', (model) => {
     }
   });
 
-  test('are the same however they are cut into chunks', () => {
+  test('are the same however they are divided into chunks', () => {
     const whole = simulate(referenceEngine, model, { paths: 30, horizon: 25 });
     const parts = [
       [0, 11],
@@ -74,7 +74,7 @@ describe.each(models)('paths by $kind', (model) => {
     );
   });
 
-  test('tally each path once a session', () => {
+  test('tally each path once per session', () => {
     const { counts } = simulate(referenceEngine, model, { paths: 50, horizon: 10 });
     for (let t = 0; t < 10; t++) expect(counts.subarray(t * BINS, (t + 1) * BINS).reduce((a, b) => a + b, 0)).toBe(50);
   });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { countHalves, halvingChoices, type BlockSums } from '#kernels/sums/halving-choices.js';
+import { countHalves, computeHalvingChoices, type BlockSums } from '#kernels/sums/halving-choices.js';
 import { expectEqual } from '../../equal.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
 const SHAPES = [
   [1, 2],
@@ -14,9 +14,9 @@ const SHAPES = [
 
 /** Returns block sums in which the last two variants are equal and the first is constant. */
 function sumsOf(variants: number, blocks: number): BlockSums {
-  const first = randomPanel(blocks, variants);
-  const second = randomPanel(blocks, variants).map((value, i) => (i % variants === 0 ? 0 : 1 + value * value));
-  const means = randomPanel(1, variants);
+  const first = createRandomPanel(blocks, variants);
+  const second = createRandomPanel(blocks, variants).map((value, i) => (i % variants === 0 ? 0 : 1 + value * value));
+  const means = createRandomPanel(1, variants);
   for (let i = 0; i < first.length; i += variants) first[i] = 0;
   if (variants > 2)
     for (const rows of [first, second, means])
@@ -55,10 +55,11 @@ function listOneByOne({ first, second, means, half }: BlockSums): number[][] {
   return figures;
 }
 
-const inOrder = (figures: readonly (readonly number[])[]) => figures.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!);
+const sortFigures = (figures: readonly (readonly number[])[]) =>
+  figures.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!);
 
 describe.each([
-  ['the definition', halvingChoices],
+  ['the definition', computeHalvingChoices],
   ['WebAssembly', openWasmEngine().halvingChoices],
 ] as const)('%s', (_, choicesOf) => {
   test.each(SHAPES)('chooses one of %i variants on each half of %i blocks', (variants, blocks) => {
@@ -66,10 +67,10 @@ describe.each([
     const out = new Float64Array(2 * countHalves(blocks));
     choicesOf(sums, out);
     const figures = Array.from({ length: countHalves(blocks) }, (_, i) => [out[2 * i]!, out[2 * i + 1]!]);
-    expect(inOrder(figures)).toEqual(inOrder(listOneByOne(sums)));
+    expect(sortFigures(figures)).toEqual(sortFigures(listOneByOne(sums)));
   });
 
-  test('refuses an odd number of blocks, too many, and room for other figures', () => {
+  test('refuses an odd number of blocks, too many blocks, and output of another size', () => {
     const [three, eighteen, two] = [sumsOf(2, 3), sumsOf(2, 18), sumsOf(2, 2)];
     expect(() => choicesOf(three, new Float64Array(6))).toThrow(KernelFault);
     expect(() => choicesOf(eighteen, new Float64Array(2 * countHalves(18)))).toThrow(KernelFault);
@@ -80,7 +81,7 @@ describe.each([
 test.each(SHAPES)('of %i variants and %i blocks, both in the same order and to the same bits', (variants, blocks) => {
   const sums = sumsOf(variants, blocks);
   const [plain, fast] = [new Float64Array(2 * countHalves(blocks)), new Float64Array(2 * countHalves(blocks))];
-  halvingChoices(sums, plain);
+  computeHalvingChoices(sums, plain);
   openWasmEngine().halvingChoices(sums, fast);
   expectEqual(fast, plain);
 });

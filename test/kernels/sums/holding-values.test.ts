@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createValuePanel, PANEL_BYTES_MIN, SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
+import { createValuePanel, PANEL_BYTES_MIN, SESSIONS_PER_CALL, getValuePanel } from '#kernels/engines/value-panel.js';
 import { sumHoldingValue } from '#kernels/sums/holding-values.js';
 
 const NAMES = 67;
@@ -21,8 +21,8 @@ const holdingOf = (columns: readonly number[]) => ({
 
 test('a holding is worth the same, bit for bit, by the kernel over the panel and by its definition', () => {
   const panel = createPanel();
-  const kernel = valuePanelOf(panel)!;
-  const values = new Float64Array(SESSIONS_AT_ONCE);
+  const kernel = getValuePanel(panel)!;
+  const values = new Float64Array(SESSIONS_PER_CALL);
   const owner = {};
   for (let count = 0; count <= NAMES; count++) {
     const from = (NAMES - count) >> 1;
@@ -36,7 +36,7 @@ test('a holding is worth the same, bit for bit, by the kernel over the panel and
     ).entries()) {
       const holding = holdingOf(columns);
       kernel.load(holding, { isRun, owner, version });
-      for (let sessions = 1; sessions <= SESSIONS_AT_ONCE; sessions++) {
+      for (let sessions = 1; sessions <= SESSIONS_PER_CALL; sessions++) {
         kernel.values(3 * NAMES, sessions, values);
         const expected = Array.from({ length: sessions }, (_, s) => sumHoldingValue(panel, (3 + s) * NAMES, holding));
         expect([...values.subarray(0, sessions)]).toEqual(expected);
@@ -56,12 +56,12 @@ test('a value is money and the value of the units', () => {
   expect(sumHoldingValue(panel, 3, holding)).toBe(521);
 });
 
-test('a panel knows which holding it has, and one of another size has no kernel', () => {
-  const kernel = valuePanelOf(createPanel())!;
+test('a panel states which holding it has, and one of another size has no kernel', () => {
+  const kernel = getValuePanel(createPanel())!;
   const [owner, other] = [{}, {}];
   expect(kernel.has(owner, 1)).toBe(false);
   kernel.load(holdingOf([1, 2]), { isRun: true, owner, version: 1 });
   expect([kernel.has(owner, 1), kernel.has(owner, 2), kernel.has(other, 1)]).toEqual([true, false, false]);
   expect(createValuePanel(10, 5)).toBeUndefined();
-  expect(valuePanelOf(new Float64Array(10))).toBeUndefined();
+  expect(getValuePanel(new Float64Array(10))).toBeUndefined();
 });

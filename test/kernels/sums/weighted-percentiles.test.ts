@@ -16,12 +16,12 @@ function computeByDefinition(values: readonly number[], weights: readonly number
   return Math.min(...held.map((i) => values[i]!).filter((value) => sumUpTo(value) >= share * total - 1e-12));
 }
 
-const MADE_BY = [
+const IMPLEMENTATIONS = [
   ['the definition', computeWeightedPercentiles],
   ['WebAssembly', openWasmEngine().weightedPercentiles],
 ] as const;
 
-describe.each(MADE_BY)('%s', (_, percentilesOf) => {
+describe.each(IMPLEMENTATIONS)('%s', (_, percentilesOf) => {
   /** Returns the mean, the coverage and the percentiles of a date. */
   function figuresOf(values: readonly number[], weights: readonly number[]): number[] {
     const out = new Float64Array(2 + SHARES.length);
@@ -30,7 +30,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
     return [...out];
   }
 
-  test('finds the least values that a share of the weights reaches, their mean and what they cover', () => {
+  test('finds the smallest values that a share of the weights reaches, their mean and coverage', () => {
     const weights = [0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.1];
     // Means computed by hand: 0.1 + 0.2 + 0.3 + 0.8 + 1 + 1.2 + 0.7, and for the third date -0.6 / 0.6 with the short
     // position.
@@ -53,7 +53,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
     }
   });
 
-  test('has no figures of nothing held, no mean of weights that add up to 0, and no values behind the count', () => {
+  test('has no figures without holdings, no mean of weights that sum to 0, and ignores values beyond the count', () => {
     expect(figuresOf([0, 0], [0, 0])).toEqual([NaN, 0, NaN, NaN, NaN]);
     expect(figuresOf([NaN], [1])).toEqual([NaN, 0, NaN, NaN, NaN]);
     expect(figuresOf([], [])).toEqual([NaN, 0, NaN, NaN, NaN]);
@@ -64,7 +64,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
     expect([...out]).toEqual([1.5, 1, 1, 1, 2]);
   });
 
-  test('has the percentiles of the definition of many securities, some far from the others and some equal', () => {
+  test('agrees with the definition for many securities, some distant and some equal', () => {
     const names = Array.from({ length: 200 }, (_, i) => i);
     const spreads = [
       (i: number) => Math.sin(i * 12.9898),
@@ -84,7 +84,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
     }
   });
 
-  test('refuses more values than there are, and room for other shares', () => {
+  test('refuses more values than the input has, and output for other shares', () => {
     const [values, weights] = [new Float64Array(3), new Float64Array(2)];
     expect(() => percentilesOf({ values, weights, count: 3 }, SHARES, new Float64Array(5))).toThrow(KernelFault);
     expect(() => percentilesOf({ values, weights, count: 2 }, SHARES, new Float64Array(4))).toThrow(KernelFault);

@@ -8,7 +8,7 @@ import {
   type HierarchyTerms,
 } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { fc } from '../../fast-check.js';
-import { plainOrder, plainWeights, pointsOf, sumOf, type Matrix } from './plain-hierarchy.js';
+import { computePlainOrder, computePlainWeights, pointsOf, sumOf, type Matrix } from './plain-hierarchy.js';
 
 function weightsOf(covariance: Matrix, terms: HierarchyTerms): number[] {
   const out = new Float64Array(covariance.length);
@@ -27,13 +27,13 @@ function sampleOf(rows: Matrix): number[][] {
 /** Creates returns without ties, in which groups of three share a factor. */
 function returnsOf(seed: number, n: number): number[][] {
   let state = seed + 1;
-  const uniform = () => {
+  const drawUniformValue = () => {
     state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
     return state / 0x80000000 - 0.5;
   };
   return Array.from({ length: 3 * n + 4 }, () => {
-    const factors = Array.from({ length: n }, uniform);
-    return Array.from({ length: n }, (_, i) => (0.2 + i / n) * (factors[i % 3]! + uniform()));
+    const factors = Array.from({ length: n }, drawUniformValue);
+    return Array.from({ length: n }, (_, i) => (0.2 + i / n) * (factors[i % 3]! + drawUniformValue()));
   });
 }
 
@@ -49,7 +49,7 @@ describe('hierarchical risk parity', () => {
     expect(weights).toEqual([expect.closeTo(0.8, 14), expect.closeTo(0.2, 14)]);
   });
 
-  test('by hand: two tight pairs are ordered side by side and split by the variance of each pair', () => {
+  test('by hand: two close pairs are adjacent and split by the variance of each pair', () => {
     // A and C are nearly equal, and so are B and D, so the order is A, C, B, D. A pair of securities with variance v
     // and correlation 0.9 has variance 0.95 v: the pairs with 0.01 and 0.03 receive 3/4 and 1/4, and each security half
     // of its pair.
@@ -74,10 +74,10 @@ describe('hierarchical risk parity', () => {
         fc.property(fc.nat(1e6), fc.integer({ min: 2, max: 14 }), (seed, n) => {
           const rows = returnsOf(seed, n);
           const covariance = sampleOf(rows);
-          const order = plainOrder(pointsOf(rows, covariance, terms.distance), terms.linkage);
+          const order = computePlainOrder(pointsOf(rows, covariance, terms.distance), terms.linkage);
           const weights = weightsOf(covariance, terms);
           expect(sumOf(weights)).toBeCloseTo(1, 12);
-          const plain = plainWeights(covariance, order);
+          const plain = computePlainWeights(covariance, order);
           weights.forEach((weight, i) => expect(Math.abs(weight - plain[i]!)).toBeLessThan(1e-9));
         }),
         { numRuns: 60 },
@@ -85,7 +85,7 @@ describe('hierarchical risk parity', () => {
     },
   );
 
-  test('of pairs at the same distance those with the earliest clusters are merged', () => {
+  test('of pairs at equal distances the pair with the earliest clusters is merged', () => {
     // Four points form a square of side 1, so the pairs 0-1, 1-2, 2-3 and 0-3 have equal distances.
     const computeSide = (i: number, j: number) => (i === j ? 0 : (i + j) % 2 === 1 ? 1 : Math.SQRT2);
     const distances = Float64Array.from({ length: 16 }, (_, cell) => computeSide(cell >> 2, cell & 3));

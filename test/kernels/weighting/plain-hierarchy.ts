@@ -48,7 +48,7 @@ interface Tree {
 /**
  * Returns the leaves from left to right by merging sets of points; the cluster that was formed first is on the left.
  */
-export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): readonly number[] {
+export function computePlainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): readonly number[] {
   let trees: Tree[] = points.map((_, i) => ({ leaves: [i], made: i }));
   for (let result = points.length; trees.length > 1; result++) {
     let best: { distance: number; left: Tree; right: Tree } | undefined;
@@ -69,9 +69,9 @@ export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): 
 }
 
 /** Computes recursive bisection as published: getIVP, getClusterVar and getRecBipart. */
-export function plainWeights(covariance: Matrix, order: readonly number[]): number[] {
+export function computePlainWeights(covariance: Matrix, order: readonly number[]): number[] {
   const weights = covariance.map(() => 1);
-  const variance = (items: readonly number[]) => {
+  const computeVariance = (items: readonly number[]) => {
     const inverse = items.map((i) => 1 / covariance[i]![i]!);
     const portfolio = inverse.map((value) => value / sumOf(inverse));
     return sumOf(items.flatMap((i, a) => items.map((j, b) => portfolio[a]! * covariance[i]![j]! * portfolio[b]!)));
@@ -85,7 +85,7 @@ export function plainWeights(covariance: Matrix, order: readonly number[]): numb
         return [part.slice(0, half), part.slice(half)];
       });
     for (let i = 0; i < parts.length; i += 2) {
-      const [a, b] = [variance(parts[i]!), variance(parts[i + 1]!)];
+      const [a, b] = [computeVariance(parts[i]!), computeVariance(parts[i + 1]!)];
       const share = 1 - a / (a + b);
       for (const item of parts[i]!) weights[item]! *= share;
       for (const item of parts[i + 1]!) weights[item]! *= 1 - share;

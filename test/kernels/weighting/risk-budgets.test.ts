@@ -12,7 +12,7 @@ import { solveEqualRiskWeights } from '#kernels/weighting/equal-risk.js';
 import { solveRiskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
 import { seeded } from '../../seeded.js';
 
-function randomFactors(seed: number, n: number, k: number): Metric {
+function createRandomFactors(seed: number, n: number, k: number): Metric {
   const random = seeded(seed);
   return createFactorMetric(
     Float64Array.from({ length: n * k }, () => 0.3 * (random() - 0.4)),
@@ -45,7 +45,7 @@ describe('contributions to the variance are the budgets', () => {
     const raw = Float64Array.from({ length: n }, () => 0.01 + random() ** 4);
     const total = raw.reduce((sum, value) => sum + value, 0);
     const budgets = raw.map((value) => value / total);
-    const factors = randomFactors(n + k, n, k);
+    const factors = createRandomFactors(n + k, n, k);
     for (const metric of [factors, createDenseMetric(createMetricMatrix(factors), n)]) {
       const weights = weightsOf(metric, budgets);
       expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 13);
@@ -53,7 +53,7 @@ describe('contributions to the variance are the budgets', () => {
     }
   });
 
-  test('where names are correlated by 0.99 and volatilities differ a hundred times', () => {
+  test('if securities are correlated by 0.99 and volatilities differ a hundredfold', () => {
     const n = 12;
     const deviations = Float64Array.from({ length: n }, (_, i) => 0.02 * 100 ** (i / (n - 1)));
     const matrix = Float64Array.from({ length: n * n }, (_, e) => {
@@ -67,7 +67,7 @@ describe('contributions to the variance are the budgets', () => {
   });
 });
 
-test('without correlations weights go with the roots of budget over variance', () => {
+test('without correlations weights are proportional to the square root of budget over variance', () => {
   const variances = Float64Array.of(0.01, 0.04, 0.09);
   const budgets = Float64Array.of(0.5, 0.3, 0.2);
   const raw = variances.map((variance, i) => Math.sqrt(budgets[i]! / variance));
@@ -79,7 +79,7 @@ test('without correlations weights go with the roots of budget over variance', (
 
 test('equal budgets are equal risk', () => {
   const n = 25;
-  const metric = createDenseMetric(createMetricMatrix(randomFactors(8, n, 5)), n);
+  const metric = createDenseMetric(createMetricMatrix(createRandomFactors(8, n, 5)), n);
   const equal = new Float64Array(n);
   solveEqualRiskWeights(createMetricMatrix(metric), equal);
   weightsOf(metric, new Float64Array(n).fill(1 / n)).forEach((weight, i) => expect(weight).toBeCloseTo(equal[i]!, 11));

@@ -31,7 +31,7 @@ function createGenerator(seed: number): () => number {
   };
 }
 
-function times(s: Float64Array, w: ArrayLike<number>): number[] {
+function multiplyMatrix(s: Float64Array, w: ArrayLike<number>): number[] {
   const n = w.length;
   return Array.from({ length: n }, (_, i) => {
     let total = 0;
@@ -59,7 +59,7 @@ describe('equal risk weights', () => {
         const covariance = createRandomCovariance(n, 3 * n + 5, seed);
         const w = new Float64Array(n);
         expect(solveEqualRiskWeights(covariance, w).status).toBe('solved');
-        const marginal = times(covariance, w);
+        const marginal = multiplyMatrix(covariance, w);
         const contributions = Array.from(w, (weight, i) => weight * marginal[i]!);
         const mean = sumOf(contributions) / n;
         for (const contribution of contributions) expect(Math.abs(contribution / mean - 1)).toBeLessThan(1e-9);
@@ -75,7 +75,7 @@ describe('equal risk weights', () => {
     solveEqualRiskWeights(covariance, w);
     let slow = Array.from({ length: 6 }, () => 1 / 6);
     for (let k = 0; k < 4000; k++) {
-      const inverse = times(covariance, slow).map((marginal, i) => Math.sqrt(slow[i]! / marginal));
+      const inverse = multiplyMatrix(covariance, slow).map((marginal, i) => Math.sqrt(slow[i]! / marginal));
       slow = inverse.map((value) => value / sumOf(inverse));
     }
     slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 9));
@@ -95,7 +95,7 @@ describe('minimum variance weights', () => {
     expect(Array.from(w)).toEqual([expect.closeTo(0.2, 14), expect.closeTo(0.8, 14)]);
   });
 
-  test('a security that only adds risk is left out', () => {
+  test('a security that only adds risk is excluded', () => {
     // Maximum diversification computed by hand: the covariance of both securities exceeds the variance of the first
     // security.
     const w = new Float64Array(2);
@@ -115,7 +115,7 @@ describe('minimum variance weights', () => {
           expect(solveMinimumVarianceWeights(covariance, upper, w).status).toBe('solved');
           const bound = Math.max(upper, 1 / n);
           expect(Math.abs(sumOf(w) - 1)).toBeLessThan(1e-12);
-          const gradient = times(covariance, w);
+          const gradient = multiplyMatrix(covariance, w);
           const size = Math.max(...gradient.map(Math.abs));
           const price = { below: -Infinity, above: Infinity };
           gradient.forEach((slope, i) => {
@@ -142,7 +142,7 @@ describe('minimum variance weights', () => {
     slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 8));
   });
 
-  test('a singular matrix gives the evenest of the equal answers', () => {
+  test('a singular matrix gives the most equal of the optimal weights', () => {
     const w = new Float64Array(3);
     const outcome = solveMinimumVarianceWeights(new Float64Array(9).fill(0.01), 1, w);
     expect(outcome).toMatchObject({ status: 'solved', ridged: true });
@@ -161,7 +161,7 @@ function listProjectedGradient(covariance: Float64Array, n: number, upper: numbe
   let w = Array.from({ length: n }, () => 1 / n);
   const step = 1 / (n * Math.max(...Array.from({ length: n }, (_, i) => covariance[i * n + i]!)));
   for (let k = 0; k < 60_000; k++) {
-    const gradient = times(covariance, w);
+    const gradient = multiplyMatrix(covariance, w);
     const target = w.map((weight, i) => weight - step * gradient[i]!);
     let low = -2;
     let high = 2;

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { auditMarket } from '#market/audit/audit-market.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { hasRealSets, REAL_SETS } from '../real-sets.js';
 import { contentOf, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 const FOLDER = join(REAL_SETS, 'dirty-dividends');
 
 type Row = Readonly<Record<string, string>> & { readonly date: string };
@@ -23,9 +23,10 @@ function rowsOf(file: string): Row[] {
     .filter(({ date }) => !seen.has(date) && seen.add(date));
 }
 
-const number = (text: string | undefined) => (text === undefined || text === '' ? Number.NaN : Number(text));
-const keepFinite = (text: string | undefined) => (Number.isFinite(number(text)) ? text! : '');
-const positive = (text: string | undefined) => (number(text) > 0 && Number.isFinite(number(text)) ? text! : '');
+const readNumber = (text: string | undefined) => (text === undefined || text === '' ? Number.NaN : Number(text));
+const keepFinite = (text: string | undefined) => (Number.isFinite(readNumber(text)) ? text! : '');
+const isPositive = (text: string | undefined) =>
+  readNumber(text) > 0 && Number.isFinite(readNumber(text)) ? text! : '';
 
 /** Returns the dates of the dividends that the audit flags. */
 async function listDoubtedDates(rows: readonly Row[]): Promise<ReadonlySet<string>> {
@@ -34,17 +35,17 @@ async function listDoubtedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
     [
       'X',
       row.date,
-      positive(row['Open']),
-      positive(row['High']),
-      positive(row['Low']),
-      positive(row['Close']),
+      isPositive(row['Open']),
+      isPositive(row['High']),
+      isPositive(row['Low']),
+      isPositive(row['Close']),
       keepFinite(row['Adj Close']),
       keepFinite(row['Volume']),
     ].join(','),
   );
   const actions = rows.flatMap((row) => [
-    ...(number(row['Dividends']) > 0 ? [`X,DIVIDEND,${row['Dividends']},${row.date}`] : []),
-    ...(number(row['Stock Splits']) > 0 ? [`X,SPLIT,${row['Stock Splits']},${row.date}`] : []),
+    ...(readNumber(row['Dividends']) > 0 ? [`X,DIVIDEND,${row['Dividends']},${row.date}`] : []),
+    ...(readNumber(row['Stock Splits']) > 0 ? [`X,SPLIT,${row['Stock Splits']},${row.date}`] : []),
   ]);
   await writeFiles(folder, {
     'market.csv': `identifier,date,OPEN,HIGH,LOW,CLOSE,ADJ_CLOSE,VOLUME\n${market.join('\n')}\n`,
@@ -59,14 +60,14 @@ async function listDoubtedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
  */
 function listWrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
   const twins = new Map(repaired.map((row) => [row.date, row]));
-  const factor = (row: Row) => number(row['Adj Close']) / number(row['Close']);
+  const factor = (row: Row) => readNumber(row['Adj Close']) / readNumber(row['Close']);
   const wrong = new Set<string>();
   rows.forEach((row, i) => {
     const twin = twins.get(row.date);
-    if (twin === undefined || !(number(row['Dividends']) > 0)) return;
+    if (twin === undefined || !(readNumber(row['Dividends']) > 0)) return;
     const before = rows[i - 1];
     const twinBefore = before && twins.get(before.date);
-    if (Math.abs(number(row['Dividends']) - number(twin['Dividends'])) > 1e-9) wrong.add(row.date);
+    if (Math.abs(readNumber(row['Dividends']) - readNumber(twin['Dividends'])) > 1e-9) wrong.add(row.date);
     else if (
       before !== undefined &&
       twinBefore !== undefined &&

@@ -14,7 +14,7 @@ const FIRST = 19_000;
 const BAR = 100;
 const DATE = formatDay(FIRST + BAR);
 
-interface Story {
+interface PriceStory {
   readonly names?: number;
   /** Replaces the ordinary growth of security A on a bar. */
   readonly growth?: (bar: number, ordinary: number) => number;
@@ -26,7 +26,7 @@ interface Story {
 }
 
 /** Returns a market of securities with daily moves up to 1.5 % and nearly equal volumes; A has the event. */
-function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story): MarketContent {
+function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: PriceStory): MarketContent {
   const random = createCounterRandom({ seed: 3, stream: 0 });
   const identifiers = Array.from({ length: names }, (_, n) => String.fromCharCode(65 + n));
   const [close, shares] = [allocateEmptyPanel(SESSIONS * names), allocateEmptyPanel(SESSIONS * names)];
@@ -53,7 +53,7 @@ function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story
   };
 }
 
-const audited = (content: MarketContent, adjustment: Adjustment): readonly DataWarning[] =>
+const listMissedSplits = (content: MarketContent, adjustment: Adjustment): readonly DataWarning[] =>
   auditMarket(content, adjustment, () => {}).doubts;
 const split = (t: number, ordinary: number) => (t === BAR ? ordinary / 2 : ordinary);
 const createAction = (type: CorporateAction['type'], value: number, bar = BAR): CorporateAction => ({
@@ -71,7 +71,7 @@ const createAction = (type: CorporateAction['type'], value: number, bar = BAR): 
 describe('a price that halves', () => {
   test('on ordinary volume with quiet days after it is a split without an action', () => {
     const content = marketOf({ growth: split });
-    expect(audited(content, 'none')).toMatchObject([
+    expect(listMissedSplits(content, 'none')).toMatchObject([
       {
         kind: 'missed_split',
         identifier: 'A',
@@ -90,7 +90,7 @@ describe('a price that halves', () => {
     });
     for (const adjustment of ['none', 'splits', 'total'] as const) {
       expect(
-        audited(content, adjustment).filter(({ repair, kind }) => repair !== null || kind === 'missed_split'),
+        listMissedSplits(content, adjustment).filter(({ repair, kind }) => repair !== null || kind === 'missed_split'),
         adjustment,
       ).toEqual([]);
     }
@@ -98,7 +98,7 @@ describe('a price that halves', () => {
 
   test('while the market falls by a quarter is a split only of what is left of the move', () => {
     const halved = marketOf({ names: 15, growth: split, market: 0.75 });
-    expect(audited(halved, 'none').filter(({ identifier }) => identifier === 'A')).toMatchObject([
+    expect(listMissedSplits(halved, 'none').filter(({ identifier }) => identifier === 'A')).toMatchObject([
       { kind: 'missed_split', evidence: { ratio: 2 } },
     ]);
   });
@@ -108,7 +108,7 @@ describe('a split that split-adjusted prices lack', () => {
   test('is undone by dividing the prices before it, and by multiplying the volume where that is as traded too', () => {
     const asTraded = marketOf({ growth: split, volume: (t, ordinary) => (t < BAR ? ordinary / 2 : ordinary) });
     const whole = marketOf({});
-    const [doubt] = audited(asTraded, 'splits');
+    const [doubt] = listMissedSplits(asTraded, 'splits');
     expect(doubt!.repair).toEqual({
       kind: 'scale',
       identifier: 'A',
@@ -119,13 +119,13 @@ describe('a split that split-adjusted prices lack', () => {
       inverse_columns: ['VOLUME'],
     });
     const repaired = applyRepairs(asTraded, [doubt!.repair!]);
-    expect(audited(repaired, 'splits')).toEqual([]);
+    expect(listMissedSplits(repaired, 'splits')).toEqual([]);
     const [volume, expected] = [repaired.fields.get('VOLUME')!, whole.fields.get('VOLUME')!];
     volume.forEach((shares, t) => expect(shares / expected[t]!).toBeCloseTo(1, 9));
   });
 
   test('leaves volume alone that is on the later basis already', () => {
-    expect(audited(marketOf({ growth: split }), 'splits')[0]!.repair).not.toHaveProperty('inverse_columns');
+    expect(listMissedSplits(marketOf({ growth: split }), 'splits')[0]!.repair).not.toHaveProperty('inverse_columns');
   });
 
   test('stays flagged when its action is added, for that changes no price', () => {
@@ -135,40 +135,40 @@ describe('a split that split-adjusted prices lack', () => {
       action: { identifier: 'A', type: 'SPLIT', value: 2, ex_date: DATE },
     };
     expect(changesContent(content, 'splits', insert)).toBe(false);
-    expect(audited(applyRepairs(content, [insert]), 'splits').map(({ id, repair }) => [id, repair?.kind])).toEqual([
-      [`missed_split A ${DATE}`, 'scale'],
-    ]);
-    expect(audited(applyRepairs(content, [insert]), 'none')).toEqual([]);
+    expect(
+      listMissedSplits(applyRepairs(content, [insert]), 'splits').map(({ id, repair }) => [id, repair?.kind]),
+    ).toEqual([[`missed_split A ${DATE}`, 'scale']]);
+    expect(listMissedSplits(applyRepairs(content, [insert]), 'none')).toEqual([]);
   });
 });
 
 describe('an action on the day of a jump', () => {
   test('that does not explain it leaves the warning', () => {
     const content = marketOf({ growth: split, actions: [createAction('DIVIDEND', 0.2)] });
-    expect(audited(content, 'none').map(({ kind }) => kind)).toEqual(['missed_split']);
+    expect(listMissedSplits(content, 'none').map(({ kind }) => kind)).toEqual(['missed_split']);
     const grown = marketOf({
       growth: (t, ordinary) => (t === BAR ? 1.8 : ordinary),
       actions: [createAction('DIVIDEND', 0.2)],
     });
-    expect(audited(grown, 'splits').map(({ kind }) => kind)).toEqual(['unexplained_jump']);
+    expect(listMissedSplits(grown, 'splits').map(({ kind }) => kind)).toEqual(['unexplained_jump']);
   });
 
   test('that pays what the price falls by explains it', () => {
     const before = marketOf({}).fields.get('CLOSE')![BAR - 1]!;
     const content = marketOf({ growth: split, actions: [createAction('SPECIAL_DIVIDEND', before / 2)] });
-    expect(audited(content, 'none')).toEqual([]);
+    expect(listMissedSplits(content, 'none')).toEqual([]);
   });
 
   test('that splits by another ratio than the price did is corrected, or removed when the price did not split', () => {
     const halved = marketOf({ growth: split, actions: [createAction('SPLIT', 10)] });
     const unsplit = marketOf({ actions: [createAction('SPLIT', 4)] });
-    const repairs = [halved, unsplit].map((content) => audited(content, 'none').map(({ repair }) => repair));
+    const repairs = [halved, unsplit].map((content) => listMissedSplits(content, 'none').map(({ repair }) => repair));
     expect(repairs).toMatchObject([
       [{ kind: 'replace_action', action: { value: 10 }, value: 2 }],
       [{ kind: 'remove_action', action: { value: 4 } }],
     ]);
-    expect(audited(applyRepairs(halved, [repairs[0]![0]!]), 'none')).toEqual([]);
-    expect(audited(applyRepairs(unsplit, [repairs[1]![0]!]), 'none')).toEqual([]);
+    expect(listMissedSplits(applyRepairs(halved, [repairs[0]![0]!]), 'none')).toEqual([]);
+    expect(listMissedSplits(applyRepairs(unsplit, [repairs[1]![0]!]), 'none')).toEqual([]);
   });
 });
 
@@ -176,7 +176,7 @@ describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bar
   const misdated = marketOf({ growth: split, actions: [createAction('SPLIT', 2, BAR + bars)] });
 
   test('is flagged on the day of the price, and no price is', () => {
-    expect(audited(misdated, 'none')).toMatchObject([
+    expect(listMissedSplits(misdated, 'none')).toMatchObject([
       {
         kind: 'missed_split',
         date: DATE,
@@ -193,16 +193,16 @@ describe.each([-3, -1, 1, 3])('a split whose action is dated %i bars away', (bar
   });
 
   test('is repaired by moving the action', () => {
-    const [{ repair } = { repair: null }] = audited(misdated, 'none');
+    const [{ repair } = { repair: null }] = listMissedSplits(misdated, 'none');
     expect(changesContent(misdated, 'none', repair!)).toBe(true);
     const moved = applyRepairs(misdated, [repair!]);
     expect(moved.actions).toEqual([createAction('SPLIT', 2)]);
     expect(changesContent(moved, 'none', repair!)).toBe(false);
-    expect(audited(moved, 'none')).toEqual([]);
+    expect(listMissedSplits(moved, 'none')).toEqual([]);
   });
 
   test('is not flagged once the action has that day', () => {
-    expect(audited({ ...misdated, actions: [createAction('SPLIT', 2)] }, 'none')).toEqual([]);
+    expect(listMissedSplits({ ...misdated, actions: [createAction('SPLIT', 2)] }, 'none')).toEqual([]);
   });
 });
 
@@ -210,7 +210,7 @@ describe('a price that comes back', () => {
   const createPath = (steps: readonly number[]) => marketOf({ growth: (t, ordinary) => steps[t - BAR] ?? ordinary });
 
   test('in one bar was a wrong print', () => {
-    expect(audited(createPath([0.6, 1 / 0.6]), 'splits')).toMatchObject([
+    expect(listMissedSplits(createPath([0.6, 1 / 0.6]), 'splits')).toMatchObject([
       { kind: 'unexplained_jump', date: DATE, repair: { kind: 'remove_values', from: DATE, to: DATE } },
     ]);
   });
@@ -220,21 +220,21 @@ describe('a price that comes back', () => {
       growth: (t, ordinary) => (t === BAR ? 0.5 * 0.6 : t === BAR + 1 ? 1 / 0.6 : ordinary),
       actions: [createAction('SPLIT', 2)],
     });
-    expect(audited(content, 'none')).toMatchObject([
+    expect(listMissedSplits(content, 'none')).toMatchObject([
       { kind: 'unexplained_jump', date: DATE, repair: { kind: 'remove_values', from: DATE, to: DATE } },
     ]);
   });
 
   test('is settled by removing the print with its volume', () => {
     const content = createPath([0.6, 1 / 0.6]);
-    const { repair } = audited(content, 'splits')[0]!;
+    const { repair } = listMissedSplits(content, 'splits')[0]!;
     expect(repair).toMatchObject({ kind: 'remove_values', columns: ['CLOSE', 'VOLUME'] });
-    expect(audited(applyRepairs(content, [repair!]), 'splits')).toEqual([]);
+    expect(listMissedSplits(applyRepairs(content, [repair!]), 'splits')).toEqual([]);
   });
 
   test('gradually was a fall, and nothing is removed', () => {
     expect(
-      audited(createPath([0.69, 0.76, 1.27, 1.24, 1.1]), 'splits').filter(({ repair }) => repair !== null),
+      listMissedSplits(createPath([0.69, 0.76, 1.27, 1.24, 1.1]), 'splits').filter(({ repair }) => repair !== null),
     ).toEqual([]);
   });
 });

@@ -32,7 +32,7 @@ export interface Score {
   readonly missed: readonly string[];
 }
 
-interface Planted {
+interface PlantedSplit {
   readonly identifier: string;
   readonly date: string;
   readonly ratio: number;
@@ -59,24 +59,26 @@ const KNOWN_FAULTS: ReadonlySet<string> = new Set([
  * whose volume is either adjusted or on the old share basis.
  */
 export function scoresOf(set: RealSet, declared: readonly Adjustment[], seed: number): Score[] {
-  const large = largeMoves(set.content);
-  const truth: Planted[] = [];
+  const large = countLargeMoves(set.content);
+  const truth: PlantedSplit[] = [];
   const content = addSplits(set.content, seed, truth);
   return declared.map((each) => scoreOf({ set, declared: each, large, truth, content }));
 }
 
-interface Planting {
+interface PlantingTerms {
   readonly set: RealSet;
   readonly declared: Adjustment;
   readonly large: number;
-  readonly truth: readonly Planted[];
+  readonly truth: readonly PlantedSplit[];
   /** Content of the set with planted splits. */
   readonly content: MarketContent;
 }
 
-function scoreOf({ set, declared, large, truth, content }: Planting): Score {
-  const real = claims(set.content, declared);
-  const results = new Map(claims(content, declared).map((doubt) => [`${doubt.identifier} ${doubt.date}`, doubt]));
+function scoreOf({ set, declared, large, truth, content }: PlantingTerms): Score {
+  const real = listMissedSplits(set.content, declared);
+  const results = new Map(
+    listMissedSplits(content, declared).map((doubt) => [`${doubt.identifier} ${doubt.date}`, doubt]),
+  );
   const missed = truth.filter(({ identifier, date, ratio }) => {
     const doubt = results.get(`${identifier} ${date}`);
     return doubt === undefined || Math.abs(Number(doubt.evidence['ratio']) / ratio - 1) > 1e-9;
@@ -92,7 +94,7 @@ function scoreOf({ set, declared, large, truth, content }: Planting): Score {
   };
 }
 
-const claims = (content: MarketContent, declared: Adjustment): DataWarning[] =>
+const listMissedSplits = (content: MarketContent, declared: Adjustment): DataWarning[] =>
   auditMarket(content, declared, () => {}).doubts.filter(({ kind }) => kind === 'missed_split');
 
 function barsOf({ identifiers, dates, fields }: MarketContent, n: number): number[] {
@@ -100,7 +102,7 @@ function barsOf({ identifiers, dates, fields }: MarketContent, n: number): numbe
   return Array.from(dates.keys()).filter((t) => close[t * identifiers.length + n]! > 0);
 }
 
-function largeMoves(content: MarketContent): number {
+function countLargeMoves(content: MarketContent): number {
   const close = content.fields.get('CLOSE')!;
   const width = content.identifiers.length;
   return content.identifiers.reduce((sum, _, n) => {
@@ -113,7 +115,7 @@ function largeMoves(content: MarketContent): number {
 
 const isLarge = (growth: number) => Math.max(growth, 1 / growth) > LARGE_MOVE;
 
-function addSplits(content: MarketContent, seed: number, truth: Planted[]): MarketContent {
+function addSplits(content: MarketContent, seed: number, truth: PlantedSplit[]): MarketContent {
   const random = createCounterRandom({ seed, stream: 0 });
   const fields = new Map([...content.fields].map(([name, panel]) => [name, panel.slice()]));
   const [close, volume] = [fields.get('CLOSE')!, fields.get('VOLUME')];

@@ -1,24 +1,25 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hasRealSets } from '../real-sets.js';
 import { scoresOf, type Score } from './planted-splits.js';
-import { realSets } from './real-panels.js';
+import { listRealSets } from './real-panels.js';
 
 const SEED = 16;
 
 const sum = (scores: readonly Score[], of: (score: Score) => number) =>
   scores.reduce((total, score) => total + of(score), 0);
-const recall = (scores: readonly Score[]) => sum(scores, ({ found }) => found) / sum(scores, ({ planted }) => planted);
+const computeRecall = (scores: readonly Score[]) =>
+  sum(scores, ({ found }) => found) / sum(scores, ({ planted }) => planted);
 /** Computes the precision for equal numbers of missing splits and large real moves; more splits would improve it. */
-const precision = (scores: readonly Score[]) => {
+const computePrecision = (scores: readonly Score[]) => {
   const large = sum(scores, (score) => score.large);
-  const right = recall(scores) * large;
+  const right = computeRecall(scores) * large;
   return large === 0 ? 1 : right / (right + sum(scores, ({ claimed }) => claimed.length));
 };
 
 describe.skipIf(!hasRealSets)('splits planted into real prices, among their real falls and rises', () => {
   let scores: readonly Score[] = [];
   beforeAll(() => {
-    scores = [...realSets()].flatMap((set) => scoresOf(set, ['none', 'splits'], SEED));
+    scores = [...listRealSets()].flatMap((set) => scoresOf(set, ['none', 'splits'], SEED));
   }, 300_000);
 
   test.each(['none', 'splits'] as const)(
@@ -32,13 +33,13 @@ describe.skipIf(!hasRealSets)('splits planted into real prices, among their real
           missed.length > 0 ? `missed ${missed.slice(0, 10).join(', ')}` : '',
         ].filter((text) => text !== '');
         console.info(
-          `${declared} | ${set} | planted ${planted} | recall ${recall([score]).toFixed(3)} | large moves ${large} | precision ${precision([score]).toFixed(3)} | ${reported.join('; ')}`,
+          `${declared} | ${set} | planted ${planted} | recall ${computeRecall([score]).toFixed(3)} | large moves ${large} | precision ${computePrecision([score]).toFixed(3)} | ${reported.join('; ')}`,
         );
       }
-      const report = `recall ${recall(mine).toFixed(3)} of ${sum(mine, ({ planted }) => planted)}, precision ${precision(mine).toFixed(3)} over ${sum(mine, ({ large }) => large)} large moves`;
+      const report = `recall ${computeRecall(mine).toFixed(3)} of ${sum(mine, ({ planted }) => planted)}, precision ${computePrecision(mine).toFixed(3)} over ${sum(mine, ({ large }) => large)} large moves`;
       console.info(`${declared}: ${report}`);
-      expect(recall(mine), report).toBeGreaterThanOrEqual(0.9);
-      expect(precision(mine), report).toBeGreaterThanOrEqual(0.95);
+      expect(computeRecall(mine), report).toBeGreaterThanOrEqual(0.9);
+      expect(computePrecision(mine), report).toBeGreaterThanOrEqual(0.95);
     },
   );
 });

@@ -5,7 +5,7 @@ import { parseValidDay, type Day } from '#domain/time/days.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
-import { COUNTED_NAMES_MAX, REAL_SETS, wideTable } from '../real-sets.js';
+import { COUNTED_NAMES_MAX, REAL_SETS, readWideTable } from '../real-sets.js';
 
 /** Published prices of a real set. */
 export interface RealSet {
@@ -23,38 +23,38 @@ interface Bar {
 }
 
 /** Yields every price set in ../shared, one at a time. */
-export function* realSets(): Generator<RealSet> {
-  yield wide('us-large-20', 'total', 'us-large-20/sp500_dataset.csv.gz');
-  yield wide('us-large-20, index', 'total', 'us-large-20/sp500_index.csv.gz');
-  yield wide('us-large-20, factors', 'total', 'us-large-20/factors_dataset.csv.gz');
-  yield wide('uk-large-64', 'total', 'uk-large-64/ftse100_dataset.csv.gz');
-  yield wide('ragged-20', 'total', 'ragged-20/stock_prices.csv');
-  yield wide('ragged-20, SPY', 'total', 'ragged-20/spy_prices.csv');
-  yield wide('small-11', 'total', 'small-11/stock_prices.csv');
-  yield wide('statistics', 'splits', 'statistics/test_data.csv');
-  yield wide(
+export function* listRealSets(): Generator<RealSet> {
+  yield readWideSet('us-large-20', 'total', 'us-large-20/sp500_dataset.csv.gz');
+  yield readWideSet('us-large-20, index', 'total', 'us-large-20/sp500_index.csv.gz');
+  yield readWideSet('us-large-20, factors', 'total', 'us-large-20/factors_dataset.csv.gz');
+  yield readWideSet('uk-large-64', 'total', 'uk-large-64/ftse100_dataset.csv.gz');
+  yield readWideSet('ragged-20', 'total', 'ragged-20/stock_prices.csv');
+  yield readWideSet('ragged-20, SPY', 'total', 'ragged-20/spy_prices.csv');
+  yield readWideSet('small-11', 'total', 'small-11/stock_prices.csv');
+  yield readWideSet('statistics', 'splits', 'statistics/test_data.csv');
+  yield readWideSet(
     'sp500-2010-2013',
     'splits',
     'sp500-2010-2013/close_split_adjusted.csv.gz',
     'sp500-2010-2013/volume.csv.gz',
   );
-  yield wide('us-1500-adjusted', 'total', 'us-1500-adjusted/adj_close_2005_2017_top1500.csv.gz');
+  yield readWideSet('us-1500-adjusted', 'total', 'us-1500-adjusted/adj_close_2005_2017_top1500.csv.gz');
   yield {
     name: 'lean, as traded',
     adjustment: 'none',
-    content: contentOf(['aapl', 'ibm', 'spy', 'qqq'].flatMap(leanBars)),
+    content: contentOf(['aapl', 'ibm', 'spy', 'qqq'].flatMap(readLeanBars)),
   };
   const dividends = readdirSync(join(REAL_SETS, 'dirty-dividends')).filter(
     (file) => file.includes('-1d-') && !file.includes('-fixed'),
   );
-  yield { name: 'dirty-dividends', adjustment: 'splits', content: contentOf(dividends.flatMap(vendorBars)) };
+  yield { name: 'dirty-dividends', adjustment: 'splits', content: contentOf(dividends.flatMap(readVendorBars)) };
   for (const file of ['indtrack1', 'indtrack2', 'indtrack4'])
-    yield { name: `orlib ${file}, weekly`, adjustment: 'splits', content: contentOf(weeklyBars(file)) };
+    yield { name: `orlib ${file}, weekly`, adjustment: 'splits', content: contentOf(readWeeklyBars(file)) };
 }
 
-function wide(name: string, adjustment: Adjustment, closes: string, volumes?: string): RealSet {
+function readWideSet(name: string, adjustment: Adjustment, closes: string, volumes?: string): RealSet {
   const volumeOf = volumes === undefined ? () => Number.NaN : cellsOf(volumes);
-  const { names, rows } = wideTable(closes, COUNTED_NAMES_MAX);
+  const { names, rows } = readWideTable(closes, COUNTED_NAMES_MAX);
   const bars: Bar[] = [];
   for (const [date, cells] of rows) {
     const day = parseValidDay(date);
@@ -67,7 +67,7 @@ function wide(name: string, adjustment: Adjustment, closes: string, volumes?: st
 }
 
 function cellsOf(file: string): (date: string, name: string) => number {
-  const { names, rows } = wideTable(file);
+  const { names, rows } = readWideTable(file);
   const column = new Map(names.map((name, i) => [name, i]));
   const byDate = new Map(rows);
   return (date, name) => valueOf(byDate.get(date)?.[column.get(name) ?? -1]);
@@ -102,7 +102,7 @@ function contentOf(bars: readonly Bar[]): MarketContent {
 }
 
 /** Reads a zip file with one member: yyyymmdd hh:mm, open, high, low, close in ten-thousandths, volume. */
-function leanBars(name: string): Bar[] {
+function readLeanBars(name: string): Bar[] {
   const zip = readFileSync(join(REAL_SETS, `lean/daily/${name}.zip`));
   const directory = zip.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
   const local = zip.readUInt32LE(directory + 42);
@@ -122,7 +122,7 @@ function leanBars(name: string): Bar[] {
     });
 }
 
-function vendorBars(file: string): Bar[] {
+function readVendorBars(file: string): Bar[] {
   const [header = '', ...lines] = readFileSync(join(REAL_SETS, 'dirty-dividends', file), 'utf8')
     .trim()
     .split(/\r?\n/);
@@ -143,7 +143,7 @@ function vendorBars(file: string): Bar[] {
  * Reads a sequence of numbers: the number of securities without the index, the number of weeks, the weeks of the index,
  * and the weeks of each security.
  */
-function weeklyBars(file: string): Bar[] {
+function readWeeklyBars(file: string): Bar[] {
   const [names, weeks, ...prices] = readFileSync(join(REAL_SETS, `orlib/${file}.txt`), 'utf8')
     .trim()
     .split(/\s+/)

@@ -10,7 +10,7 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 import { formatDay } from '#domain/time/days.js';
 
 const SESSIONS = openCalendars().get('XNYS')!.sessions.slice(-2520);
-const CLEAN = generateMarket(
+const CLEAN_CONTENT = generateMarket(
   {
     seed: 11,
     assets: 150,
@@ -40,10 +40,10 @@ interface Corruption {
 /** Copies a market and corrupts the copy at known positions. */
 function corruptMarket(seed: number): { readonly content: MarketContent; readonly truth: readonly Corruption[] } {
   const random = createCounterRandom({ seed, stream: 0 });
-  const fields = new Map([...CLEAN.fields].map(([name, panel]) => [name, panel.slice()]));
+  const fields = new Map([...CLEAN_CONTENT.fields].map(([name, panel]) => [name, panel.slice()]));
   const close = fields.get('CLOSE')!;
-  const names = CLEAN.identifiers.length;
-  let actions = [...CLEAN.actions];
+  const names = CLEAN_CONTENT.identifiers.length;
+  let actions = [...CLEAN_CONTENT.actions];
   const truth: Corruption[] = [];
   const used = new Set<string>();
   // Bankruptcies fall by more than half in a day by design, so days around them are not corrupted.
@@ -51,7 +51,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
     for (;;) {
       const [t, n] = [40 + random.integer(SESSIONS.length - 100), random.integer(names)];
       const quiet = !actions.some(
-        ({ identifier, exDay }) => identifier === CLEAN.identifiers[n] && Math.abs(exDay - SESSIONS[t]!) < 20,
+        ({ identifier, exDay }) => identifier === CLEAN_CONTENT.identifiers[n] && Math.abs(exDay - SESSIONS[t]!) < 20,
       );
       const whole = Array.from({ length: 41 }, (_, i) => close[(t - 20 + i) * names + n]!).every((price) => price > 0);
       if (quiet && whole && !used.has(`${n} ${Math.floor(t / 60)}`)) {
@@ -61,23 +61,23 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
     }
   };
   const note = (kind: string, t: number, n: number) =>
-    truth.push({ kind, identifier: CLEAN.identifiers[n]!, date: formatDay(SESSIONS[t]!) });
-  const scale = (t: number, n: number, factor: number) => {
+    truth.push({ kind, identifier: CLEAN_CONTENT.identifiers[n]!, date: formatDay(SESSIONS[t]!) });
+  const scalePrices = (t: number, n: number, factor: number) => {
     for (const name of PRICES) fields.get(name)![t * names + n]! *= factor;
   };
   spoilBars();
   stopNames();
   forgetSplits();
   spoilDividends();
-  return { content: { ...CLEAN, fields, actions: actions.sort(compareActions) }, truth };
+  return { content: { ...CLEAN_CONTENT, fields, actions: actions.sort(compareActions) }, truth };
 
   function spoilBars(): void {
     for (let i = 0; i < 15; i++) {
       const tick = place();
-      scale(tick.t, tick.n, i % 2 === 0 ? 0.1 : 10);
+      scalePrices(tick.t, tick.n, i % 2 === 0 ? 0.1 : 10);
       note('unexplained_jump', tick.t, tick.n);
       const pence = place();
-      for (let d = 0; d < 3; d++) scale(pence.t + d, pence.n, 100);
+      for (let d = 0; d < 3; d++) scalePrices(pence.t + d, pence.n, 100);
       note('currency_flip', pence.t, pence.n);
       const copy = place();
       for (const panel of fields.values()) panel[copy.t * names + copy.n] = panel[(copy.t - 1) * names + copy.n]!;
@@ -91,7 +91,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
   /** Repeats the last price of some securities from a day on, as vendors do after a delisting. */
   function stopNames(): void {
     const last = SESSIONS.length - 1;
-    const living = CLEAN.identifiers.flatMap((identifier, n) =>
+    const living = CLEAN_CONTENT.identifiers.flatMap((identifier, n) =>
       close[last * names + n]! > 0 &&
       !actions.some((action) => action.identifier === identifier && action.exDay > SESSIONS[last - 45]!)
         ? [n]
@@ -115,7 +115,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
     );
     for (const split of splits.slice(0, 20)) {
       actions = actions.filter((action) => action !== split);
-      note('missed_split', SESSIONS.indexOf(split.exDay), CLEAN.identifiers.indexOf(split.identifier));
+      note('missed_split', SESSIONS.indexOf(split.exDay), CLEAN_CONTENT.identifiers.indexOf(split.identifier));
     }
   }
 
@@ -125,12 +125,12 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
       ({ type, identifier, exDay }) =>
         type === 'DIVIDEND' &&
         isAlone(identifier, exDay) &&
-        !used.has(`${CLEAN.identifiers.indexOf(identifier)} ${Math.floor(SESSIONS.indexOf(exDay) / 60)}`),
+        !used.has(`${CLEAN_CONTENT.identifiers.indexOf(identifier)} ${Math.floor(SESSIONS.indexOf(exDay) / 60)}`),
     );
     for (let i = 0; i < 20; i++) {
       const wrong = dividends[Math.floor((i * dividends.length) / 20)]!;
       const session = SESSIONS.indexOf(wrong.exDay);
-      const n = CLEAN.identifiers.indexOf(wrong.identifier);
+      const n = CLEAN_CONTENT.identifiers.indexOf(wrong.identifier);
       if (session < 10 || !(close[(session - 1) * names + n]! > 0)) continue;
       if (i % 2 === 0) {
         actions = actions.map((action) => (action === wrong ? { ...action, value: action.value * 100 } : action));
@@ -144,7 +144,7 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
 
   function isAlone(identifier: string, exDay: number): boolean {
     return (
-      CLEAN.actions.filter((action) => action.identifier === identifier && Math.abs(action.exDay - exDay) < 30)
+      CLEAN_CONTENT.actions.filter((action) => action.identifier === identifier && Math.abs(action.exDay - exDay) < 30)
         .length === 1
     );
   }
@@ -184,25 +184,27 @@ describe('seeded corruptions of a synthetic market', () => {
   });
 
   test('raise no warning with a repair where there are none', () => {
-    expect(auditMarket(CLEAN, 'none', () => {}).doubts.filter(({ repair }) => repair !== null)).toEqual([]);
+    expect(auditMarket(CLEAN_CONTENT, 'none', () => {}).doubts.filter(({ repair }) => repair !== null)).toEqual([]);
   });
 
   test('are undone by their repairs', async () => {
-    const fields = new Map([...CLEAN.fields].map(([name, panel]) => [name, panel.slice()]));
-    const names = CLEAN.identifiers.length;
+    const fields = new Map([...CLEAN_CONTENT.fields].map(([name, panel]) => [name, panel.slice()]));
+    const names = CLEAN_CONTENT.identifiers.length;
     const [t, n] = [
       1000,
-      CLEAN.identifiers.findIndex(
-        (_, i) => CLEAN.fields.get('CLOSE')![900 * names + i]! > 0 && CLEAN.fields.get('CLOSE')![1100 * names + i]! > 0,
+      CLEAN_CONTENT.identifiers.findIndex(
+        (_, i) =>
+          CLEAN_CONTENT.fields.get('CLOSE')![900 * names + i]! > 0 &&
+          CLEAN_CONTENT.fields.get('CLOSE')![1100 * names + i]! > 0,
       ),
     ];
     for (const name of PRICES) fields.get(name)![t * names + n]! *= 100;
-    const content = { ...CLEAN, fields };
+    const content = { ...CLEAN_CONTENT, fields };
     const { doubts } = auditMarket(content, 'none', () => {});
     const repairs = doubts.flatMap(({ repair }) => repair ?? []);
     expect(repairs).toMatchObject([{ kind: 'scale', factor: 0.01 }]);
-    expect(await computeContentHash(applyRepairs(content, repairs))).toBe(await computeContentHash(CLEAN));
+    expect(await computeContentHash(applyRepairs(content, repairs))).toBe(await computeContentHash(CLEAN_CONTENT));
     // The previous version is kept.
-    expect(fields.get('CLOSE')![t * names + n]).toBe(100 * CLEAN.fields.get('CLOSE')![t * names + n]!);
+    expect(fields.get('CLOSE')![t * names + n]).toBe(100 * CLEAN_CONTENT.fields.get('CLOSE')![t * names + n]!);
   });
 });

@@ -10,7 +10,7 @@ import { writeZip } from '#market/formats/zip-writer.js';
 import { Client } from 'pg';
 import { hasPostgresql, openTestDatabase, type TestDatabase } from '../../postgresql/shared-postgresql.js';
 import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
-import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';
+import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
 
 /** Tables with rows of every kind of problem; the remaining content of each row is valid. */
 const TABLES: Readonly<Record<string, readonly string[]>> = {
@@ -58,7 +58,7 @@ const PROBLEMS = [
 
 const csv = Object.fromEntries(Object.entries(TABLES).map(([name, rows]) => [`${name}.csv`, `${rows.join('\n')}\n`]));
 const cellsOf = (row: string) => row.split(',').map((cell) => (cell === '' ? null : cell));
-const number = (name: string) => ['CLOSE', 'VOLUME', 'value'].includes(name);
+const isNumeric = (name: string) => ['CLOSE', 'VOLUME', 'value'].includes(name);
 
 /**
  * Returns the tables as SQL statements, in which numbers stay numbers. @param types column types of strings and numbers
@@ -69,20 +69,20 @@ function listStatements([text, double]: readonly [string, string]): string[] {
     const values = rows.map(
       (row) =>
         `(${cellsOf(row)
-          .map((cell, i) => (cell === null ? 'NULL' : number(names[i]!) ? cell : `'${cell}'`))
+          .map((cell, i) => (cell === null ? 'NULL' : isNumeric(names[i]!) ? cell : `'${cell}'`))
           .join(', ')})`,
     );
     return [
-      `CREATE TABLE ${table} (${names.map((name) => `"${name}" ${number(name) ? double : text}`).join(', ')})`,
+      `CREATE TABLE ${table} (${names.map((name) => `"${name}" ${isNumeric(name) ? double : text}`).join(', ')})`,
       `INSERT INTO ${table} VALUES ${values.join(', ')}`,
     ];
   });
 }
 
 const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
-  'CSV files': () => inFolder(csv),
+  'CSV files': () => checkFolder(csv),
   'JSON lines': () =>
-    inFolder(
+    checkFolder(
       Object.fromEntries(
         Object.entries(TABLES).map(([name, [header = '', ...rows]]) => [
           `${name}.jsonl`,
@@ -91,7 +91,10 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
               const names = header.split(',');
               return JSON.stringify(
                 Object.fromEntries(
-                  cellsOf(row).map((cell, i) => [names[i]!, cell !== null && number(names[i]!) ? Number(cell) : cell]),
+                  cellsOf(row).map((cell, i) => [
+                    names[i]!,
+                    cell !== null && isNumeric(names[i]!) ? Number(cell) : cell,
+                  ]),
                 ),
               );
             })
@@ -109,13 +112,13 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
     await writeFiles(folder, others);
     return (await readFolder(folder)).findings;
   },
-  'a DuckDB file': async () => inDatabase('duckdb', await duckDbFile(listStatements(['VARCHAR', 'DOUBLE']))),
+  'a DuckDB file': async () => checkDatabase('duckdb', await createDuckDbFile(listStatements(['VARCHAR', 'DOUBLE']))),
   'a SQLite file': async () => {
     const path = join(await folderFor(), 'made.db');
     const database = new sqlite.Database(path);
     for (const line of listStatements(['TEXT', 'REAL'])) database.exec(line);
     database.close();
-    return inDatabase('sqlite', path);
+    return checkDatabase('sqlite', path);
   },
   'inline tables': async () => {
     const problems = createProblems();

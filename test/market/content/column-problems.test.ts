@@ -5,13 +5,13 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { listPlaces, readFolder } from '../store-folder.js';
-import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';
+import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
 
 describe('a file whose columns are wrong', () => {
   const HEADER = 'identifier,date,CLSOE,VOLUME\n';
 
   test('has its rows checked all the same, and the column that was meant is asked for', async () => {
-    const findings = await inFolder({ 'market.csv': `${HEADER}A,2024-01-02,1,-5\nA,2024-01-02,1,5\n` });
+    const findings = await checkFolder({ 'market.csv': `${HEADER}A,2024-01-02,1,-5\nA,2024-01-02,1,5\n` });
     expect(listPlaces(findings)).toEqual([
       'MISSING_COLUMN market.CLOSE',
       'OUT_OF_RANGE market[row 1].VOLUME',
@@ -31,7 +31,7 @@ describe('a file whose columns are wrong', () => {
     ['series', 'identifier,date,CLSOE', 'CLOSE', 'RATE,2024-01-02,x'],
   ])('of %s has one finding, whatever its rows say: %s', async (dataset, header, column, row) => {
     const sound = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
-    const findings = await inFolder({ ...sound, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
+    const findings = await checkFolder({ ...sound, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
     expect(listPlaces(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
     expect(findings[0]!.message).toContain(`did you mean ${column}?`);
   });
@@ -60,7 +60,7 @@ describe('a file whose columns are wrong', () => {
         `${HEADER}V${i},2024-01-02,1,5\n`,
       ]),
     );
-    const [finding, ...others] = (await inFolder(files)).filter(({ severity }) => severity === 'error');
+    const [finding, ...others] = (await checkFolder(files)).filter(({ severity }) => severity === 'error');
     expect(others).toEqual([]);
     expect(finding).toMatchObject({ code: 'MISSING_COLUMN', path: 'market.CLOSE', count: 60 });
     expect(finding!.places).toHaveLength(10);
@@ -70,7 +70,7 @@ describe('a file whose columns are wrong', () => {
   });
 
   test('does not shift the rows behind one that is too short', async () => {
-    const findings = await inFolder({
+    const findings = await checkFolder({
       'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
       'reference.csv': 'identifier,LISTED\nA\nB,never\n',
     });
@@ -80,7 +80,7 @@ describe('a file whose columns are wrong', () => {
 
 test('invalid lines of JSON are each reported, and the others are read', async () => {
   const formatLine = (close: unknown) => JSON.stringify({ identifier: 'A', date: '2024-01-02', CLOSE: close });
-  const findings = await inFolder({
+  const findings = await checkFolder({
     'market.jsonl': [formatLine(1), '{"identifier":', '', formatLine('x'), '[1]', formatLine(2)].join('\n'),
   });
   expect(listPlaces(findings).toSorted()).toEqual([
@@ -97,7 +97,7 @@ describe('findings of one code and column', () => {
     `identifier,date,CLOSE\n${Array.from({ length: rows }, (_, i) => `N${i},2024-01-02,${i + 1 === rows ? 'ten' : 0}`).join('\n')}\n`;
 
   test(`are listed each up to ${ALIKE_MAX} of them`, async () => {
-    const findings = await inFolder({ 'market.csv': formatMarket(ALIKE_MAX + 1) });
+    const findings = await checkFolder({ 'market.csv': formatMarket(ALIKE_MAX + 1) });
     expect(findings.every(({ count }) => count === undefined)).toBe(true);
     expect(findings.map(({ code }) => code).toSorted()).toEqual([
       ...Array.from({ length: ALIKE_MAX }, () => 'NON_POSITIVE_PRICE'),
@@ -106,7 +106,7 @@ describe('findings of one code and column', () => {
   });
 
   test('are one with their count, the first rows and an example beyond that', async () => {
-    const findings = await inFolder({ 'market.csv': formatMarket(1001) });
+    const findings = await checkFolder({ 'market.csv': formatMarket(1001) });
     expect(findings.map(({ code, path, count }) => ({ code, path, count }))).toEqual([
       { code: 'NON_POSITIVE_PRICE', path: 'market.CLOSE', count: 1000 },
       { code: 'NOT_A_NUMBER', path: 'market[row 1001].CLOSE', count: undefined },
@@ -134,15 +134,15 @@ describe('findings of one code and column', () => {
       ['BAD_DATE', 'market.date', 40],
     ];
     expect(summariseFindings((await readFolder(folder)).findings)).toEqual(expected);
-    expect(summariseFindings(await inDatabase('duckdb', await duckDbFile([`CREATE TABLE market AS ${rows}`])))).toEqual(
-      expected,
-    );
+    expect(
+      summariseFindings(await checkDatabase('duckdb', await createDuckDbFile([`CREATE TABLE market AS ${rows}`]))),
+    ).toEqual(expected);
   });
 
   test(`of many kinds are listed up to ${FINDINGS_MAX}, and the others counted`, async () => {
     const fields = Array.from({ length: 30 }, (_, k) => `F${k}`);
     const rows = Array.from({ length: 10 }, (_, i) => `N${i},2024-01-02,1,${fields.map(() => 'x').join(',')}`);
-    const findings = await inFolder({
+    const findings = await checkFolder({
       'market.csv': `identifier,date,CLOSE,${fields.join(',')}\n${rows.join('\n')}\n`,
     });
     expect(findings).toHaveLength(FINDINGS_MAX + 1);
@@ -157,8 +157,8 @@ describe('findings of one code and column', () => {
 
 describe('a misspelt name', () => {
   const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,1\n';
-  const warned = async (files: Readonly<Record<string, string>>) =>
-    (await inFolder({ 'market.csv': MARKET, ...files })).map(({ severity, code, path, message }) => [
+  const listWarnings = async (files: Readonly<Record<string, string>>) =>
+    (await checkFolder({ 'market.csv': MARKET, ...files })).map(({ severity, code, path, message }) => [
       severity,
       code,
       path,
@@ -166,27 +166,27 @@ describe('a misspelt name', () => {
     ]);
 
   test('of an optional column gives a warning', async () => {
-    expect(await warned({ 'market.csv': 'identifier,date,CLOSE,VOLUMNE,PE\nA,2024-01-02,1,1,1\n' })).toEqual([
+    expect(await listWarnings({ 'market.csv': 'identifier,date,CLOSE,VOLUMNE,PE\nA,2024-01-02,1,1,1\n' })).toEqual([
       ['warning', 'UNKNOWN_FIELD', 'market.VOLUMNE', 'Did you mean VOLUME?'],
     ]);
-    expect(await warned({ 'corporate_actions.csv': 'identifier,type,value,ex_date,paydate,note\n' })).toEqual([
+    expect(await listWarnings({ 'corporate_actions.csv': 'identifier,type,value,ex_date,paydate,note\n' })).toEqual([
       ['warning', 'COLUMN_IGNORED', 'corporate_actions.note', expect.stringContaining('note is not read; those of')],
       ['warning', 'UNKNOWN_FIELD', 'corporate_actions.paydate', 'Did you mean pay_date?'],
     ]);
-    expect(await warned({ 'reference.csv': 'identifier,SECTR,SECTOR\nA,1,2\n' })).toEqual([]); // SECTOR exists
+    expect(await listWarnings({ 'reference.csv': 'identifier,SECTR,SECTOR\nA,1,2\n' })).toEqual([]); // SECTOR exists
   });
 
   test('of a file gives a warning, and of the market an error', async () => {
-    expect(await warned({ 'universe.csv': 'universe,identifier\nU,A\n', 'notes.csv': 'x\n' })).toEqual([
+    expect(await listWarnings({ 'universe.csv': 'universe,identifier\nU,A\n', 'notes.csv': 'x\n' })).toEqual([
       ['warning', 'UNKNOWN_FIELD', 'universe.csv', 'Did you mean universes?'],
     ]);
-    expect((await inFolder({ 'Markets.csv': MARKET }))[0]!.message).toContain(
+    expect((await checkFolder({ 'Markets.csv': MARKET }))[0]!.message).toContain(
       'There is Markets.csv: did you mean market?',
     );
   });
 
   test('of an action, a status, a table or a sheet is asked for', async () => {
-    const actions = await inFolder({
+    const actions = await checkFolder({
       'market.csv': MARKET,
       'corporate_actions.csv': 'identifier,type,value,ex_date,status\nA,DIVIDENT,1,2024-01-02,piad\n',
     });
@@ -194,8 +194,8 @@ describe('a misspelt name', () => {
       'Did you mean paid?',
       'Did you mean DIVIDEND?',
     ]);
-    const path = await duckDbFile(['CREATE TABLE marktes (a INT)']);
-    expect((await inDatabase('duckdb', path))[0]!.message).toBe(
+    const path = await createDuckDbFile(['CREATE TABLE marktes (a INT)']);
+    expect((await checkDatabase('duckdb', path))[0]!.message).toBe(
       'The database has no table market. Did you mean marktes? It has marktes; tables says which is market, as { "market": "marktes" }; inspect proposes it.',
     );
     const problems = createProblems();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { digestContent } from '#market/content/content.js';
 import { BLOCK_DAYS } from '#market/panels/day-blocks.js';
-import { chunksOf, integersOf, openDuckDb } from '#market/formats/duckdb.js';
+import { streamChunks, readIntegers, openDuckDb } from '#market/formats/duckdb.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import { createGrowingDigests } from '#market/content/growing-digests.js';
 import { createLocations } from '#market/sources/locations.js';
@@ -12,9 +12,9 @@ import type { Panels } from '#market/panels/panels.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readSource } from '#market/sources/read-source.js';
 import { writeRows } from '#market/threads/scatter-rows.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 const NAMES = 400;
 const DAYS = 500;
@@ -91,7 +91,7 @@ test.each([
       "SELECT DATE '2020-01-01' + t::INTEGER, n::INTEGER, 1.5::DOUBLE FROM (VALUES (0, 0), (0, 1), (1, 0)) v(t, n)";
     const dates = Int32Array.from([18_262, 18_263]);
     const scattered = await writeRows(
-      [{ chunks: chunksOf(duck.connection, rows), namesOf: (chunk) => integersOf(chunk, 1) }],
+      [{ chunks: streamChunks(duck.connection, rows), namesOf: (chunk) => readIntegers(chunk, 1) }],
       { identifiers: ['A', 'B'], dates, fields: ['CLOSE'], rowsOfDay: Int32Array.from([first, second]) },
       () => {},
     );

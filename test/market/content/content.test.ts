@@ -12,10 +12,10 @@ function contentOf(days: number): MarketContent {
   const close = allocateEmptyPanel(days * IDENTIFIERS.length);
   for (let cell = 0; cell < close.length; cell++) close[cell] = cell % 7 === 3 ? Number.NaN : cell + 1;
   const volume = close.map((value) => 2 * value);
-  const day = (i: number) => 10_000 + i;
+  const createDay = (i: number) => 10_000 + i;
   return {
     identifiers: IDENTIFIERS,
-    dates: Int32Array.from({ length: days }, (_, i) => day(i)),
+    dates: Int32Array.from({ length: days }, (_, i) => createDay(i)),
     fields: new Map<string, Float64Array>([
       ['VOLUME', volume],
       ['CLOSE', close],
@@ -28,7 +28,7 @@ function contentOf(days: number): MarketContent {
       identifier: 'A',
       type: 'DIVIDEND' as const,
       value: i,
-      exDay: day(i),
+      exDay: createDay(i),
       payDay: null,
       status: null,
       announcedDay: null,

@@ -12,7 +12,7 @@ const DAYS = 140;
 const DATES = Array.from({ length: DAYS + 20 }, (_, i) => formatDay(19_000 + i));
 const SECTORS = { SECTOR: 'X' };
 
-interface Made {
+interface GeneratedTerms {
   readonly count: number;
   readonly names: readonly string[];
   /** Number of days before the first bar of a security that is listed later. */
@@ -21,7 +21,7 @@ interface Made {
 }
 
 /** Returns a market with constant values per security; N and Z are listed later. */
-function createMarketFor({ count, names, begins = DAYS, change = () => {} }: Made): MarketData {
+function createMarketFor({ count, names, begins = DAYS, change = () => {} }: GeneratedTerms): MarketData {
   const close = Object.fromEntries(
     names.map((name): [string, (number | null)[]] => {
       const random = seeded(name.charCodeAt(0));
@@ -36,14 +36,14 @@ function createMarketFor({ count, names, begins = DAYS, change = () => {} }: Mad
 }
 
 const LAST = 19_000 + DAYS - 1;
-const OLD = ['A', 'B', 'C'];
+const EARLIER_NAMES = ['A', 'B', 'C'];
 
 async function markOf(market: MarketData): Promise<PrefixMark> {
   return computePrefixMark(market, (await digestContent(market)).digests, LAST);
 }
 
 test('without the securities that begin later a market has the mark of before they came, over whole blocks and their rest', async () => {
-  const before = await markOf(createMarketFor({ count: DAYS, names: OLD }));
+  const before = await markOf(createMarketFor({ count: DAYS, names: EARLIER_NAMES }));
   for (const names of [
     ['A', 'B', 'C', 'N'],
     ['A', 'B', 'C', 'N', 'Z'],
@@ -52,25 +52,25 @@ test('without the securities that begin later a market has the mark of before th
     expect((await markOf(grown)).axes).not.toBe(before.axes);
     expect(await computeMarksWithoutLater(grown, LAST)).toContainEqual(before);
   }
-  expect(await computeMarksWithoutLater(createMarketFor({ count: DAYS + 20, names: OLD }), LAST)).toEqual([]);
+  expect(await computeMarksWithoutLater(createMarketFor({ count: DAYS + 20, names: EARLIER_NAMES }), LAST)).toEqual([]);
 });
 
 test('reference data that was there before the bars of its name is no other history', async () => {
-  const announced = createMarketFor({ count: DAYS, names: OLD });
+  const announced = createMarketFor({ count: DAYS, names: EARLIER_NAMES });
   const rows = new Map([...announced.reference.rows, ['N', [{ validFrom: null, values: ['X'] }]]] as const);
   const before = await markOf({ ...announced, reference: { ...announced.reference, rows } });
   expect(
-    await computeMarksWithoutLater(createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'] }), LAST),
+    await computeMarksWithoutLater(createMarketFor({ count: DAYS + 20, names: [...EARLIER_NAMES, 'N'] }), LAST),
   ).toContainEqual(before);
 });
 
 test('a value that is another, in any block, or a security with a bar by then is another history', async () => {
-  const before = await markOf(createMarketFor({ count: DAYS, names: OLD }));
+  const before = await markOf(createMarketFor({ count: DAYS, names: EARLIER_NAMES }));
   for (const at of [3, 100, DAYS - 1]) {
     const change = (close: Record<string, (number | null)[]>) => void (close['B']![at]! += 1e-9);
-    const changed = createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'], change });
+    const changed = createMarketFor({ count: DAYS + 20, names: [...EARLIER_NAMES, 'N'], change });
     expect(await computeMarksWithoutLater(changed, LAST), `day ${at}`).not.toContainEqual(before);
   }
-  const early = createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'], begins: DAYS - 1 });
+  const early = createMarketFor({ count: DAYS + 20, names: [...EARLIER_NAMES, 'N'], begins: DAYS - 1 });
   expect(await computeMarksWithoutLater(early, LAST)).not.toContainEqual(before);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseDay } from '#domain/time/days.js';
-import { warnOfHoles } from '#market/content/market-holes.js';
+import { warnOfMissingDays } from '#market/content/market-holes.js';
 import { createProblems } from '#market/tables/problems.js';
 
 /** Returns the weekdays of 2015, except the omitted days. */
@@ -12,7 +12,7 @@ const listWeekdays = (isLeft: (day: string) => boolean): string[] =>
 
 function holesOf(days: readonly string[]) {
   const problems = createProblems();
-  warnOfHoles(
+  warnOfMissingDays(
     Int32Array.from(days, (day) => parseDay(day)!),
     problems,
   );

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { mergeContents } from '#market/content/merge-content.js';
 import { createProblems } from '#market/tables/problems.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, listPlaces, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 async function readContent(...actions: readonly string[]) {
   const folder = await folderFor();
@@ -15,12 +15,12 @@ async function readContent(...actions: readonly string[]) {
   return contentOf(folder);
 }
 
-const HELD = ['A,DIVIDEND,0.5,2024-01-02,announced', 'A,DIVIDEND,0.1,2024-01-02,paid'];
+const HELD_ROWS = ['A,DIVIDEND,0.5,2024-01-02,announced', 'A,DIVIDEND,0.1,2024-01-02,paid'];
 
 test('actions that are appended again count once, those that are paid by now among them', async () => {
   const problems = createProblems();
   const merged = mergeContents(
-    await readContent(...HELD),
+    await readContent(...HELD_ROWS),
     await readContent('A,DIVIDEND,0.5,2024-01-02,paid', 'A,SPLIT,2,2024-01-03,paid'),
     problems,
   );
@@ -35,7 +35,7 @@ test('actions that are appended again count once, those that are paid by now amo
 test('an appended action with another amount than the held one of its date is refused with both', async () => {
   const problems = createProblems();
   const added = await readContent('A,DIVIDEND,0.1,2024-01-02,paid', 'A,DIVIDEND,0.6,2024-01-02,paid');
-  expect(mergeContents(await readContent(...HELD), added, problems)).toBeUndefined();
+  expect(mergeContents(await readContent(...HELD_ROWS), added, problems)).toBeUndefined();
   expect(listPlaces(problems.findings())).toEqual(['DUPLICATE_KEY corporate_actions[A 2024-01-02]']);
   expect(problems.findings()[0]!.message).toMatch(/value 0\.5; the added rows have 0\.6/);
 });

@@ -8,13 +8,13 @@ import { readImport, type ImportSource } from '#market/import/read-import.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { writeFiles } from '../store-folder.js';
 
-const temporaryFolder = temporaryFolders();
+const temporaryFolder = openTemporaryFolders();
 const BY_FILE = Mapping.parse({ identifier_from: 'file:{identifier}_data.csv' });
 
-async function foundIn(files: Record<string, string>, tables: object, mapping: Mapping | null) {
+async function listFoundFiles(files: Record<string, string>, tables: object, mapping: Mapping | null) {
   const folder = await temporaryFolder();
   await writeFiles(folder, files);
   const problems = createProblems();
@@ -29,14 +29,14 @@ const HEAD = 'date,identifier,CLOSE\n';
 
 test('a finding of a file names it and its row, whatever the file is called', async () => {
   const bad = `${HEAD}2024-01-02,A,10\n2024-01-03,A,x\n`;
-  expect(await foundIn({ 'bars.csv': bad }, { market: 'bars.csv' }, null)).toEqual([
+  expect(await listFoundFiles({ 'bars.csv': bad }, { market: 'bars.csv' }, null)).toEqual([
     ['NOT_A_NUMBER', 'bars.csv', 'market[row 2].CLOSE'],
   ]);
-  expect(await foundIn({ 'bars.csv': HEAD.replace('CLOSE', 'PRICE') }, { market: 'bars.csv' }, null)).toEqual([
+  expect(await listFoundFiles({ 'bars.csv': HEAD.replace('CLOSE', 'PRICE') }, { market: 'bars.csv' }, null)).toEqual([
     ['MISSING_COLUMN', 'bars.csv', 'market.CLOSE'],
   ]);
   const years = { 'market/year=2024/a.csv': bad, 'market/year=2023/a.csv': `${HEAD}2023-01-03,A,9\n` };
-  expect(await foundIn(years, {}, null)).toEqual([
+  expect(await listFoundFiles(years, {}, null)).toEqual([
     ['NOT_A_NUMBER', 'year=2024/a.csv', 'market/year=2024/a.csv[row 2].CLOSE'],
   ]);
 });
@@ -46,13 +46,17 @@ test('so does a finding about many rows, one about a column, and a warning about
     `date,CLOSE,NOTE\n${closes.map((close, t) => `2024-01-${String(t + 2).padStart(2, '0')},${String(close)},${note}\n`).join('')}`;
   const closes = Array.from({ length: 25 }, () => 10);
   expect(
-    await foundIn({ 'A_data.csv': formatRows(closes), 'B_data.csv': formatRows(closes.map(() => 'x')) }, {}, BY_FILE),
+    await listFoundFiles(
+      { 'A_data.csv': formatRows(closes), 'B_data.csv': formatRows(closes.map(() => 'x')) },
+      {},
+      BY_FILE,
+    ),
   ).toEqual([['NOT_A_NUMBER', 'B_data.csv', 'market.CLOSE']]);
   expect(
-    await foundIn({ 'A_data.csv': formatRows(closes), 'B_data.csv': formatRows(closes, 'text') }, {}, BY_FILE),
+    await listFoundFiles({ 'A_data.csv': formatRows(closes), 'B_data.csv': formatRows(closes, 'text') }, {}, BY_FILE),
   ).toEqual([['COLUMN_IGNORED', 'B_data.csv', 'market.NOTE']]);
   expect(
-    await foundIn(
+    await listFoundFiles(
       { 'A_data.csv': formatRows(closes), 'B_data.csv': formatRows(closes.with(9, 30).fill(30, 9)) },
       {},
       BY_FILE,

@@ -6,10 +6,10 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { findPartialDates } from '#market/content/partial-dates.js';
 import { warnOfSessions } from '#market/content/session-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 const NAMES = Array.from({ length: 20 }, (_, n) => `N${String(n + 1).padStart(2, '0')}`);
 

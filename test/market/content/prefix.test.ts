@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { digestContent } from '#market/content/content.js';
-import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
 import type { ActionStatus, CorporateAction } from '#domain/market/market-data.js';
 import { createMarket } from '../../workers/bits-market.js';
 
@@ -9,10 +9,10 @@ test('a prefix belongs to the day that was asked for, whichever day was asked fo
   const { digests } = await digestContent(held);
   const [early, late] = [held.dates[100]!, held.dates[129]!];
   for (const day of [early, late, early, early, late]) {
-    const alone = prefixOf({ ...held }, digests, day); // a copy for which nothing has been computed yet
-    expect(comparePrefixes(prefixOf(held, digests, day), alone)).toBeNull();
+    const alone = createPrefix({ ...held }, digests, day); // a copy for which nothing has been computed yet
+    expect(comparePrefixes(createPrefix(held, digests, day), alone)).toBeNull();
   }
-  expect(comparePrefixes({ ...prefixOf(held, digests, early), day: late }, prefixOf(held, digests, late))).toBe(
+  expect(comparePrefixes({ ...createPrefix(held, digests, early), day: late }, createPrefix(held, digests, late))).toBe(
     'history',
   );
 });
@@ -20,7 +20,7 @@ test('a prefix belongs to the day that was asked for, whichever day was asked fo
 test('an announced dividend that is paid by now changes no prefix, one that is cancelled does', async () => {
   const held = createMarket(3, 130);
   const day = held.dates[120]!;
-  const dividend = (status: ActionStatus): CorporateAction => ({
+  const createDividend = (status: ActionStatus): CorporateAction => ({
     identifier: held.identifiers[0]!,
     type: 'DIVIDEND',
     value: 0.5,
@@ -31,11 +31,11 @@ test('an announced dividend that is paid by now changes no prefix, one that is c
     related: null,
     subscriptionPrice: null,
   });
-  const prefix = async (status: ActionStatus) => {
-    const content = { ...held, actions: [dividend(status)] };
-    return prefixOf(content, (await digestContent(content)).digests, day);
+  const hashPrefix = async (status: ActionStatus) => {
+    const content = { ...held, actions: [createDividend(status)] };
+    return createPrefix(content, (await digestContent(content)).digests, day);
   };
-  const announced = await prefix('announced');
-  expect(comparePrefixes(announced, await prefix('paid'))).toBeNull();
-  expect(comparePrefixes(announced, await prefix('cancelled'))).toBe('history');
+  const announced = await hashPrefix('announced');
+  expect(comparePrefixes(announced, await hashPrefix('paid'))).toBeNull();
+  expect(comparePrefixes(announced, await hashPrefix('cancelled'))).toBe('history');
 });

@@ -4,12 +4,12 @@ import { expect } from 'vitest';
 import type { Finding } from '#domain/refusals/findings.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import { createProblems } from '#market/tables/problems.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
-export const folderFor = temporaryFolder;
+export const folderFor = createTemporaryFolder;
 
-export async function duckDbFile(lines: readonly string[]): Promise<string> {
+export async function createDuckDbFile(lines: readonly string[]): Promise<string> {
   const path = join(await folderFor(), 'made.duckdb');
   const instance = await DuckDBInstance.create(path);
   const connection = await instance.connect();
@@ -19,7 +19,7 @@ export async function duckDbFile(lines: readonly string[]): Promise<string> {
   return path;
 }
 
-export async function inFolder(files: Readonly<Record<string, string | Uint8Array>>): Promise<readonly Finding[]> {
+export async function checkFolder(files: Readonly<Record<string, string | Uint8Array>>): Promise<readonly Finding[]> {
   const folder = await folderFor();
   await writeFiles(folder, files);
   const { read, findings } = await readFolder(folder);
@@ -27,7 +27,7 @@ export async function inFolder(files: Readonly<Record<string, string | Uint8Arra
   return findings;
 }
 
-export async function inDatabase(kind: 'sqlite' | 'duckdb', path: string, tables = {}): Promise<readonly Finding[]> {
+export async function checkDatabase(kind: 'sqlite' | 'duckdb', path: string, tables = {}): Promise<readonly Finding[]> {
   const problems = createProblems();
   await readDatabase({ kind, path }, tables, problems, () => {}, { isPart: false });
   return problems.findings();

@@ -8,11 +8,11 @@ import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { computePriceSeries } from '#market/serving/price-series.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
-import { hasRealSets, longCsv, REAL_SETS, WIDE_NAMES_MAX, wideTable } from '../real-sets.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
+import { hasRealSets, formatLongCsv, REAL_SETS, WIDE_NAMES_MAX, readWideTable } from '../real-sets.js';
 import { contentOf, hashOf, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 const SP500 = 'sp500-2010-2013/close_split_adjusted.csv.gz';
 
@@ -53,7 +53,7 @@ const SETS = [
  * published table.
  */
 function jumpsOf(file: string): string[] {
-  const { names, rows } = wideTable(file);
+  const { names, rows } = readWideTable(file);
   const last = names.map(() => Number.NaN);
   const jumps: string[] = [];
   for (const [date, cells] of rows) {
@@ -68,13 +68,14 @@ function jumpsOf(file: string): string[] {
 
 /** Content with volumes, loaded once for every test that needs it. */
 let sp500: ReturnType<typeof load> | undefined;
-const loadSp500 = () => (sp500 ??= load({ 'market.csv': longCsv(SP500, { VOLUME: 'sp500-2010-2013/volume.csv.gz' }) }));
+const loadSp500 = () =>
+  (sp500 ??= load({ 'market.csv': formatLongCsv(SP500, { VOLUME: 'sp500-2010-2013/volume.csv.gz' }) }));
 
 describe.skipIf(!hasRealSets)('real prices', () => {
   test.each(SETS)(
     '%s loads whole, with the same content as CSV and as Parquet, and its jumps are reported',
     async (_name, file, names, dates, jumps) => {
-      const { content, findings } = await (file === SP500 ? loadSp500() : load({ 'market.csv': longCsv(file) }));
+      const { content, findings } = await (file === SP500 ? loadSp500() : load({ 'market.csv': formatLongCsv(file) }));
       expect(content.identifiers).toHaveLength(names);
       if (dates !== undefined) expect(content.dates).toHaveLength(dates);
       const folder = join(await folderFor(), 'store');
@@ -108,7 +109,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
     const folder = await folderFor();
     await writeFiles(folder, {
       // A bar of each security in the set.
-      'market.csv': `identifier,date,CLOSE\n${wideTable(SP500)
+      'market.csv': `identifier,date,CLOSE\n${readWideTable(SP500)
         .names.map((name) => `${name},2013-01-02,1\n`)
         .join('')}`,
       'universes.csv': `universe,identifier,start,end\n${rows.map(([ticker, start, end]) => `SP500,${ticker},${start},${end}`).join('\n')}\n`,
@@ -155,7 +156,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
         split: Number(split),
         reference: Number(reference),
       }));
-      const bars = sinceLastHole(leanBars(name));
+      const bars = selectSinceLastHole(readLeanBars(name));
       const events = new Map(
         spells.slice(0, -1).flatMap((spell, i) => {
           const next = spells[i + 1]!;
@@ -214,14 +215,14 @@ describe.skipIf(!hasRealSets)('real prices', () => {
  * Returns the bars after the last gap of more than a month. QQQ traded under another ticker from 2004 to 2011, and its
  * file lacks these prices.
  */
-function sinceLastHole<T extends { readonly date: string }>(bars: readonly T[]): readonly T[] {
+function selectSinceLastHole<T extends { readonly date: string }>(bars: readonly T[]): readonly T[] {
   const hole = bars.findLastIndex(
     ({ date }, t) => t > 0 && parseValidDay(date) - parseValidDay(bars[t - 1]!.date) > 31,
   );
   return bars.slice(Math.max(hole, 0));
 }
 
-function leanBars(name: string): { readonly date: string; readonly close: number }[] {
+function readLeanBars(name: string): { readonly date: string; readonly close: number }[] {
   const zip = readFileSync(`${REAL_SETS}/lean/daily/${name}.zip`);
   return inflateFirst(zip)
     .trim()

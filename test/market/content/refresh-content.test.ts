@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
 import { computeContentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 async function readContent(...rows: readonly string[]) {
   const folder = await folderFor();
@@ -13,13 +13,19 @@ async function readContent(...rows: readonly string[]) {
   return contentOf(folder);
 }
 
-const HELD = ['A,2024-01-02,10,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3'];
-const NEXT = ['A,2024-01-04,12,4', 'C,2024-01-05,30,5'];
+const HELD_ROWS = ['A,2024-01-02,10,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3'];
+const NEXT_ROWS = ['A,2024-01-04,12,4', 'C,2024-01-05,30,5'];
 
 describe('a refresh that adds', () => {
   test('takes later days of securities whose history is as it was, and nothing of those whose history is another', async () => {
-    const held = await readContent(...HELD);
-    const fresh = await readContent('A,2024-01-02,99,1', 'A,2024-01-03,11,3', HELD[1]!, 'B,2024-01-04,21,2', ...NEXT);
+    const held = await readContent(...HELD_ROWS);
+    const fresh = await readContent(
+      'A,2024-01-02,99,1',
+      'A,2024-01-03,11,3',
+      HELD_ROWS[1]!,
+      'B,2024-01-04,21,2',
+      ...NEXT_ROWS,
+    );
     const { content: after, report } = refreshContent(held, fresh, {
       until: null,
       full: false,
@@ -27,7 +33,7 @@ describe('a refresh that adds', () => {
       adjustment: 'splits',
     });
     const taken = ['B,2024-01-04,21,2', 'C,2024-01-05,30,5'];
-    expect(await computeContentHash(after)).toBe(await computeContentHash(await readContent(...HELD, ...taken)));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(await readContent(...HELD_ROWS, ...taken)));
     expect(report).toMatchObject({
       rows_added: 2,
       rows_changed: 0,
@@ -50,7 +56,7 @@ describe('a refresh that adds', () => {
   });
 
   test('stops at the day asked for', async () => {
-    const { report } = refreshContent(await readContent(...HELD), await readContent(...HELD, ...NEXT), {
+    const { report } = refreshContent(await readContent(...HELD_ROWS), await readContent(...HELD_ROWS, ...NEXT_ROWS), {
       until: parseValidDay('2024-01-04'),
       full: false,
       isWhole: true,
@@ -60,7 +66,7 @@ describe('a refresh that adds', () => {
   });
 
   test('without anything later changes nothing', async () => {
-    const held = await readContent(...HELD);
+    const held = await readContent(...HELD_ROWS);
     const { content: after, report } = refreshContent(held, held, {
       until: null,
       full: false,
@@ -74,8 +80,8 @@ describe('a refresh that adds', () => {
 
 describe('a full refresh', () => {
   test('accepts every value of the source and reports those that were changed, added to a bar or removed', async () => {
-    const held = await readContent(...HELD);
-    const fresh = await readContent('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT);
+    const held = await readContent(...HELD_ROWS);
+    const fresh = await readContent('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT_ROWS);
     const { content: after, report } = refreshContent(held, fresh, {
       until: null,
       full: true,
@@ -101,8 +107,8 @@ describe('a full refresh', () => {
 
 describe('history that a refresh without full leaves out', () => {
   test('is counted by bars that changed, went and came, and by new columns, and is a warning for each security with examples and what to do', async () => {
-    const held = await readContent(...HELD);
-    const fresh = await readContent('A,2024-01-02,10,9', 'C,2024-01-02,29,1', 'A,2024-01-03,11,3', ...NEXT);
+    const held = await readContent(...HELD_ROWS);
+    const fresh = await readContent('A,2024-01-02,10,9', 'C,2024-01-02,29,1', 'A,2024-01-03,11,3', ...NEXT_ROWS);
     const open = new Float64Array(fresh.fields.get('CLOSE')!.length).fill(Number.NaN);
     open[0] = 5;
     const { content: after, report } = refreshContent(
@@ -134,7 +140,7 @@ describe('history that a refresh without full leaves out', () => {
   });
 
   test('is empty where the source repeats the stored days', async () => {
-    const { report } = refreshContent(await readContent(...HELD), await readContent(...HELD, ...NEXT), {
+    const { report } = refreshContent(await readContent(...HELD_ROWS), await readContent(...HELD_ROWS, ...NEXT_ROWS), {
       until: null,
       full: false,
       isWhole: true,
@@ -145,8 +151,8 @@ describe('history that a refresh without full leaves out', () => {
 });
 
 test('a full refresh up to a day takes the bars of the source up to it, and leaves those held of later days', async () => {
-  const held = await readContent(...HELD);
-  const fresh = await readContent('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,99,3', ...NEXT);
+  const held = await readContent(...HELD_ROWS);
+  const fresh = await readContent('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,99,3', ...NEXT_ROWS);
   const { content: after, report } = refreshContent(held, fresh, {
     until: parseValidDay('2024-01-02'),
     full: true,

@@ -8,29 +8,29 @@ import { encodeCanonicalTables } from '#market/content/canonical-tables.js';
 import { computeContentHash, digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { mergeContents } from '#market/content/merge-content.js';
-import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
 const SERIES =
   'identifier,date,CLOSE,CURRENCY,NAME\nRATE,2024-01-02,-0.5,,\nSPX,2024-01-03,4704.81,USD,S&P 500\nSPX,2024-01-02,4742.83,,\n';
 
-async function folderWith(files: Readonly<Record<string, string>>): Promise<string> {
+async function createFolderWith(files: Readonly<Record<string, string>>): Promise<string> {
   const folder = await folderFor();
   await writeFiles(folder, files);
   return folder;
 }
 
 const readContent = async (series = SERIES) =>
-  contentOf(await folderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
+  contentOf(await createFolderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
 const listRefusedPlaces = async (series: string) =>
-  listPlaces((await readFolder(await folderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
+  listPlaces((await readFolder(await createFolderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
 const day = parseValidDay;
 
 describe('series of a folder', () => {
@@ -63,9 +63,9 @@ describe('series of a folder', () => {
           ...(currency === '' ? {} : { CURRENCY: currency, NAME: name }),
         }),
       );
-    expect(await hashOf(await folderWith({ 'market.csv': MARKET, 'series.jsonl': `${lines.join('\n')}\n` }))).toBe(
-      hash,
-    );
+    expect(
+      await hashOf(await createFolderWith({ 'market.csv': MARKET, 'series.jsonl': `${lines.join('\n')}\n` })),
+    ).toBe(hash);
     const written = await folderFor();
     expect((await writeMarket(written, held, () => {})).map(({ label }) => label)).toEqual(['market', 'series']);
     expect(await contentOf(written)).toEqual(held);
@@ -145,21 +145,26 @@ describe('the content hash', () => {
 });
 
 test('a market has another history of a day when a series has', async () => {
-  const prefix = async (series: string, until = '2024-01-03') => {
+  const hashPrefix = async (series: string, until = '2024-01-03') => {
     const held = await readContent(series);
     const { hash, digests } = await digestContent(held);
-    return prefixOf(
+    return createPrefix(
       { ...held, datasetId: 's', contentHash: hash, adjustment: 'none', currency: null },
       digests,
       day(until),
     );
   };
-  expect(comparePrefixes(await prefix(SERIES), await prefix(SERIES.replace('4704.81', '4700')))).toBe('history');
+  expect(comparePrefixes(await hashPrefix(SERIES), await hashPrefix(SERIES.replace('4704.81', '4700')))).toBe(
+    'history',
+  );
   // Values after the day do not change values before it.
   expect(
-    comparePrefixes(await prefix(SERIES, '2024-01-02'), await prefix(SERIES.replace('4704.81', '4700'), '2024-01-02')),
+    comparePrefixes(
+      await hashPrefix(SERIES, '2024-01-02'),
+      await hashPrefix(SERIES.replace('4704.81', '4700'), '2024-01-02'),
+    ),
   ).toBeNull();
-  expect(comparePrefixes(await prefix(SERIES), await prefix(`${SERIES}SPX,2024-01-04,4688.68,,\n`))).toBeNull();
+  expect(comparePrefixes(await hashPrefix(SERIES), await hashPrefix(`${SERIES}SPX,2024-01-04,4688.68,,\n`))).toBeNull();
 });
 
 describe('a refresh', () => {
@@ -226,7 +231,7 @@ describe('an import that is appended', () => {
   test('is refused when it makes a series of a name that the store holds', async () => {
     const problems = createProblems();
     const added = await contentOf(
-      await folderWith({
+      await createFolderWith({
         'market.csv': MARKET.replaceAll('A,', 'B,'),
         'series.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
       }),

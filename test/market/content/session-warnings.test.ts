@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createProblems } from '#market/tables/problems.js';
 import { warnOfSessions } from '#market/content/session-warnings.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 async function createWarnings(rows: readonly string[], codes: readonly string[], reference = '') {
   const folder = await folderFor();

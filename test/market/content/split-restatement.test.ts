@@ -3,10 +3,10 @@ import { parseValidDay } from '#domain/time/days.js';
 import { computeContentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { seeded } from '../../seeded.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 interface Bar {
   readonly date: string;
@@ -15,7 +15,7 @@ interface Bar {
   readonly volume: number | string;
 }
 
-const actionRows = (rows: readonly string[]) => `identifier,type,value,ex_date\n${rows.join('\n')}\n`;
+const formatActionRows = (rows: readonly string[]) => `identifier,type,value,ex_date\n${rows.join('\n')}\n`;
 
 async function readContent(bars: Readonly<Record<string, readonly Bar[]>>, actions: readonly string[] = []) {
   const folder = await folderFor();
@@ -24,7 +24,7 @@ async function readContent(bars: Readonly<Record<string, readonly Bar[]>>, actio
   );
   await writeFiles(folder, {
     'market.csv': `identifier,date,OPEN,CLOSE,VOLUME\n${rows.join('\n')}\n`,
-    ...(actions.length === 0 ? {} : { 'corporate_actions.csv': actionRows(actions) }),
+    ...(actions.length === 0 ? {} : { 'corporate_actions.csv': formatActionRows(actions) }),
   });
   return contentOf(folder);
 }
@@ -55,7 +55,7 @@ function splitSecurity(ratio: number, decimals: number, { seed = 1, price = 500 
   return { asTraded, restated };
 }
 
-const OTHER = DAYS.map((date, t): Bar => ({ date, open: 20 + t, close: 20 + t, volume: 1000 + t }));
+const OTHER_BARS = DAYS.map((date, t): Bar => ({ date, open: 20 + t, close: 20 + t, volume: 1000 + t }));
 const OPTIONS = { until: null, full: false, isWhole: true, adjustment: 'splits' } as const;
 
 describe('a history divided by the ratio of a split', () => {
@@ -68,8 +68,8 @@ describe('a history divided by the ratio of a split', () => {
     [0.05, 3],
   ])('of %d is taken with the new bar, within the rounding of %d decimals', async (ratio, decimals) => {
     const { asTraded, restated } = splitSecurity(ratio, decimals, { price: ratio < 1 ? 3 : 500 });
-    const held = await readContent({ A: asTraded, B: OTHER.slice(0, -1) }, ['A,DIVIDEND,0.82,2020-08-25']);
-    const fresh = await readContent({ A: restated, B: OTHER }, [`A,DIVIDEND,${0.82 / ratio},2020-08-25`]);
+    const held = await readContent({ A: asTraded, B: OTHER_BARS.slice(0, -1) }, ['A,DIVIDEND,0.82,2020-08-25']);
+    const fresh = await readContent({ A: restated, B: OTHER_BARS }, [`A,DIVIDEND,${0.82 / ratio},2020-08-25`]);
     const { content: after, report } = refreshContent(held, fresh, OPTIONS);
     expect(await computeContentHash(after)).toBe(await computeContentHash(fresh));
     expect(report).toMatchObject({
@@ -113,7 +113,7 @@ describe('a history divided by the ratio of a split', () => {
 });
 
 /** Changes of prices that no split explains. */
-const OTHERS: readonly (readonly [
+const OTHER_CHANGES: readonly (readonly [
   string,
   (bars: readonly Bar[]) => readonly Bar[],
   { readonly actions?: readonly string[]; readonly adjustment?: 'none' },
@@ -136,7 +136,7 @@ const OTHERS: readonly (readonly [
   ],
 ];
 
-test.each(OTHERS)(
+test.each(OTHER_CHANGES)(
   'a restatement with %s is rejected, and nothing of the security changes',
   async (what, change, terms) => {
     const { asTraded, restated } = splitSecurity(4, 2);
@@ -144,12 +144,12 @@ test.each(OTHERS)(
     const source = isSplit ? restated : [...asTraded, { ...restated.at(-1)!, close: asTraded.at(-1)!.close }];
     const dividend = 'A,DIVIDEND,0.82,2020-08-25';
     const held = await readContent(
-      { A: asTraded, B: OTHER.slice(0, -1) },
+      { A: asTraded, B: OTHER_BARS.slice(0, -1) },
       terms.actions === undefined ? [] : [dividend],
     );
     const actions =
       terms.adjustment === 'none' ? ['A,DIVIDEND,0.205,2020-08-25', ...terms.actions!] : (terms.actions ?? []);
-    const fresh = await readContent({ A: change(source), B: OTHER }, actions);
+    const fresh = await readContent({ A: change(source), B: OTHER_BARS }, actions);
     const { content: after, report } = refreshContent(held, fresh, {
       ...OPTIONS,
       adjustment: terms.adjustment ?? 'splits',
@@ -159,7 +159,7 @@ test.each(OTHERS)(
       rejected: [{ identifier: 'A', held_back: 1 }],
       dates_added: 1,
     });
-    const wanted = await readContent({ A: asTraded, B: OTHER }, terms.actions === undefined ? [] : [dividend]);
+    const wanted = await readContent({ A: asTraded, B: OTHER_BARS }, terms.actions === undefined ? [] : [dividend]);
     expect(await computeContentHash(after)).toBe(await computeContentHash(wanted));
   },
 );

@@ -3,10 +3,10 @@ import { parseValidDay } from '#domain/time/days.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import { compareTables } from '#market/content/table-changes.js';
 
-const HELD = { identifiers: ['A', 'B'], lastDay: parseValidDay('2024-01-31') };
-const NONE = { added: 0, changed: 0, removed: 0 };
+const HELD_MARKET = { identifiers: ['A', 'B'], lastDay: parseValidDay('2024-01-31') };
+const NO_CHANGES = { added: 0, changed: 0, removed: 0 };
 
-const dividend = (identifier: string, exDate: string, value: number): CorporateAction => ({
+const createDividend = (identifier: string, exDate: string, value: number): CorporateAction => ({
   identifier,
   type: 'DIVIDEND',
   value,
@@ -40,13 +40,21 @@ const EMPTY = { reference: createTable([], []), actions: [], universes: [] };
 test('a dividend of another amount is one changed row, also when another of its day stayed', () => {
   const before = {
     ...EMPTY,
-    actions: [dividend('A', '2024-01-10', 1), dividend('A', '2024-01-10', 2), dividend('B', '2024-01-11', 3)],
+    actions: [
+      createDividend('A', '2024-01-10', 1),
+      createDividend('A', '2024-01-10', 2),
+      createDividend('B', '2024-01-11', 3),
+    ],
   };
   const after = {
     ...EMPTY,
-    actions: [dividend('A', '2024-01-10', 1), dividend('A', '2024-01-10', 2.5), dividend('B', '2024-02-11', 3)],
+    actions: [
+      createDividend('A', '2024-01-10', 1),
+      createDividend('A', '2024-01-10', 2.5),
+      createDividend('B', '2024-02-11', 3),
+    ],
   };
-  const { corporate_actions: changes } = compareTables(before, after, HELD);
+  const { corporate_actions: changes } = compareTables(before, after, HELD_MARKET);
   // The dividend of B moved to a day after the last stored day: a past row was removed and a future row added.
   expect(changes).toMatchObject({ added: 1, changed: 1, removed: 1, history: { added: 0, changed: 1, removed: 1 } });
   expect(changes.restatements).toEqual([
@@ -72,21 +80,28 @@ test('a dividend of another amount is one changed row, also when another of its 
 test('an announced dividend is continued when it is paid; with another amount it is changed', () => {
   const createState = (value: number, status: 'announced' | 'paid') => ({
     ...EMPTY,
-    actions: [{ ...dividend('A', '2024-01-10', value), status }],
+    actions: [{ ...createDividend('A', '2024-01-10', value), status }],
   });
-  expect(compareTables(createState(1, 'announced'), createState(1, 'paid'), HELD).corporate_actions).toMatchObject({
+  expect(
+    compareTables(createState(1, 'announced'), createState(1, 'paid'), HELD_MARKET).corporate_actions,
+  ).toMatchObject({
     added: 1,
     changed: 0,
-    history: NONE,
+    history: NO_CHANGES,
     restatements: [],
   });
-  expect(compareTables(createState(1, 'announced'), createState(2, 'paid'), HELD).corporate_actions).toMatchObject({
+  expect(
+    compareTables(createState(1, 'announced'), createState(2, 'paid'), HELD_MARKET).corporate_actions,
+  ).toMatchObject({
     added: 0,
     changed: 1,
     total: 2,
   });
   // A comparison of two data versions reports a different value.
-  const literal = compareTables(createState(1, 'announced'), createState(1, 'paid'), { ...HELD, isLiteral: true });
+  const literal = compareTables(createState(1, 'announced'), createState(1, 'paid'), {
+    ...HELD_MARKET,
+    isLiteral: true,
+  });
   expect(literal.corporate_actions).toMatchObject({ added: 0, changed: 1, total: 1 });
 });
 
@@ -96,7 +111,7 @@ test('a membership that ends after the last stored day is continued; one that en
     ...EMPTY,
     universes: [createMember('A', '2020-01-01', '2024-02-01'), createMember('B', null, '2024-01-20')],
   };
-  const { universes } = compareTables(before, after, HELD);
+  const { universes } = compareTables(before, after, HELD_MARKET);
   expect(universes).toMatchObject({ added: 1, changed: 1, removed: 0, history: { added: 0, changed: 1, removed: 0 } });
   expect(universes.restatements).toEqual([
     { dataset: 'universes', identifier: 'B', date: null, column: 'U.end', before: null, after: '2024-01-20' },
@@ -125,7 +140,7 @@ test('reference values are reported by column, whatever their order, and rows of
       ],
     ),
   };
-  const { reference } = compareTables(before, after, HELD);
+  const { reference } = compareTables(before, after, HELD_MARKET);
   expect(reference).toMatchObject({ added: 1, changed: 1, removed: 0, history: { added: 0, changed: 1, removed: 0 } });
   expect(reference.restatements).toEqual([
     { dataset: 'reference', identifier: 'A', date: null, column: 'SECTOR', before: 'Energy', after: 'Health' },
@@ -135,18 +150,18 @@ test('reference values are reported by column, whatever their order, and rows of
 test('equal tables have no changes', () => {
   const tables = {
     reference: createTable(['NAME'], [['A', null, ['Alpha']]]),
-    actions: [dividend('A', '2024-01-10', 1)],
+    actions: [createDividend('A', '2024-01-10', 1)],
     universes: [createMember('A', null, null)],
   };
-  for (const { history, ...changes } of Object.values(compareTables(structuredClone(tables), tables, HELD)))
-    expect([history, changes]).toEqual([NONE, { ...NONE, restatements: [], total: 0 }]);
+  for (const { history, ...changes } of Object.values(compareTables(structuredClone(tables), tables, HELD_MARKET)))
+    expect([history, changes]).toEqual([NO_CHANGES, { ...NO_CHANGES, restatements: [], total: 0 }]);
 });
 
 test('an election that is changed is one changed term', () => {
-  const scrip = { ...dividend('A', '2024-01-10', 1), scripRatio: 0.02 };
+  const scrip = { ...createDividend('A', '2024-01-10', 1), scripRatio: 0.02 };
   const before = { ...EMPTY, actions: [scrip] };
   const after = { ...EMPTY, actions: [{ ...scrip, electionDay: parseValidDay('2024-01-25') }] };
-  const { corporate_actions: changes } = compareTables(before, after, HELD);
+  const { corporate_actions: changes } = compareTables(before, after, HELD_MARKET);
   expect(changes.restatements).toEqual([
     {
       dataset: 'corporate_actions',

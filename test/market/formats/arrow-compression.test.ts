@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { decodeLz4Frame } from '#market/formats/lz4-frame.js';
 import { createProblems } from '#market/tables/problems.js';
 import { importTable } from '#market/import/import-table.js';
-import { PLAIN_TERMS } from '#market/mapping/mapped-content.js';
+import { DEFAULT_TERMS } from '#market/mapping/mapped-content.js';
 
 /** Streams written by pyarrow, in base64: ten closes of 7.5 of security A from 2024-01-01 on, and another column. */
 const COMPRESSED = {
@@ -40,7 +40,7 @@ async function importArrow(bytes: Uint8Array) {
     await writeFile(path, bytes);
     const table = { path, dataset: 'market', format: 'arrow' } as const;
     const answer = { folder, held: null, load: false };
-    const read = await importTable({ table, answer, terms: PLAIN_TERMS }, problems, () => {});
+    const read = await importTable({ table, answer, terms: DEFAULT_TERMS }, problems, () => {});
     return { closes: read && [...read.content.fields.get('CLOSE')!], findings: problems.findings() };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -70,29 +70,29 @@ test('a stream that is not compressed is read', async () => {
 const frameOf = (...blocks: readonly Buffer[]) =>
   Buffer.concat([
     Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x40, 0x40, 0]),
-    ...blocks.flatMap((block) => [uint32(block.length), block]),
-    uint32(0),
+    ...blocks.flatMap((block) => [encodeUint32(block.length), block]),
+    encodeUint32(0),
   ]);
 
-function uint32(value: number): Buffer {
+function encodeUint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(value);
   return bytes;
 }
 
-const decoded = (frame: Uint8Array) => decodeLz4Frame(frame, 1000);
+const decodeFrame = (frame: Uint8Array) => decodeLz4Frame(frame, 1000);
 
 /** One literal, a match of nine bytes that overlaps it, and another literal. */
 const OVERLAPPING = Buffer.from([0x15, 0x61, 1, 0, 0x10, 0x62]);
 
 test('a frame is what its sequences say by hand, in later blocks too', () => {
   const text = `${'a'.repeat(10)}b`;
-  expect(Buffer.from(decoded(frameOf(OVERLAPPING))).toString()).toBe(text);
+  expect(Buffer.from(decodeFrame(frameOf(OVERLAPPING))).toString()).toBe(text);
   const back = Buffer.from([0x04, 11, 0, 0x10, 0x63]); // a match of eight bytes in the previous block, and one literal
-  expect(Buffer.from(decoded(frameOf(OVERLAPPING, back))).toString()).toBe(`${text}${'a'.repeat(8)}c`);
+  expect(Buffer.from(decodeFrame(frameOf(OVERLAPPING, back))).toString()).toBe(`${text}${'a'.repeat(8)}c`);
   // 15 + 3, and 4 + 15 + 255 + 2.
   const long = Buffer.from([0xff, 3, ...Buffer.from('x'.repeat(18)), 1, 0, 255, 2, 0x00]);
-  expect(decoded(frameOf(long))).toEqual(new Uint8Array(18 + 276).fill(0x78));
+  expect(decodeFrame(frameOf(long))).toEqual(new Uint8Array(18 + 276).fill(0x78));
 });
 
 test.each([
@@ -111,5 +111,5 @@ test.each([
     'damaged',
   ],
 ])('bytes with %s are refused', (_what, bytes, message) => {
-  expect(() => decoded(bytes)).toThrow(message);
+  expect(() => decodeFrame(bytes)).toThrow(message);
 });

@@ -59,8 +59,8 @@ describe('comma-separated values', () => {
         table,
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 }),
         async (rows, sizes) => {
-          const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
-          const text = ['"h1","h2","h3"', ...rows.map((row) => row.map(quoted).join(','))].join('\n');
+          const quoteText = (text: string) => `"${text.replaceAll('"', '""')}"`;
+          const text = ['"h1","h2","h3"', ...rows.map((row) => row.map(quoteText).join(','))].join('\n');
           expect((await rowsOf(text, sizes)).rows).toEqual(
             rows.map((row) => row.map((value) => (value === '' ? null : value))),
           );

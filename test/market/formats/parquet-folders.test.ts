@@ -7,10 +7,10 @@ import { createProblems } from '#market/tables/problems.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 /** Creates a folder with one file per query result, by file name. */
 async function folderOf(files: Readonly<Record<string, string>>): Promise<string> {

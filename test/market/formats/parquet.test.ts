@@ -9,10 +9,10 @@ import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 /** Writes the rows of a query as Parquet with an independent writer. */
 async function copy(query: string, target: string, options = ''): Promise<void> {
@@ -21,7 +21,7 @@ async function copy(query: string, target: string, options = ''): Promise<void> 
   connection.closeSync();
 }
 
-const PLAIN =
+const PLAIN_QUERY =
   "SELECT * FROM (VALUES ('A', DATE '2024-01-02', 10.5, 100), ('B', DATE '2024-01-02', 20.25, NULL), ('A', DATE '2024-01-03', 11.5, 110)) AS t(identifier, date, CLOSE, VOLUME)";
 
 async function findingsOf(query: string) {
@@ -32,7 +32,7 @@ async function findingsOf(query: string) {
 
 const CODECS = ['snappy', 'zstd', 'gzip', 'brotli', 'lz4_raw', 'uncompressed'] as const;
 
-const DAMAGED = [
+const DAMAGED_QUERIES = [
   [
     'a text among text prices',
     "SELECT 'A' AS identifier, DATE '2024-01-02' AS date, '19.96x' AS CLOSE",
@@ -82,7 +82,7 @@ describe('Parquet of other writers', () => {
     await writeFiles(csv, {
       'market.csv': 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,110\n',
     });
-    await copy(PLAIN, join(parquet, 'market.parquet'), `, CODEC '${codec}'`);
+    await copy(PLAIN_QUERY, join(parquet, 'market.parquet'), `, CODEC '${codec}'`);
     expect(await hashOf(parquet)).toBe(await hashOf(csv));
   });
 
@@ -100,16 +100,16 @@ describe('Parquet of other writers', () => {
     ['columns in another order', 'SELECT VOLUME, CLOSE, date, identifier'],
   ])('with %s gives the same content', async (_what, select) => {
     const [one, other] = [await folderFor(), await folderFor()];
-    await copy(PLAIN, join(one, 'market.parquet'));
-    await copy(`${select} FROM (${PLAIN})`, join(other, 'market.parquet'));
+    await copy(PLAIN_QUERY, join(one, 'market.parquet'));
+    await copy(`${select} FROM (${PLAIN_QUERY})`, join(other, 'market.parquet'));
     expect(await hashOf(other)).toBe(await hashOf(one));
   });
 
   test('partitioned by year, or by identifier with the key only in the name of the folder, gives the same content', async () => {
     const [one, years, names] = [await folderFor(), await folderFor(), await folderFor()];
-    await copy(PLAIN, join(one, 'market.parquet'));
-    await copy(`SELECT *, year(date) AS year FROM (${PLAIN})`, join(years, 'market'), ', PARTITION_BY (year)');
-    await copy(PLAIN, join(names, 'market'), ', PARTITION_BY (identifier)');
+    await copy(PLAIN_QUERY, join(one, 'market.parquet'));
+    await copy(`SELECT *, year(date) AS year FROM (${PLAIN_QUERY})`, join(years, 'market'), ', PARTITION_BY (year)');
+    await copy(PLAIN_QUERY, join(names, 'market'), ', PARTITION_BY (identifier)');
     expect([await hashOf(years), await hashOf(names)]).toEqual([await hashOf(one), await hashOf(one)]);
   });
 
@@ -144,7 +144,7 @@ describe('Parquet of other writers', () => {
     ]);
   });
 
-  test.each(DAMAGED)('with %s is reported', async (_what, query, expected) => {
+  test.each(DAMAGED_QUERIES)('with %s is reported', async (_what, query, expected) => {
     expect(await findingsOf(query)).toEqual(expected);
   });
 });

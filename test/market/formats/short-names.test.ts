@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { chunksOf, openDuckDb, quoteText, textsOf } from '#market/formats/duckdb.js';
-import { createShortNames } from '#market/formats/short-names.js';
+import { streamChunks, openDuckDb, quoteText, readTexts } from '#market/formats/duckdb.js';
+import { createNameTable } from '#market/formats/short-names.js';
 
 /**
  * Identifiers of one byte, of twelve bytes, of two characters with two bytes each, and with surrounding spaces, which
@@ -21,11 +21,11 @@ test('names are found by the bytes that DuckDB keeps them in, whatever their ord
   const rows = ROWS.flatMap((text, i) => (i % 50 === 49 ? [text, 'ABCDEFGHIJK', 'ABCDEFGHIJKLM'] : [text]));
   const duck = await openDuckDb({});
   try {
-    const positionsOf = createShortNames(POSITIONS)!();
+    const positionsOf = createNameTable(POSITIONS)!();
     const found: number[] = [];
     const list = `SELECT unnest([${rows.map(quoteText).join(', ')}])`;
-    for await (const chunk of chunksOf(duck.connection, list, ['text']))
-      found.push(...positionsOf(textsOf(chunk, 0)).subarray(0, chunk.rowCount));
+    for await (const chunk of streamChunks(duck.connection, list, ['text']))
+      found.push(...positionsOf(readTexts(chunk, 0)).subarray(0, chunk.rowCount));
     expect(found).toEqual(rows.map((text) => POSITIONS.get(text) ?? -1));
   } finally {
     duck.close();
@@ -33,6 +33,6 @@ test('names are found by the bytes that DuckDB keeps them in, whatever their ord
 });
 
 test('names of more than twelve bytes are left to a join', () => {
-  expect(createShortNames(new Map([['ABCDEFGHIJKLM', 0]]))).toBeUndefined();
-  expect(createShortNames(new Map([['ÄÖÜÄÖÜÄ', 0]]))).toBeUndefined();
+  expect(createNameTable(new Map([['ABCDEFGHIJKLM', 0]]))).toBeUndefined();
+  expect(createNameTable(new Map([['ÄÖÜÄÖÜÄ', 0]]))).toBeUndefined();
 });

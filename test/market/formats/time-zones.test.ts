@@ -4,11 +4,11 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { Field, Float64, RecordBatchStreamWriter, Schema, TimestampMillisecond, Utf8 } from 'apache-arrow';
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { daysIn } from '#market/formats/time-zones.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { createDayReader } from '#market/formats/time-zones.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, readFolder } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 /** UTC times of the midnights of 2 to 4 January 2024 in several time zones; the last entry is a close in New York. */
 const PLACES = [
@@ -95,10 +95,10 @@ test('an unknown zone is reported with its column', async () => {
 });
 
 test('a moment has the day of the zone on either side of midnight and of a change of the clocks', () => {
-  const at = (zone: string, moment: string) => formatDay(daysIn(zone)(Date.parse(moment)));
-  expect(at('Europe/Berlin', '2024-03-30T22:59:59Z')).toBe('2024-03-30');
-  expect(at('Europe/Berlin', '2024-03-30T23:00:00Z')).toBe('2024-03-31');
-  expect(at('Europe/Berlin', '2024-03-31T22:00:00Z')).toBe('2024-04-01');
-  expect(at('-03:30', '2024-01-02T03:29:59Z')).toBe('2024-01-01');
-  expect(at('-03:30', '2024-01-02T03:30:00Z')).toBe('2024-01-02');
+  const formatLocalDay = (zone: string, moment: string) => formatDay(createDayReader(zone)(Date.parse(moment)));
+  expect(formatLocalDay('Europe/Berlin', '2024-03-30T22:59:59Z')).toBe('2024-03-30');
+  expect(formatLocalDay('Europe/Berlin', '2024-03-30T23:00:00Z')).toBe('2024-03-31');
+  expect(formatLocalDay('Europe/Berlin', '2024-03-31T22:00:00Z')).toBe('2024-04-01');
+  expect(formatLocalDay('-03:30', '2024-01-02T03:29:59Z')).toBe('2024-01-01');
+  expect(formatLocalDay('-03:30', '2024-01-02T03:30:00Z')).toBe('2024-01-02');
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { hashOf, listPlaces, writeFiles } from '../store-folder.js';
 import { folderFor, changeBytes } from './damage/damage.js';
-import { copyBytes, footerStart, codecOf, COUNT, MORE, PARQUET } from './damage/parquet.js';
+import { copyBytes, findFooterStart, codecOf, COUNT, MORE, PARQUET } from './damage/parquet.js';
 import { CSV, GZIP, JSON_LINES } from './damage/text.js';
 import { SQLITE, DUCKDB } from './damage/databases.js';
 import { WORKBOOK } from './damage/workbook.js';
@@ -31,7 +31,7 @@ describe.each(Object.entries(KINDS))('%s with', (_format, damages) => {
 
 test.each([
   ['a column', (bytes: Buffer) => bytes.indexOf(COUNT, codecOf(bytes, 'CLOSE'))],
-  ['the file', (bytes: Buffer) => bytes.indexOf(COUNT, footerStart(bytes))],
+  ['the file', (bytes: Buffer) => bytes.indexOf(COUNT, findFooterStart(bytes))],
 ])('an unused count of %s does not change the data', async (_what, at) => {
   const folder = await folderFor();
   const bytes = await copyBytes();

@@ -9,10 +9,10 @@ import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { IS_SOAK } from '../../soak.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 /** Returns a market file that is large enough for damage in pages, dictionaries and footer. */
 async function createMarketFile(): Promise<Buffer> {

@@ -25,16 +25,16 @@ async function inspectFiles(given: Record<string, string>, answers: Answers = {}
   return inspect({ kind: 'files', files }, { answers });
 }
 
-const WIDE = { 'volume.csv': 'Date,A,B\n2024-01-02,10,\n2024-01-03,11,7\n' };
-const LONG = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-03,A,11\n';
-const TWICE = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-02,A,12\n';
+const WIDE_FILES = { 'volume.csv': 'Date,A,B\n2024-01-02,10,\n2024-01-03,11,7\n' };
+const LONG_ROWS = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-03,A,11\n';
+const REPEATED_ROWS = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-02,A,12\n';
 
 /** Question about a field that data leaves open, the data, the answer, and the resulting closes of A. */
 const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answers, readonly number[]])[] = [
-  ['field', WIDE, { field: 'CLOSE' }, [10, 11]],
+  ['field', WIDE_FILES, { field: 'CLOSE' }, [10, 11]],
   [
     'fields',
-    { 'a.csv': WIDE['volume.csv'], 'b.csv': 'Date,A,B\n2024-01-02,1,\n2024-01-03,2,3\n' },
+    { 'a.csv': WIDE_FILES['volume.csv'], 'b.csv': 'Date,A,B\n2024-01-02,1,\n2024-01-03,2,3\n' },
     { fields: { 'a.csv': 'CLOSE', 'b.csv': 'VOLUME' } },
     [10, 11],
   ],
@@ -44,10 +44,10 @@ const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answ
     { date_format: 'DD/MM/YYYY' },
     [10, 11],
   ],
-  ['columns', { 'x.csv': LONG.replace('Close', 'Clsoe') }, { columns: { CLOSE: 'Clsoe' } }, [10, 11]],
+  ['columns', { 'x.csv': LONG_ROWS.replace('Close', 'Clsoe') }, { columns: { CLOSE: 'Clsoe' } }, [10, 11]],
   [
     'columns',
-    { 'x.csv': LONG.replace('Close', 'Kurs').replace('Date', 'Tag') },
+    { 'x.csv': LONG_ROWS.replace('Close', 'Kurs').replace('Date', 'Tag') },
     { columns: { date: 'Tag', CLOSE: 'Kurs', identifier: 'Ticker' } },
     [10, 11],
   ],
@@ -63,8 +63,8 @@ const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answ
     { columns: { identifier: 'Wertpapier' } },
     [10, 11],
   ],
-  ['on_duplicate', { 'x.csv': TWICE }, { on_duplicate: 'first' }, [10]],
-  ['on_duplicate', { 'x.csv': TWICE }, { on_duplicate: 'last' }, [12]],
+  ['on_duplicate', { 'x.csv': REPEATED_ROWS }, { on_duplicate: 'first' }, [10]],
+  ['on_duplicate', { 'x.csv': REPEATED_ROWS }, { on_duplicate: 'last' }, [12]],
   [
     'adjusted_close',
     { 'x.csv': 'Date,Ticker,Close,Adj Close\n2024-01-02,A,10,-inf\n2024-01-03,A,11,11\n' },
@@ -77,7 +77,7 @@ const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answ
     { ignore: ['Rank'] },
     [10, 11],
   ],
-  ['adjustment', { 'x.csv': LONG.replace('Close', 'Adj Close') }, { adjustment: 'splits' }, [10, 11]],
+  ['adjustment', { 'x.csv': LONG_ROWS.replace('Close', 'Adj Close') }, { adjustment: 'splits' }, [10, 11]],
 ];
 
 test.each(QUESTIONS)(
@@ -118,10 +118,11 @@ test('a single file that is called as an instrument is that one, and one that is
 });
 
 test('the value next to a label above the header names a file, quoted or not, in any case', async () => {
-  const file = (line: string, close: number) => `${line}\nStart;2024-01-02\nDate;Close\n2024-01-02;${close}\n`;
+  const createLineFile = (line: string, close: number) =>
+    `${line}\nStart;2024-01-02\nDate;Close\n2024-01-02;${close}\n`;
   const answers = { identifier_from: 'heading:Security', skip_rows: 2 };
   const { findings, preview } = await inspectFiles(
-    { 'a.csv': file('SECURITY:;"AAPL US"', 10), 'b.csv': file('security;;MSFT US', 20) },
+    { 'a.csv': createLineFile('SECURITY:;"AAPL US"', 10), 'b.csv': createLineFile('security;;MSFT US', 20) },
     answers,
   );
   expect(findings).toEqual([]);
@@ -129,12 +130,12 @@ test('the value next to a label above the header names a file, quoted or not, in
     ['AAPL US', '2024-01-02', 10],
     ['MSFT US', '2024-01-02', 20],
   ]);
-  const without = await inspectFiles({ 'a.csv': file('Name;AAPL', 10) }, answers);
+  const without = await inspectFiles({ 'a.csv': createLineFile('Name;AAPL', 10) }, answers);
   expect(without.findings.map(({ code, path }) => [code, path])).toContainEqual(['BAD_IDENTIFIER', 'market/a.csv']);
 });
 
 test('the price basis states the choice, the reason and the alternatives', async () => {
-  const { basis, unsure } = await inspectFiles({ 'x.csv': LONG });
+  const { basis, unsure } = await inspectFiles({ 'x.csv': LONG_ROWS });
   expect(basis).toMatchObject({ adjustment: 'none', reason: expect.stringContaining('Nothing says') as string });
   expect(basis.others.map(({ adjustment }) => adjustment)).toEqual(['splits', 'total']);
   expect(unsure).toMatchObject([{ field: 'adjustment', taken: 'none', others: ['splits', 'total'], required: false }]);
@@ -151,10 +152,10 @@ test('the price basis states the choice, the reason and the alternatives', async
     ['close_split_adjusted.csv', 'splits'],
     ['stock_prices.csv', 'none'],
   ] as const) {
-    const named = await inspectFiles({ [name]: WIDE['volume.csv'] });
+    const named = await inspectFiles({ [name]: WIDE_FILES['volume.csv'] });
     expect([named.basis.adjustment, named.mapping.field, named.confidence]).toEqual([adjustment, 'CLOSE', 'likely']);
   }
-  const output = await inspectFiles({ 'x.csv': LONG }, { adjustment: 'total' });
+  const output = await inspectFiles({ 'x.csv': LONG_ROWS }, { adjustment: 'total' });
   expect([output.basis.adjustment, output.basis.reason, output.unsure]).toEqual(['total', 'It is given.', []]);
 });
 
@@ -235,6 +236,6 @@ test('a truncated Parquet file and contradicting rows are reported by name and l
     ['UNREADABLE_FILE', 'A.parquet'],
     ['UNREADABLE_FILE', 'B.parquet'],
   ]);
-  const { unsure } = await inspectFiles({ 'x.csv': TWICE });
+  const { unsure } = await inspectFiles({ 'x.csv': REPEATED_ROWS });
   expect(unsure.find(({ field }) => field === 'on_duplicate')!.question).toMatch(/x\.csv .*\[row 2\]: /);
 });

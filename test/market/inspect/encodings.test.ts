@@ -19,8 +19,8 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 const ROWS = 'Datum;Name;Schlusskurs;St\u00fccke\n02.01.2024;SAP;14,82;1.250\n15.01.2024;SAP;15,5;900\n';
-const latin = (text: string) => Buffer.from(text, 'latin1');
-const utf16 = (text: string, isBigEndian = false) => {
+const encodeLatin1 = (text: string) => Buffer.from(text, 'latin1');
+const encodeUtf16 = (text: string, isBigEndian = false) => {
   const bytes = Buffer.from(`\ufeff${text}`, 'utf16le');
   return isBigEndian ? bytes.swap16() : bytes;
 };
@@ -40,8 +40,8 @@ const BARS = [
 ];
 
 test.each([
-  ['UTF-16', utf16(ROWS)],
-  ['UTF-16 of the other order of bytes', utf16(ROWS, true)],
+  ['UTF-16', encodeUtf16(ROWS)],
+  ['UTF-16 of the other order of bytes', encodeUtf16(ROWS, true)],
   ['UTF-8 with a mark', Buffer.from(`\ufeff${ROWS}`)],
   ['UTF-8', Buffer.from(ROWS)],
 ])('%s is read without a question', async (_name, bytes) => {
@@ -50,10 +50,10 @@ test.each([
 });
 
 test('text that is not UTF-8 is read as windows-1252, and that is reported', async () => {
-  const { bars, mapping, asked } = await read(latin(ROWS));
+  const { bars, mapping, asked } = await read(encodeLatin1(ROWS));
   expect([bars, mapping.encoding]).toEqual([BARS, 'windows-1252']);
   expect(asked).toMatchObject([{ taken: 'windows-1252', required: false }]);
-  expect((await read(latin(ROWS), { encoding: 'windows-1252' })).asked).toEqual([]);
+  expect((await read(encodeLatin1(ROWS), { encoding: 'windows-1252' })).asked).toEqual([]);
 });
 
 test.each([

@@ -91,7 +91,7 @@ test('a Parquet file is inspected as it is sent', async () => {
 });
 
 test('a frame with one row per date and security is recognised by the pandas metadata of its index', async () => {
-  const recognised = async (pandas: object) => {
+  const listRecognised = async (pandas: object) => {
     const bytes = parquetWriteBuffer({
       columnData: [
         { name: 'Close', data: [10, 11], type: 'DOUBLE' },
@@ -107,9 +107,9 @@ test('a frame with one row per date and security is recognised by the pandas met
     return [recognised_as, confidence, rows_read];
   };
   const of = 'pandas, an index of days and names';
-  expect(await recognised({ index_columns: ['Date', 'Ticker'] })).toEqual([of, 'sure', 2]);
-  expect(await recognised({ index_columns: [{ kind: 'range', start: 0, stop: 2 }] })).toEqual([null, 'likely', 2]);
-  expect(await recognised({ index_columns: 'Date' })).toEqual([null, 'likely', 2]);
+  expect(await listRecognised({ index_columns: ['Date', 'Ticker'] })).toEqual([of, 'sure', 2]);
+  expect(await listRecognised({ index_columns: [{ kind: 'range', start: 0, stop: 2 }] })).toEqual([null, 'likely', 2]);
+  expect(await listRecognised({ index_columns: 'Date' })).toEqual([null, 'likely', 2]);
 });
 
 test('one CSV file is read as itself, in base64 or as its text, and as an archive of it', async () => {

@@ -16,7 +16,7 @@ const BODY: readonly Row[] = [
   ['2024-01-03', 11, '2024-01-04', 21],
   [null, null, '2024-01-05', 22],
 ];
-const READ = [
+const READ_ROWS = [
   ['AAPL US Equity', '2024-01-02', 10],
   ['AAPL US Equity', '2024-01-03', 11],
   ['MSFT US Equity', '2024-01-03', 20],
@@ -42,7 +42,7 @@ test.each<[string, readonly Row[]]>([
   ['in place of the field', [['Date', 'AAPL US Equity', 'Date', 'MSFT US Equity']]],
 ])('each security of a sheet with separate days is on its own days, with its name %s', async (_where, header) => {
   const { preview, unsure, findings } = await inspectRows([...header, ...BODY]);
-  expect(preview.data).toEqual(READ);
+  expect(preview.data).toEqual(READ_ROWS);
   expect([unsure.filter(({ required }) => required), findings]).toEqual([[], []]);
 });
 

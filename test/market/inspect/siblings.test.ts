@@ -56,11 +56,11 @@ test('files excluded by name are added to the known other files of a vendor', as
 });
 
 test('a tree of folders by month is one market, and other kinds of files in it are passed over', async () => {
-  const day = (date: string) =>
+  const formatDayFile = (date: string) =>
     `ticker,volume,open,close,high,low,window_start,transactions\nA,1,1,2,3,1,${Date.parse(date)}000000,4\n`;
   const result = await inspectFiles({
-    '2023/11/2023-11-30.csv': day('2023-11-30'),
-    '2023/12/2023-12-01.csv': day('2023-12-01'),
+    '2023/11/2023-11-30.csv': formatDayFile('2023-11-30'),
+    '2023/12/2023-12-01.csv': formatDayFile('2023-12-01'),
     '2023/12/notes.md': 'none\n',
   });
   expect(result).toMatchObject({ recognised_as: 'Polygon flat file', files: 2, rows_read: 2, findings: [] });

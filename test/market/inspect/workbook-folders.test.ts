@@ -148,11 +148,11 @@ describe('an archive of workbooks', () => {
       ['IBM.N', 'Technology'],
     ],
   };
-  const packed = async (files: Readonly<Record<string, Uint8Array | string>>) => {
+  const packArchive = async (files: Readonly<Record<string, Uint8Array | string>>) => {
     const members = Object.entries(files).map(([name, bytes]) => ({ name, bytes: new Uint8Array(Buffer.from(bytes)) }));
     return Buffer.from(await (await zipOf(members)).arrayBuffer());
   };
-  const looked = (archive: Buffer, answers: Answers = {}) =>
+  const inspectArchive = (archive: Buffer, answers: Answers = {}) =>
     inspect({ kind: 'csv', content: archive.toString('base64') }, { answers });
 
   test('is read as a folder of them is, one file per security, with the other tables', async () => {
@@ -163,8 +163,8 @@ describe('an archive of workbooks', () => {
       'IBM.N.xlsx': writeWorkbook([createRefinitiv(20)]),
       'reference.xlsx': writeWorkbook([sectors]),
     };
-    const archive = await packed(files);
-    const { mapping, adjustment, ...found } = await looked(archive);
+    const archive = await packArchive(files);
+    const { mapping, adjustment, ...found } = await inspectArchive(archive);
     expect([found.recognised_as, found.files, found.rows_read]).toEqual(['Refinitiv', 71, 142]);
     const problems = createProblems();
     const read = await readImport({ kind: 'csv', bytes: archive }, problems, { mapping, adjustment });
@@ -181,18 +181,21 @@ describe('an archive of workbooks', () => {
         ['IBM.N', '2024-01-02', 5],
       ],
     };
-    const bytes = await packed({ 'market.xlsx': writeWorkbook([prices]), 'reference.xlsx': writeWorkbook([sectors]) });
+    const bytes = await packArchive({
+      'market.xlsx': writeWorkbook([prices]),
+      'reference.xlsx': writeWorkbook([sectors]),
+    });
     const read = await readImport({ kind: 'csv', bytes }, createProblems());
     expect(read?.rows).toMatchObject({ market: 1, reference: 1 });
   });
 
   test('with two sheets of values in one, or with one that is damaged, is refused by its name', async () => {
-    const archive = await packed({
+    const archive = await packArchive({
       'AAPL.OQ.xlsx': writeWorkbook([createRefinitiv(10), NOTES]),
       'IBM.N.xlsx': writeWorkbook([createRefinitiv(20)]),
       'T.N.xlsx': 'no workbook',
     });
-    const { findings, rows_read } = await looked(archive);
+    const { findings, rows_read } = await inspectArchive(archive);
     expect(rows_read).toBe(0);
     const refusals = findings.filter(({ code }) => code === 'UNREADABLE_FILE');
     expect(refusals.map(({ file }) => file)).toEqual(['AAPL.OQ.xlsx', 'T.N.xlsx']);
@@ -213,7 +216,7 @@ describe('an archive of workbooks', () => {
     bomb.writeUInt16LE(8, entry + 10);
     bomb.writeUInt32LE(105_000_000, entry + 24);
     const problems = createProblems();
-    const bytes = await packed({ 'A.xlsx': new Uint8Array(bomb), 'B.xlsx': new Uint8Array(bomb) });
+    const bytes = await packArchive({ 'A.xlsx': new Uint8Array(bomb), 'B.xlsx': new Uint8Array(bomb) });
     await readImport({ kind: 'csv', bytes }, problems, { mapping: Mapping.parse({}), adjustment: 'none' });
     expect(problems.findings().at(-1)!.message).toMatch(
       /hold 2\d{8} bytes after decompression; at most 209715200 are read/,

@@ -57,9 +57,9 @@ function computeAdjustedGrowth(
   let level = 1;
   return closes.map((close, t) => {
     if (t === 0) return level;
-    const of = (type: string) => actions.find((each) => each.type === type && each.date === days[t])?.value;
-    const before = closes[t - 1]! / (of('SPLIT') ?? 1);
-    level *= close / (before - (of('DIVIDEND') ?? 0));
+    const findAction = (type: string) => actions.find((each) => each.type === type && each.date === days[t])?.value;
+    const before = closes[t - 1]! / (findAction('SPLIT') ?? 1);
+    level *= close / (before - (findAction('DIVIDEND') ?? 0));
     return level;
   });
 }
@@ -254,7 +254,18 @@ test('adjusted closes of ten years, rounded to six decimals, imply each split an
 });
 
 /** Real files with repaired dividends, and with adjusted closes and dividends of the vendor. */
-const REPAIRED = ['1398-HK', '4063-T', 'ABDP-L', 'ADIG-L', 'PSH-L', 'RGL-L', 'SERE-L', 'TENT-L', 'SAND', 'KEN-TA'];
+const REPAIRED_SECURITIES = [
+  '1398-HK',
+  '4063-T',
+  'ABDP-L',
+  'ADIG-L',
+  'PSH-L',
+  'RGL-L',
+  'SERE-L',
+  'TENT-L',
+  'SAND',
+  'KEN-TA',
+];
 
 /**
  * Returns true for a dividend that the vendor's column states at half its amount, while the adjusted closes reflect the
@@ -263,7 +274,7 @@ const REPAIRED = ['1398-HK', '4063-T', 'ABDP-L', 'ADIG-L', 'PSH-L', 'RGL-L', 'SE
 const isHalved = (name: string, date: string) => name === 'SAND' && date === '2024-01-16';
 
 describe.skipIf(!hasRealSets)('real adjusted closes', () => {
-  test.each(REPAIRED)(
+  test.each(REPAIRED_SECURITIES)(
     'of %s imply the dividends of the vendor on their ex-dates, and the adjusted closes to 1e-6',
     async (name) => {
       const file = `${name}-1d-bad-div-fixed.csv`;
@@ -271,7 +282,7 @@ describe.skipIf(!hasRealSets)('real adjusted closes', () => {
       const [header = '', ...lines] = (await readFile(source, 'utf8')).trim().split('\n');
       const columns = header.split(',');
       const rows = lines.map((line) => line.split(','));
-      const of = (row: readonly string[], column: string) => Number(row[columns.indexOf(column)]);
+      const findAction = (row: readonly string[], column: string) => Number(row[columns.indexOf(column)]);
       const folder = createEmptyFolder();
       await writeFiles(folder, { '.keep': '' });
       await copyFile(source, join(folder, file));
@@ -280,20 +291,20 @@ describe.skipIf(!hasRealSets)('real adjusted closes', () => {
         identifier_from: 'file:{identifier}-1d-bad-div-fixed.csv',
         zero_prices: 'missing',
       });
-      const paid = rows.filter((row) => of(row, 'Dividends') > 0).map((row) => row[0]!.slice(0, 10));
+      const paid = rows.filter((row) => findAction(row, 'Dividends') > 0).map((row) => row[0]!.slice(0, 10));
       expect(actions.map(({ date }) => date)).toEqual(paid);
-      const priced = rows.filter((row) => of(row, 'Close') > 0 && of(row, 'Adj Close') > 0);
-      const column = new Map(rows.map((row) => [row[0]!.slice(0, 10), of(row, 'Dividends')]));
+      const priced = rows.filter((row) => findAction(row, 'Close') > 0 && findAction(row, 'Adj Close') > 0);
+      const column = new Map(rows.map((row) => [row[0]!.slice(0, 10), findAction(row, 'Dividends')]));
       for (const { date, value } of actions)
         if (!isHalved(name, date)) expect(Math.abs(value / column.get(date)! - 1), date).toBeLessThan(1e-3);
       const levels = computeAdjustedGrowth(
-        priced.map((row) => of(row, 'Close')),
+        priced.map((row) => findAction(row, 'Close')),
         priced.map((row) => row[0]!.slice(0, 10)),
         actions,
       );
-      const first = of(priced[0]!, 'Adj Close');
+      const first = findAction(priced[0]!, 'Adj Close');
       levels.forEach((level, t) =>
-        expect(Math.abs((level * first) / of(priced[t]!, 'Adj Close') - 1)).toBeLessThan(1e-6),
+        expect(Math.abs((level * first) / findAction(priced[t]!, 'Adj Close') - 1)).toBeLessThan(1e-6),
       );
     },
   );

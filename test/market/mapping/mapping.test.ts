@@ -306,7 +306,7 @@ describe('wherever data enters', () => {
   test('as Parquet: typed columns under other names, two levels as pandas writes them, one file a name', async () => {
     const folder = join(root, 'parquet');
     await writeFiles(folder, { 'long/.keep': '', 'levels/.keep': '', 'files/.keep': '' });
-    const { connection, close } = await parquetWriter();
+    const { connection, close } = await createParquetWriter();
     const write = (sql: string, path: string) =>
       connection.run(`COPY (${sql}) TO '${join(folder, path)}' (FORMAT parquet)`);
     await write(
@@ -343,7 +343,7 @@ describe('wherever data enters', () => {
 });
 
 /** Opens a DuckDB that may write files, as a vendor would. */
-async function parquetWriter() {
+async function createParquetWriter() {
   const { DuckDBInstance } = await import('@duckdb/node-api');
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   return { connection, close: () => connection.closeSync() };

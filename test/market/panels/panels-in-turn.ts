@@ -7,7 +7,7 @@ import { reportPanelMemory } from '#market/panels/gc-pressure.js';
  * resident memory in bytes.
  */
 const [versions, panels, bytes] = process.argv.slice(2).map(Number) as [number, number, number];
-let held: SharedArrayBuffer[] = [];
+let heldPanels: SharedArrayBuffer[] = [];
 for (let version = 0; version < versions; version++) {
   const next = Array.from({ length: panels }, () => new SharedArrayBuffer(bytes));
   reportPanelMemory(next);
@@ -16,8 +16,8 @@ for (let version = 0; version < versions; version++) {
     new Uint8Array(panel).fill(1);
     await setImmediate();
   }
-  held = next;
+  heldPanels = next;
 }
-if (held.length !== panels) throw new Error('the last version is held');
+if (heldPanels.length !== panels) throw new Error('the last version is held');
 const peak = 1024 * Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))![1]);
 process.send!(peak, () => process.disconnect()); // the test has forked this process

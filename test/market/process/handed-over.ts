@@ -1,10 +1,10 @@
 import { createIncomingMarket } from '#market/process/incoming-market.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { createOutgoingMarket } from '#market/process/outgoing-market.js';
-import type { HandOver, SharedMarket } from '#market/panels/shared-market.js';
+import type { TransferMessage, SharedMarket } from '#market/panels/shared-market.js';
 
 /** Writes a content to the first file with enough space, and reads it back into shared memory. */
-export async function handedOver(files: readonly string[], content: MarketContent): Promise<SharedMarket> {
+export async function handOverContent(files: readonly string[], content: MarketContent): Promise<SharedMarket> {
   const incoming = createIncomingMarket();
   try {
     await createOutgoingMarket(files, (step) => incoming.take(step)).finish(content);
@@ -16,8 +16,8 @@ export async function handedOver(files: readonly string[], content: MarketConten
 }
 
 /** Returns the steps in which a content is transferred to files that no process reads. */
-export async function stepsOf(files: readonly string[], content: MarketContent): Promise<HandOver[]> {
-  const steps: HandOver[] = [];
+export async function stepsOf(files: readonly string[], content: MarketContent): Promise<TransferMessage[]> {
+  const steps: TransferMessage[] = [];
   await createOutgoingMarket(files, (step) => steps.push(step)).finish(content);
   return steps;
 }

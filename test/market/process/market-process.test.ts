@@ -11,12 +11,12 @@ import { runMarketTask } from '#market/process/market-process.js';
 import { createOutgoingMarket } from '#market/process/outgoing-market.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { createProblems } from '#market/tables/problems.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
-import { handedOver, stepsOf } from './handed-over.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
+import { handOverContent, stepsOf } from './handed-over.js';
 import { readersOf } from './reading-processes.js';
 import { writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 async function readSmall() {
   const folder = await folderFor();
@@ -35,7 +35,7 @@ async function read(folder: string) {
 }
 
 /** Returns files that tasks of this process have left in the transfer folders. */
-const leftBehind = () =>
+const listLeftovers = () =>
   ['/dev/shm', tmpdir()].flatMap((place) =>
     readdirSync(place).filter((name) => name.startsWith(`divisor-${process.pid}-`)),
   );
@@ -47,7 +47,7 @@ test('a process waits for the next task, which runs as well when that one has di
   process.kill(spare!, 'SIGKILL');
   await expect.poll(() => readersOf(process.pid)).not.toContain(spare);
   expect(await readSmall()).toMatchObject({ kind: 'accepted', summary: { identifiers: 1 } });
-  expect(leftBehind()).toEqual([]);
+  expect(listLeftovers()).toEqual([]);
 });
 
 const SPEC = {
@@ -78,7 +78,7 @@ test('a small process runs the next task after its own', async () => {
   await expect.poll(() => readersOf(process.pid)).toEqual(waiting);
   const hashes = [first, ...others].map((result) => (result.kind === 'accepted' ? result.summary.contentHash : null));
   expect([hashes[3] === hashes[0], new Set(hashes).size]).toEqual([true, 3]);
-  expect(leftBehind()).toEqual([]);
+  expect(listLeftovers()).toEqual([]);
 });
 
 test('Parquet files are read again and again, and changes of one of them are noticed', async () => {
@@ -91,7 +91,7 @@ test('Parquet files are read again and again, and changes of one of them are not
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const [a, b, again, changed] = hashes.map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
   expect([again, changed, a === b]).toEqual([a, b, false]);
-  expect(leftBehind()).toEqual([]);
+  expect(listLeftovers()).toEqual([]);
 });
 
 test('a store larger than its memory is paged in both processes, with the same values', async ({ skip }) => {
@@ -117,7 +117,7 @@ test('a store larger than its memory is paged in both processes, with the same v
   } finally {
     limitMemory(usual);
   }
-  expect([...leftBehind(), ...readdirSync(folder)]).toEqual([]);
+  expect([...listLeftovers(), ...readdirSync(folder)]).toEqual([]);
 });
 
 test('rows of a text file beyond the memory are paged, with the same content', async ({ skip }) => {
@@ -161,7 +161,7 @@ test('a process that is killed while it waits for an answer fails its task and l
     code: 'STORE_READ_FAILED',
     message: expect.stringContaining('SIGKILL') as string,
   });
-  expect(leftBehind()).toEqual([]);
+  expect(listLeftovers()).toEqual([]);
   expect(await readSmall()).toMatchObject({ kind: 'accepted' });
 });
 
@@ -180,7 +180,7 @@ test('a task that is cancelled rejects with the reason and leaves nothing behind
     },
   );
   await expect(generating).rejects.toBe(reason);
-  expect(leftBehind()).toEqual([]);
+  expect(listLeftovers()).toEqual([]);
 });
 
 test('a market is handed over through the available space of the first folder, and a full disk is reported', async ({
@@ -210,7 +210,7 @@ test('a market is handed over through the available space of the first folder, a
       new Set([join(small, 'steps'), join(base, 'steps')]),
     );
     rmSync(join(small, 'steps'));
-    const { fields } = await handedOver([join(small, 'market'), join(base, 'market')], content);
+    const { fields } = await handOverContent([join(small, 'market'), join(base, 'market')], content);
     const sameBytes = Buffer.from(fields[0]!.values, 0, 8 * days * assets).equals(
       Buffer.from(content.fields.get('CLOSE')!.buffer),
     );

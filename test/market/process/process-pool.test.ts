@@ -19,7 +19,7 @@ async function importRefused(): Promise<readonly number[]> {
 }
 
 /** Checks that the process ends after a refusal and that another process waits for tasks. */
-async function anotherWaits(working: readonly number[]): Promise<void> {
+async function waitForOtherProcess(working: readonly number[]): Promise<void> {
   await expect
     .poll(() => readersOf(process.pid).map((pid) => (working.includes(pid) ? 'working' : 'waiting')))
     .toEqual(['waiting']);
@@ -32,7 +32,7 @@ test('an idle process ends, and the next task starts another', async () => {
   await expect.poll(() => readersOf(process.pid).length).toBe(0);
   const working = await importRefused();
   expect(working).toEqual([expect.toSatisfy((pid: number) => !prepared.includes(pid))]);
-  await anotherWaits(working);
+  await waitForOtherProcess(working);
 });
 
 test('a process that was prepared takes the first task, and another waits for the second', async () => {
@@ -42,7 +42,7 @@ test('a process that was prepared takes the first task, and another waits for th
   const prepared = readersOf(process.pid);
   const working = await importRefused();
   expect(working).toEqual(prepared);
-  await anotherWaits(working);
+  await waitForOtherProcess(working);
 });
 
 test('a process that was killed while it waited fails no task: another takes it', async () => {

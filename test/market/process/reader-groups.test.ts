@@ -2,25 +2,25 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openReaderGroups } from '#market/process/reader-groups.js';
-import { serving } from '../../cli/process.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { startService } from '../../cli/process.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { readersOf } from './reading-processes.js';
 
 const LIMIT = 700 * 2 ** 20;
 
 /** Creates a folder with the files of a delegated control group; writing to these files has no effect. */
 async function groupFolder(controllers = 'memory pids'): Promise<string> {
-  const folder = join(await temporaryFolder(), 'unit');
+  const folder = join(await createTemporaryFolder(), 'unit');
   await mkdir(folder);
   await writeFile(join(folder, 'cgroup.subtree_control'), controllers);
   return folder;
 }
 
 test.skipIf(process.platform !== 'linux')('each reading process is in a separate group with the limit', async () => {
-  const [home, root, group] = [await temporaryFolder(), await temporaryFolder(), await groupFolder()];
+  const [home, root, group] = [await createTemporaryFolder(), await createTemporaryFolder(), await groupFolder()];
   await writeFile(join(root, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,10\n');
   const flags = `--data-roots ${root} --reader-memory-mb 700 --reader-cgroup ${group} --workers 1 --warm-up off --drain-ms 0`;
-  const service = await serving(join(home, 'home'), flags.split(' '));
+  const service = await startService(join(home, 'home'), flags.split(' '));
   try {
     const body = JSON.stringify({ location: root });
     const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
@@ -42,10 +42,10 @@ test.skipIf(process.platform !== 'linux')('each reading process is in a separate
 });
 
 test.skipIf(process.platform !== 'linux')('a group that cannot be used is reported, and data is read', async () => {
-  const [home, root] = [await temporaryFolder(), await temporaryFolder()];
+  const [home, root] = [await createTemporaryFolder(), await createTemporaryFolder()];
   await writeFile(join(root, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,10\n');
   const flags = `--data-roots ${root} --reader-cgroup ${join(root, 'absent')} --workers 1 --warm-up off --drain-ms 0`;
-  const service = await serving(join(home, 'home'), flags.split(' '));
+  const service = await startService(join(home, 'home'), flags.split(' '));
   try {
     const body = JSON.stringify({ location: root });
     const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body };

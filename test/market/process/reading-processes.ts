@@ -18,10 +18,10 @@ export function childrenOf(pid: number, program = ''): number[] {
 /** Pauses the requests of this process to its reader processes. @returns a function that resumes the requests */
 export function pauseReaders(): () => void {
   prepareMarketProcess(); // starts the market process unless it is running already
-  const signal = (name: NodeJS.Signals) =>
+  const signalChildren = (name: NodeJS.Signals) =>
     childrenOf(process.pid, 'process-pool-main').forEach((pool) => process.kill(pool, name));
-  signal('SIGSTOP');
-  return () => signal('SIGCONT');
+  signalChildren('SIGSTOP');
+  return () => signalChildren('SIGCONT');
 }
 
 /**

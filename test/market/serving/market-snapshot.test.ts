@@ -5,7 +5,7 @@ import { openMarket, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js';
 import { prepareServedMarket } from '#market/serving/served-markets.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const MARKET: MarketData = {
   datasetId: 'market',
@@ -35,7 +35,7 @@ test('a market is read as it was written, bit for bit, without the room behind i
   const served = await prepareServedMarket({ ...handle, fields: roomy, digests }, '2026-01-02T00:00:00.000000+00:00', [
     file,
   ]);
-  const path = join(await temporaryFolder(), 'snapshot');
+  const path = join(await createTemporaryFolder(), 'snapshot');
   await writeFile(path, await encodeSnapshot(served));
   const read = await readSnapshot(path);
   expect(read).toMatchObject({ loadedAt: served.loadedAt, files: [file] });

@@ -39,7 +39,7 @@ function barsOf(
   };
 }
 
-const closes = (bars: SecurityBars, adjust: 'none' | 'splits' | 'total') => [
+const listAdjustedCloses = (bars: SecurityBars, adjust: 'none' | 'splits' | 'total') => [
   ...computePriceSeries(bars, { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust }).columns[0]!
     .values,
 ];
@@ -125,7 +125,7 @@ describe('prices of one security', () => {
       ],
       [createAction('SPLIT', 2, '2024-01-03'), createAction('DIVIDEND', 1, '2024-01-03')],
     );
-    const adjusted = closes(bars, 'total');
+    const adjusted = listAdjustedCloses(bars, 'total');
     expect(adjusted[1]! / adjusted[0]!).toBeCloseTo((2 * (49 + 1)) / 100, 14); // definition in section 3.2: s (p + cash) / previous p
     expect(adjusted.slice(1)).toEqual([49, 50]);
   });
@@ -138,7 +138,7 @@ describe('prices of one security', () => {
       ],
       [createAction('SPLIT', 2, '2024-01-06')],
     );
-    expect(closes(bars, 'splits')).toEqual([10, 10]);
+    expect(listAdjustedCloses(bars, 'splits')).toEqual([10, 10]);
   });
 
   test.each(['splits', 'total'] as const)(
@@ -152,8 +152,8 @@ describe('prices of one security', () => {
         [createAction('SPLIT', 2, '2024-01-08')],
         adjustment,
       );
-      expect(closes(bars, 'splits')).toEqual([20, 21]);
-      expect(closes(bars, 'total')).toEqual([20, 21]);
+      expect(listAdjustedCloses(bars, 'splits')).toEqual([20, 21]);
+      expect(listAdjustedCloses(bars, 'total')).toEqual([20, 21]);
     },
   );
 

@@ -3,12 +3,12 @@ import { shareMarket } from '#domain/market/handle.js';
 import { createServedMarkets, prepareServedMarket } from '#market/serving/served-markets.js';
 import { createMarket } from '../../workers/bits-market.js';
 
-const AT = '2024-01-02T00:00:00.000Z';
+const LOADED_AT = '2024-01-02T00:00:00.000Z';
 
 test('the memory of a market is found by its identity, or by an equal one, and not copied', async () => {
   const markets = createServedMarkets();
   const handle = shareMarket(createMarket(3, 4));
-  const served = await prepareServedMarket(handle, AT);
+  const served = await prepareServedMarket(handle, LOADED_AT);
   markets.serve(served);
   expect(markets.handleOf(served.identity)).toBe(handle);
   expect(markets.handleOf({ ...served.identity })).toBe(handle);
@@ -16,9 +16,9 @@ test('the memory of a market is found by its identity, or by an equal one, and n
 
 test('a holder of an identity computes on that market while another is served', async () => {
   const markets = createServedMarkets();
-  const before = await prepareServedMarket(shareMarket(createMarket(3, 4)), AT);
+  const before = await prepareServedMarket(shareMarket(createMarket(3, 4)), LOADED_AT);
   markets.serve(before);
-  const after = await prepareServedMarket(shareMarket({ ...createMarket(3, 5), contentHash: 'later' }), AT);
+  const after = await prepareServedMarket(shareMarket({ ...createMarket(3, 5), contentHash: 'later' }), LOADED_AT);
   markets.serve(after);
   expect(markets.handleOf(before.identity).contentHash).toBe('bits');
   expect(markets.handleOf(after.identity).contentHash).toBe('later');

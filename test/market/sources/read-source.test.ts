@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseDay } from '#domain/time/days.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 const MARKET = 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10,100\nB,2024-01-02,20,\nA,2024-01-03,11,110\n';
 
@@ -72,7 +72,7 @@ describe('a folder', () => {
 
   test('takes the value of a folder name where the key is only there', async () => {
     const folder = await folderFor();
-    const content = await contentFrom(MARKET);
+    const content = await readContentFrom(MARKET);
     await writeMarket(
       join(folder, 'market', 'year=2024'),
       { ...content, reference: { columns: [], rows: new Map() } },
@@ -82,7 +82,7 @@ describe('a folder', () => {
   });
 });
 
-async function contentFrom(text: string) {
+async function readContentFrom(text: string) {
   const folder = await folderFor();
   await writeFiles(folder, { 'market.csv': text });
   return contentOf(folder);
@@ -224,7 +224,7 @@ describe('files that cannot be read', () => {
 
   test('a Parquet file whose footer is damaged is one finding, without a path of this machine', async () => {
     const source = await folderFor();
-    await writeMarket(join(source, 'store'), await contentFrom(MARKET), () => {});
+    await writeMarket(join(source, 'store'), await readContentFrom(MARKET), () => {});
     const { readFile } = await import('node:fs/promises');
     const bytes = await readFile(join(source, 'store', 'market.parquet'));
     const folder = await folderFor();

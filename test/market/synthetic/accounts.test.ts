@@ -7,7 +7,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
-import { deciderOf } from '../../domain/rules/rule-market.js';
+import { createDeciderOf } from '../../domain/rules/rule-market.js';
 
 const calendars = openCalendars();
 const calendar = calendars.get('XNYS')!;
@@ -56,47 +56,51 @@ interface Account {
  * because it repeats the last report.
  */
 function accountsOf({ reference }: MarketContent): Map<string, Account[]> {
-  const at = (values: readonly ReferenceValue[], column: string) => values[reference.columns.indexOf(column)] ?? null;
+  const findReferenceValue = (values: readonly ReferenceValue[], column: string) =>
+    values[reference.columns.indexOf(column)] ?? null;
   return new Map(
     [...reference.rows].map(([identifier, rows]) => [
       identifier,
       rows
-        .filter(({ values }) => at(values, 'PUBLISHED') !== null && at(values, 'DELISTED') === null)
+        .filter(
+          ({ values }) =>
+            findReferenceValue(values, 'PUBLISHED') !== null && findReferenceValue(values, 'DELISTED') === null,
+        )
         .map(({ validFrom, values }) => ({
           identifier,
           validFrom: validFrom!,
-          periodEnd: parseValidDay(String(at(values, 'FISCAL_PERIOD_END'))),
-          published: parseValidDay(String(at(values, 'PUBLISHED'))),
-          sales: Number(at(values, 'SALES')),
-          earnings: Number(at(values, 'EARNINGS')),
-          dividends: Number(at(values, 'DIVIDENDS')),
-          book: Number(at(values, 'BOOK_VALUE')),
-          earningsYield: Number(at(values, 'EARNINGS_YIELD')),
-          bookToPrice: Number(at(values, 'BOOK_TO_PRICE')),
-          returnOnEquity: at(values, 'RETURN_ON_EQUITY'),
+          periodEnd: parseValidDay(String(findReferenceValue(values, 'FISCAL_PERIOD_END'))),
+          published: parseValidDay(String(findReferenceValue(values, 'PUBLISHED'))),
+          sales: Number(findReferenceValue(values, 'SALES')),
+          earnings: Number(findReferenceValue(values, 'EARNINGS')),
+          dividends: Number(findReferenceValue(values, 'DIVIDENDS')),
+          book: Number(findReferenceValue(values, 'BOOK_VALUE')),
+          earningsYield: Number(findReferenceValue(values, 'EARNINGS_YIELD')),
+          bookToPrice: Number(findReferenceValue(values, 'BOOK_TO_PRICE')),
+          returnOnEquity: findReferenceValue(values, 'RETURN_ON_EQUITY'),
         })),
     ]),
   );
 }
 const accounts = accountsOf(market);
-const all = [...accounts.values()].flat();
+const allAccounts = [...accounts.values()].flat();
 
 const ratios = new Map(
   market.actions
     .filter(({ type }) => ACTION_KINDS[type] === 'ratio')
     .map(({ identifier, exDay, value }) => [`${identifier} ${exDay}`, value]),
 );
-const listedOf = new Map(market.universes.map(({ identifier, start }) => [identifier, start!]));
+const listingDates = new Map(market.universes.map(({ identifier, start }) => [identifier, start!]));
 
 describe('the accounts of a synthetic market', () => {
   test('are known from their publication on, six weeks to three months after the end of a fiscal year', () => {
-    expect(all.length).toBeGreaterThan(1000);
-    for (const { identifier, validFrom, periodEnd, published } of all) {
+    expect(allAccounts.length).toBeGreaterThan(1000);
+    for (const { identifier, validFrom, periodEnd, published } of allAccounts) {
       expect(validFrom).toBe(published);
       const lag = published - periodEnd;
       expect(lag).toBeGreaterThanOrEqual(40);
       // A prospectus may describe a year that ended fourteen months earlier; later reports are more recent.
-      if (published > listedOf.get(identifier)! + 100) expect(lag).toBeLessThanOrEqual(93);
+      if (published > listingDates.get(identifier)! + 100) expect(lag).toBeLessThanOrEqual(93);
       expect(toCivilDate(periodEnd + 1).day).toBe(1);
     }
   });
@@ -128,7 +132,7 @@ describe('the accounts of a synthetic market', () => {
 
   test('are known for every security on its first session', () => {
     for (const [identifier, [first]] of accounts)
-      expect(first?.published, identifier).toBeLessThanOrEqual(listedOf.get(identifier)!);
+      expect(first?.published, identifier).toBeLessThanOrEqual(listingDates.get(identifier)!);
   });
 
   test('of a market that ends earlier are those published until then', () => {
@@ -140,9 +144,9 @@ describe('the accounts of a synthetic market', () => {
 
   test('pay out what the shares were paid in the year', () => {
     let checked = 0;
-    for (const { identifier, periodEnd, dividends } of all) {
+    for (const { identifier, periodEnd, dividends } of allAccounts) {
       const yearStart = periodEnd - 366;
-      if (yearStart < listedOf.get(identifier)!) continue;
+      if (yearStart < listingDates.get(identifier)!) continue;
       const n = market.identifiers.indexOf(identifier);
       const yearBefore = accounts
         .get(identifier)!
@@ -155,7 +159,7 @@ describe('the accounts of a synthetic market', () => {
             action.exDay > yearBefore!.periodEnd &&
             action.exDay <= periodEnd,
         )
-        .reduce((sum, { value, exDay }) => sum + value * sharesAtOpen(n, exDay), 0);
+        .reduce((sum, { value, exDay }) => sum + value * computeSharesAtOpen(n, exDay), 0);
       expect(Math.abs(dividends - paid), `${identifier} ${formatDay(periodEnd)}`).toBeLessThanOrEqual(
         500 + 1e-9 * paid,
       ); // rounded to whole thousands
@@ -174,12 +178,12 @@ describe('the accounts of a synthetic market', () => {
       const n = market.identifiers.indexOf(identifier);
       reports.slice(1).forEach(({ periodEnd, book, earnings, dividends }, i) => {
         const before = reports[i]!;
-        if (before.periodEnd < listedOf.get(identifier)!) return;
+        if (before.periodEnd < listingDates.get(identifier)!) return;
         const [from, to] = [findFirstAtLeast(SESSIONS, before.periodEnd + 1), findLastAtMost(SESSIONS, periodEnd)];
         let issued = 0;
         let rounding = 2000; // four amounts, each in whole thousands
         for (let t = from; t <= to; t++) {
-          const more = shares[t * NAMES + n]! - sharesAtOpen(n, SESSIONS[t]!);
+          const more = shares[t * NAMES + n]! - computeSharesAtOpen(n, SESSIONS[t]!);
           issued += more * close[t * NAMES + n]!;
           rounding += Math.abs(more) * 0.005; // Closes are whole cents; the prices behind the accounts are not.
         }
@@ -194,35 +198,36 @@ describe('the accounts of a synthetic market', () => {
   });
 
   test('are of the size that the value of the shares, the sectors and a few bad years make them', () => {
-    const middle = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+    const findMiddle = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
     // Each sector has a centre between 12 and 24 times earnings and between 1.2 and 4 times book value, and each
     // company is within a third of its sector's centre.
-    const yields = all.map(({ earningsYield }) => earningsYield);
-    expect(1 / middle(yields)).toBeGreaterThan(12);
-    expect(1 / middle(yields)).toBeLessThan(24);
-    expect(1 / middle(all.map(({ bookToPrice }) => bookToPrice))).toBeGreaterThan(1.2);
-    expect(1 / middle(all.map(({ bookToPrice }) => bookToPrice))).toBeLessThan(4);
-    const margins = all.map(({ earnings, sales }) => earnings / sales);
-    expect(middle(margins)).toBeGreaterThan(0.06);
-    expect(middle(margins)).toBeLessThan(0.2);
-    expect(Math.min(...all.map(({ sales }) => sales))).toBeGreaterThan(0);
+    const yields = allAccounts.map(({ earningsYield }) => earningsYield);
+    expect(1 / findMiddle(yields)).toBeGreaterThan(12);
+    expect(1 / findMiddle(yields)).toBeLessThan(24);
+    expect(1 / findMiddle(allAccounts.map(({ bookToPrice }) => bookToPrice))).toBeGreaterThan(1.2);
+    expect(1 / findMiddle(allAccounts.map(({ bookToPrice }) => bookToPrice))).toBeLessThan(4);
+    const margins = allAccounts.map(({ earnings, sales }) => earnings / sales);
+    expect(findMiddle(margins)).toBeGreaterThan(0.06);
+    expect(findMiddle(margins)).toBeLessThan(0.2);
+    expect(Math.min(...allAccounts.map(({ sales }) => sales))).toBeGreaterThan(0);
     const losses = yields.filter((value) => value < 0).length / yields.length;
     expect(losses).toBeGreaterThan(0.005);
     expect(losses).toBeLessThan(0.15);
     // Seven of ten securities pay dividends, with an overall yield of 2 %.
     const payout =
-      all.reduce((sum, { dividends }) => sum + dividends, 0) / all.reduce((sum, { earnings }) => sum + earnings, 0);
+      allAccounts.reduce((sum, { dividends }) => sum + dividends, 0) /
+      allAccounts.reduce((sum, { earnings }) => sum + earnings, 0);
     expect(payout).toBeGreaterThan(0.2);
     expect(payout).toBeLessThan(0.6);
   });
 
   test('have ratios that are those of their amounts to the value of the shares at the end of the year', () => {
     let checked = 0;
-    for (const { identifier, periodEnd, earnings, book, earningsYield, bookToPrice, returnOnEquity } of all) {
+    for (const { identifier, periodEnd, earnings, book, earningsYield, bookToPrice, returnOnEquity } of allAccounts) {
       expect(returnOnEquity === null ? book <= 0 : Math.abs(Number(returnOnEquity) - earnings / book) <= 1e-6).toBe(
         true,
       );
-      if (periodEnd < listedOf.get(identifier)!) continue;
+      if (periodEnd < listingDates.get(identifier)!) continue;
       const cell = findLastAtMost(SESSIONS, periodEnd) * NAMES + market.identifiers.indexOf(identifier);
       const worth = close[cell]! * shares[cell]!;
       // The close is rounded by up to half a cent.
@@ -243,7 +248,7 @@ describe('the accounts of a synthetic market', () => {
       calendar,
       calendars,
     });
-    const alive = (session: number) =>
+    const listListedColumns = (session: number) =>
       Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
     // The season in which most reports are published, one session at a time.
     const from = sm.sessionAt(parseValidDay('2013-02-01'));
@@ -254,10 +259,10 @@ describe('the accounts of a synthetic market', () => {
         selection: [{ id: 'best', type: 'TopN', params: { field: 'EARNINGS', count: 10 } }],
         weighting: { type: 'EqualWeight' },
       };
-      const decision = deciderOf(sm, pipeline).decide(session, null);
+      const decision = createDeciderOf(sm, pipeline).decide(session, null);
       if (decision.kind !== 'decided') throw new Error(decision.finding.message);
       const day = sm.sessions[session]!;
-      const expected = [...alive(session)]
+      const expected = [...listListedColumns(session)]
         .map((column) => ({
           column,
           report: accounts.get(sm.identifiers[column]!)!.findLast(({ published }) => published <= day),
@@ -279,7 +284,7 @@ describe('the accounts of a synthetic market', () => {
  * Returns the shares of a session before its issues and buybacks: the previous session's shares, multiplied by the
  * splits of the session.
  */
-function sharesAtOpen(n: number, day: number): number {
+function computeSharesAtOpen(n: number, day: number): number {
   const t = findLastAtMost(SESSIONS, day);
   const held = shares[(t - 1) * NAMES + n]!;
   if (!(held > 0)) return shares[t * NAMES + n]!;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
+import { computeSymmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { SECTORS } from '#market/synthetic/names.js';
@@ -36,23 +36,27 @@ const SPEC: SyntheticSpec = {
 };
 
 /** Market with prices only: every security exists throughout and has no corporate actions. */
-const still = generateMarket(
+const stillMarket = generateMarket(
   { ...SPEC, dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 },
   () => {},
 );
-const lively = generateMarket(SPEC, () => {});
-const acted = new Set(still.actions.map(({ identifier }) => identifier)); // expensive shares are split nevertheless
-const columns = still.identifiers.flatMap((identifier, n) => (acted.has(identifier) ? [] : [n]));
+const livelyMarket = generateMarket(SPEC, () => {});
+const actionSecurities = new Set(stillMarket.actions.map(({ identifier }) => identifier)); // expensive shares are split nevertheless
+const columns = stillMarket.identifiers.flatMap((identifier, n) => (actionSecurities.has(identifier) ? [] : [n]));
 
-const createPanel = (name: string) => still.fields.get(name)!;
+const createPanel = (name: string) => stillMarket.fields.get(name)!;
 const createColumn = (name: string, n: number) =>
-  Float64Array.from(SESSIONS, (_, t) => createPanel(name)[t * still.identifiers.length + n]!);
+  Float64Array.from(SESSIONS, (_, t) => createPanel(name)[t * stillMarket.identifiers.length + n]!);
 const returns = columns.map((n) => {
   const close = createColumn('CLOSE', n);
   return Float64Array.from({ length: T }, (_, t) => close[t + 1]! / close[t]! - 1);
 });
 const sectors = columns.map((n) =>
-  String(still.reference.rows.get(still.identifiers[n]!)![0]!.values[still.reference.columns.indexOf('SECTOR')]),
+  String(
+    stillMarket.reference.rows.get(stillMarket.identifiers[n]!)![0]!.values[
+      stillMarket.reference.columns.indexOf('SECTOR')
+    ],
+  ),
 );
 /** Return of the market: the mean of all securities. */
 const market = Float64Array.from(
@@ -60,38 +64,39 @@ const market = Float64Array.from(
   (_, t) => returns.reduce((sum, series) => sum + series[t]!, 0) / returns.length,
 );
 
-const mean = (values: ArrayLike<number>) => {
+const computeMean = (values: ArrayLike<number>) => {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i]!;
   return sum / values.length;
 };
-const middle = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
-const centred = (values: Float64Array) => {
-  const middling = mean(values);
+const findMiddle = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+const centreValues = (values: Float64Array) => {
+  const middling = computeMean(values);
   return values.map((value) => value - middling);
 };
-const variance = (values: Float64Array) => mean(centred(values).map((value) => value * value));
+const computeVariance = (values: Float64Array) => computeMean(centreValues(values).map((value) => value * value));
 /** Standardises values to mean 0 and variance 1. */
-const standardised = (values: Float64Array) => {
-  const deviation = Math.sqrt(variance(values));
-  return centred(values).map((value) => value / deviation);
+const standardise = (values: Float64Array) => {
+  const deviation = Math.sqrt(computeVariance(values));
+  return centreValues(values).map((value) => value / deviation);
 };
 const computeProduct = (a: Float64Array, b: Float64Array) => {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
   return sum / a.length;
 };
-const correlation = (x: Float64Array, y: Float64Array) => computeProduct(standardised(x), standardised(y));
-const standard = returns.map(standardised);
+const computeCorrelation = (x: Float64Array, y: Float64Array) => computeProduct(standardise(x), standardise(y));
+const standard = returns.map(standardise);
 const computeAutocorrelation = (values: Float64Array, lag: number) => {
-  const deviations = centred(values);
+  const deviations = centreValues(values);
   let sum = 0;
   for (let t = lag; t < deviations.length; t++) sum += deviations[t]! * deviations[t - lag]!;
-  return sum / deviations.length / variance(values);
+  return sum / deviations.length / computeVariance(values);
 };
-const kurtosis = (values: Float64Array) => mean(centred(values).map((value) => value ** 4)) / variance(values) ** 2;
+const computeKurtosis = (values: Float64Array) =>
+  computeMean(centreValues(values).map((value) => value ** 4)) / computeVariance(values) ** 2;
 const createSquares = (values: Float64Array) => values.map((value) => value * value);
-const annualise = (values: Float64Array) => Math.sqrt(252 * variance(values));
+const annualise = (values: Float64Array) => Math.sqrt(252 * computeVariance(values));
 
 /** Standard error of the correlation of independent values. */
 const NOISE = 1 / Math.sqrt(T);
@@ -104,44 +109,44 @@ describe('the returns of a synthetic market', () => {
     expect(annualise(market) / expected).toBeGreaterThan(0.8);
     expect(annualise(market) / expected).toBeLessThan(1.25);
     const ofNames = Math.sqrt(0.16 ** 2 * (1 + 0.25) + 0.25 ** 2);
-    expect(middle(returns.map(annualise)) / ofNames).toBeGreaterThan(0.8);
-    expect(middle(returns.map(annualise)) / ofNames).toBeLessThan(1.25);
+    expect(findMiddle(returns.map(annualise)) / ofNames).toBeGreaterThan(0.8);
+    expect(findMiddle(returns.map(annualise)) / ofNames).toBeLessThan(1.25);
   });
 
   test('have fat tails, daily ones fatter than monthly ones', () => {
     // Shocks have a kurtosis of 6.4 before their volatility clusters; a sum of three parts has a kurtosis closer to 3.
     // Real stocks have 4 to 15.
-    const daily = returns.map(kurtosis);
-    expect(middle(daily)).toBeGreaterThan(4);
-    expect(middle(daily)).toBeLessThan(15);
-    expect(kurtosis(market)).toBeGreaterThan(4);
+    const daily = returns.map(computeKurtosis);
+    expect(findMiddle(daily)).toBeGreaterThan(4);
+    expect(findMiddle(daily)).toBeLessThan(15);
+    expect(computeKurtosis(market)).toBeGreaterThan(4);
     const monthly = returns.map((series) =>
-      kurtosis(
+      computeKurtosis(
         Float64Array.from({ length: Math.floor(T / 21) }, (_, m) =>
           series.subarray(m * 21, m * 21 + 21).reduce((sum, value) => sum + Math.log1p(value), 0),
         ),
       ),
     );
-    expect(middle(monthly)).toBeLessThan(middle(daily));
-    expect(middle(monthly)).toBeGreaterThan(2);
+    expect(findMiddle(monthly)).toBeLessThan(findMiddle(daily));
+    expect(findMiddle(monthly)).toBeGreaterThan(2);
   });
 
   test('are not predicted by those of the day before', () => {
     // The bound is 1.5 times as wide as for pure noise, because volatile days have more weight. The mean over
     // securities has the error of the common factor.
     expect(Math.abs(computeAutocorrelation(market, 1))).toBeLessThan(4.5 * NOISE);
-    expect(Math.abs(mean(returns.map((series) => computeAutocorrelation(series, 1))))).toBeLessThan(3 * NOISE);
+    expect(Math.abs(computeMean(returns.map((series) => computeAutocorrelation(series, 1))))).toBeLessThan(3 * NOISE);
   });
 
   test('have sizes that are, for weeks', () => {
     // Squared returns of a GARCH process are correlated while its variance persists: the half-life is 35 days at 0.98.
     for (const lag of [1, 5, 10, 20])
       expect(computeAutocorrelation(createSquares(market), lag), `lag ${lag}`).toBeGreaterThan(2 * NOISE);
-    expect(middle(returns.map((series) => computeAutocorrelation(createSquares(series), 1)))).toBeGreaterThan(
+    expect(findMiddle(returns.map((series) => computeAutocorrelation(createSquares(series), 1)))).toBeGreaterThan(
       2 * NOISE,
     );
     const decay = [1, 60, 250].map((lag) =>
-      mean(returns.map((series) => computeAutocorrelation(series.map(Math.abs), lag))),
+      computeMean(returns.map((series) => computeAutocorrelation(series.map(Math.abs), lag))),
     );
     expect(decay[0]).toBeGreaterThan(decay[1]!);
     expect(decay[1]).toBeGreaterThan(decay[2]!);
@@ -156,9 +161,9 @@ describe('the returns of a synthetic market', () => {
     // Variance contributions are 0.0256 of the market, 0.0064 of the sector and 0.0625 specific. The tolerance for ten
     // years of clustered volatility is a tenth.
     const total = 0.0256 + 0.0064 + 0.0625;
-    expect(Math.abs(mean(across) - 0.0256 / total)).toBeLessThan(0.1);
-    expect(Math.abs(mean(within) - 0.032 / total)).toBeLessThan(0.1);
-    expect(mean(within) - mean(across)).toBeGreaterThan(0.5 * (0.0064 / total));
+    expect(Math.abs(computeMean(across) - 0.0256 / total)).toBeLessThan(0.1);
+    expect(Math.abs(computeMean(within) - 0.032 / total)).toBeLessThan(0.1);
+    expect(computeMean(within) - computeMean(across)).toBeGreaterThan(0.5 * (0.0064 / total));
   });
 
   test('have as many common factors as there are sectors, the largest of them the market', () => {
@@ -168,7 +173,7 @@ describe('the returns of a synthetic market', () => {
       for (let j = 0; j <= i; j++)
         matrix[i * n + j] = matrix[j * n + i] = i === j ? 1 : computeProduct(standard[i]!, standard[j]!);
     const values = new Float64Array(n);
-    expect(symmetricEigenvalues(matrix, n, values)).toBe(true);
+    expect(computeSymmetricEigenvalues(matrix, n, values)).toBe(true);
     // Upper edge of the eigenvalues of the specific returns, which are 0.66 of the variance. Source: Marchenko & Pastur
     // (1967). The sectors together move every security like the market, so the market is one of their directions rather
     // than an additional one.
@@ -187,16 +192,16 @@ describe('the returns of a synthetic market', () => {
         .map((high, t) => high / low[t]! - 1)
         .subarray(1);
       const size = returns[i]!.map(Math.abs);
-      return { volume: correlation(volume, size), width: correlation(width, size) };
+      return { volume: computeCorrelation(volume, size), width: computeCorrelation(width, size) };
     });
-    expect(middle(liveliness.map(({ volume }) => volume))).toBeGreaterThan(0.2);
-    expect(middle(liveliness.map(({ width }) => width))).toBeGreaterThan(0.2);
+    expect(findMiddle(liveliness.map(({ volume }) => volume))).toBeGreaterThan(0.2);
+    expect(findMiddle(liveliness.map(({ width }) => width))).toBeGreaterThan(0.2);
   });
 });
 
 describe('the names of a synthetic market', () => {
   const years = T / 252;
-  const countActions = (type: string) => lively.actions.filter((action) => action.type === type).length;
+  const countActions = (type: string) => livelyMarket.actions.filter((action) => action.type === type).length;
   const expectRate = (count: number, rate: number) => {
     // A Poisson variable deviates from its mean by more than four standard deviations with probability 1 in 16,000.
     const expected = rate * SPEC.assets * years;
@@ -204,8 +209,8 @@ describe('the names of a synthetic market', () => {
   };
 
   test('come and go as often as was asked for', () => {
-    expectRate(lively.universes.filter(({ end }) => end !== null).length, SPEC.delistings_per_year);
-    expectRate(lively.universes.filter(({ start }) => start !== SESSIONS[0]).length, SPEC.listings_per_year);
+    expectRate(livelyMarket.universes.filter(({ end }) => end !== null).length, SPEC.delistings_per_year);
+    expectRate(livelyMarket.universes.filter(({ start }) => start !== SESSIONS[0]).length, SPEC.listings_per_year);
   });
 
   test('are split as often as requested, and where shares have become expensive', () => {
@@ -216,25 +221,25 @@ describe('the names of a synthetic market', () => {
   });
 
   test('pay the yield that was asked for', () => {
-    const close = lively.fields.get('CLOSE')!;
-    const shares = lively.fields.get('SHARES_OUTSTANDING')!;
-    const names = lively.identifiers.length;
+    const close = livelyMarket.fields.get('CLOSE')!;
+    const shares = livelyMarket.fields.get('SHARES_OUTSTANDING')!;
+    const names = livelyMarket.identifiers.length;
     let [paid, held] = [0, 0];
     for (let cell = 0; cell < close.length; cell++) if (close[cell]! > 0) held += close[cell]! * shares[cell]!;
-    for (const { identifier, type, value, exDay } of lively.actions) {
-      const cell = findLastAtMost(SESSIONS, exDay) * names + lively.identifiers.indexOf(identifier);
+    for (const { identifier, type, value, exDay } of livelyMarket.actions) {
+      const cell = findLastAtMost(SESSIONS, exDay) * names + livelyMarket.identifiers.indexOf(identifier);
       if (type === 'DIVIDEND' && close[cell]! > 0) paid += value * shares[cell]!;
     }
     // Sizes are so uneven that a few large securities dominate, so the tolerance is half of the mean yield.
-    const yieldAnnual = paid / (held / lively.dates.length) / years;
+    const yieldAnnual = paid / (held / livelyMarket.dates.length) / years;
     expect(yieldAnnual).toBeGreaterThan(0.01);
     expect(yieldAnnual).toBeLessThan(0.03);
   });
 
   test('are few large ones and many small ones, in every sector', () => {
-    const names = lively.identifiers.length;
-    const caps = lively.identifiers
-      .map((_, n) => lively.fields.get('CLOSE')![n]! * lively.fields.get('SHARES_OUTSTANDING')![n]!)
+    const names = livelyMarket.identifiers.length;
+    const caps = livelyMarket.identifiers
+      .map((_, n) => livelyMarket.fields.get('CLOSE')![n]! * livelyMarket.fields.get('SHARES_OUTSTANDING')![n]!)
       .filter((cap) => cap > 0)
       .toSorted((a, b) => b - a);
     // By Zipf's law the k-th largest of n has 1 / k of the largest size, so the first tenth has ln(n / 10) / ln(n) =
@@ -242,14 +247,14 @@ describe('the names of a synthetic market', () => {
     const share =
       caps.slice(0, caps.length / 10).reduce((sum, cap) => sum + cap, 0) / caps.reduce((sum, cap) => sum + cap, 0);
     expect(share).toBeGreaterThan(0.4);
-    const position = lively.reference.columns.indexOf('SECTOR');
-    const held = new Set([...lively.reference.rows.values()].map((rows) => rows[0]!.values[position]));
+    const position = livelyMarket.reference.columns.indexOf('SECTOR');
+    const held = new Set([...livelyMarket.reference.rows.values()].map((rows) => rows[0]!.values[position]));
     expect([...held].toSorted()).toEqual(
       SECTORS.slice(0, SPEC.sectors)
         .map(({ sector }) => sector)
         .toSorted(),
     );
-    const float = lively.fields.get('FREE_FLOAT')!;
+    const float = livelyMarket.fields.get('FREE_FLOAT')!;
     for (let cell = 0; cell < names; cell++)
       if (float[cell] === float[cell]) expect(float[cell]! > 0 && float[cell]! <= 1).toBe(true);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { computeContentHash, digestContent } from '#market/content/content.js';
-import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -95,16 +95,16 @@ describe('a synthetic market', () => {
   test('with a session more has the prefix that runs are extended from', async () => {
     const settings = { assets: 20, listings_per_year: 0 };
     const first = SESSIONS.length - 130;
-    const upTo = (to: number) => ({
+    const generateUpTo = (to: number) => ({
       ...make({ ...settings, sessions: SESSIONS.slice(first, to) }),
       adjustment: 'none' as const,
     });
     for (let to = SESSIONS.length - 12; to < SESSIONS.length; to++) {
-      const [before, after] = [upTo(to), upTo(to + 1)];
+      const [before, after] = [generateUpTo(to), generateUpTo(to + 1)];
       const day = SESSIONS[to - 1]!;
-      const prefix = async (content: typeof before) =>
-        prefixOf({ ...content, datasetId: 'S', contentHash: '' }, (await digestContent(content)).digests, day);
-      expect(comparePrefixes(await prefix(before), await prefix(after))).toBeNull();
+      const hashPrefix = async (content: typeof before) =>
+        createPrefix({ ...content, datasetId: 'S', contentHash: '' }, (await digestContent(content)).digests, day);
+      expect(comparePrefixes(await hashPrefix(before), await hashPrefix(after))).toBeNull();
     }
   });
 

@@ -9,9 +9,9 @@ import { THREAD_BYTES_MIN, digestFilesApart } from '#market/threads/hashing.js';
 import { createZeroPanel, type Panels } from '#market/panels/panels.js';
 import type { FileDigest } from '#market/formats/digest-file.js';
 import type { SourceFile } from '#market/formats/source-file.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 /** Returns panels of two blocks of days, large enough for a separate thread. */
 function createLargePanels(seed: number): Panels {

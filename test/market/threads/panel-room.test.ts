@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { canPage, limitMemory, findMemoryLimit, allocatePanels } from '#kernels/memory/paged-memory.js';
 import { createPanelBuffer, type PanelBuffer } from '#market/threads/panel-room.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 /** Number of batches. A panel of several batches has separate pages. */
 const BATCHES = 9;

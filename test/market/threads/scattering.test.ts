@@ -6,13 +6,13 @@ import { callOnce } from '#base/once.js';
 import { limitMemory, findMemoryLimit, findPagedFile } from '#kernels/memory/paged-memory.js';
 import { BLOCK_DAYS, createBlockDigests } from '#market/panels/day-blocks.js';
 import { createProblems } from '#market/tables/problems.js';
-import { columnsOf, planMarketColumns, scanOf } from '#market/sources/parquet/parquet.js';
+import { readColumns, planMarketColumns, scanOf } from '#market/sources/parquet/parquet.js';
 import { startScattering } from '#market/threads/scattering.js';
 import { openDuckDb, formatSettings } from '#market/formats/duckdb.js';
-import { readTypedMarket, type MarketRead } from '#market/sources/read-typed-market.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { readTypedMarket, type TypedMarketResult } from '#market/sources/read-typed-market.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 /** Number of securities, with stripes of 32 days and batches of 64 days. */
 const NAMES = 400;
@@ -20,7 +20,7 @@ const DAYS = 100;
 
 /** Threads call DuckDB through the optional package koffi on Linux. */
 const scatterers = startScattering('');
-const areThere = await scatterers.areReady();
+const isReady = await scatterers.areReady();
 await scatterers.end();
 
 const BARS = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, t, n,
@@ -50,7 +50,7 @@ async function write(
 }
 
 interface Outcome {
-  readonly read: MarketRead | undefined;
+  readonly read: TypedMarketResult | undefined;
   readonly codes: readonly string[];
   /** Days that the threads reported. */
   readonly days: readonly number[];
@@ -67,7 +67,7 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
     if (scattering !== undefined) expect(await scattering.areReady()).toBe(true);
     const problems = createProblems();
     const scan = scanOf(files, { withRows: false });
-    const columns = planMarketColumns(await columnsOf(duck.connection, scan), problems);
+    const columns = planMarketColumns(await readColumns(duck.connection, scan), problems);
     if (columns.kind !== 'typed') throw new Error('the columns are typed');
     const days: number[] = [];
     const digests = new Map<number, string>();
@@ -100,7 +100,7 @@ const expectedBars = callOnce(async () => {
   return written.getRows();
 });
 
-test.runIf(areThere).each([
+test.runIf(isReady).each([
   ['t, n', 1],
   ['t, hash(n)', 1],
   ['n, t', 1],
@@ -137,12 +137,12 @@ test.runIf(areThere).each([
 );
 
 /** Size of panels with more than 33 MiB each, whose cells are mostly empty. */
-const LONG = { days: 1500, names: 3200 };
+const LONG_PANEL = { days: 1500, names: 3200 };
 const FEW_BARS = `SELECT DATE '2010-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, t, n,
   1 + hash(t, n) % 1000 AS CLOSE, hash(t, n) % 999 AS VOLUME, 2.5 AS HIGH, 1.5 AS OPEN
-  FROM range(${LONG.days}) a(t), range(${LONG.names}) b(n) WHERE t = 70 OR (n + t) % 400 = 0`;
+  FROM range(${LONG_PANEL.days}) a(t), range(${LONG_PANEL.names}) b(n) WHERE t = 70 OR (n + t) % 400 = 0`;
 
-test.runIf(areThere).each([
+test.runIf(isReady).each([
   ['t, n', 1],
   ['n, t', 1],
   ['t, n', 3],
@@ -160,11 +160,11 @@ test.runIf(areThere).each([
     const digestOf = createBlockDigests(together.read!.panels);
     for (const [block, digest] of apart.digests) expect(digest).toBe(Buffer.from(digestOf(block)).toString('hex'));
     const areAlone = [...panels.fields.values()].every(({ buffer }) => findPagedFile(buffer) !== undefined);
-    if (order === 't, n' && areAlone) expect(apart.digests.size).toBeGreaterThan(LONG.days / BLOCK_DAYS / 2);
+    if (order === 't, n' && areAlone) expect(apart.digests.size).toBeGreaterThan(LONG_PANEL.days / BLOCK_DAYS / 2);
   },
 );
 
-test.runIf(areThere).each([
+test.runIf(isReady).each([
   [
     'a row that stands twice, far apart',
     `${BARS} UNION ALL SELECT * FROM (${BARS}) WHERE t = 3 AND n = 4`,
@@ -180,7 +180,7 @@ test.runIf(areThere).each([
   expect(apart.codes).toEqual(together.codes);
 });
 
-test.runIf(areThere)('a file whose rows cannot be decoded fails with what it fails with without threads', async () => {
+test.runIf(isReady)('a file whose rows cannot be decoded fails with what it fails with without threads', async () => {
   const files = await write(BARS);
   const { path } = files[0]!;
   const bytes = await readFile(path);

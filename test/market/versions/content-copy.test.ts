@@ -10,22 +10,22 @@ import { copyOf } from './copy-of.js';
 const CELLS = 60;
 const random = seeded(5);
 const drawCells = (make: (u: number) => number) => Float64Array.from({ length: CELLS }, () => make(random()));
-const hole = (panel: Float64Array) => panel.map((value, i) => (i % 7 === 3 ? Number.NaN : value));
+const punchHoles = (panel: Float64Array) => panel.map((value, i) => (i % 7 === 3 ? Number.NaN : value));
 const foreignNaN = Float64Array.of(1.5, 2, 3);
 new Uint32Array(foreignNaN.buffer).set([1, 0x7ff80000], 2);
 
 test.each([
   ['cents', drawCells((u) => Math.round(1e6 * u) / 100), 1],
-  ['cents with holes', hole(drawCells((u) => Math.round(1e6 * u) / 100)), 1],
+  ['cents with holes', punchHoles(drawCells((u) => Math.round(1e6 * u) / 100)), 1],
   ['six decimals', drawCells((u) => Math.round(1e8 * u - 5e7) / 1e6), 1],
-  ['counts', hole(drawCells((u) => Math.round(2e9 * u))), 1],
+  ['counts', punchHoles(drawCells((u) => Math.round(2e9 * u))), 1],
   ['the largest integers', Float64Array.of(2 ** 31 - 1, 1 - 2 ** 31, 0, -1, 2 ** 31 - 1, 1 - 2 ** 31), 1],
   ['no values', new Float64Array(6).fill(Number.NaN), 1],
   ['seven decimals', drawCells((u) => Math.round(1e8 * u) / 1e7), 2],
   ['whole mantissas', drawCells((u) => u), 2],
   ['one among cents', drawCells((u) => Math.round(1e6 * u) / 100).with(CELLS - 1, 1 / 3), 2],
   ['beyond 32 bits', Float64Array.of(1, 2 ** 31), 3],
-  ['values of companies', hole(drawCells((u) => Math.round(2e12 * u))), 3],
+  ['values of companies', punchHoles(drawCells((u) => Math.round(2e12 * u))), 3],
   ['cents of large sums, below zero', drawCells((u) => Math.round(1e14 * (u - 0.5)) / 100), 3],
   ['the largest long integers', Float64Array.of(2 ** 51 - 1, 1 - 2 ** 51, Number.NaN, 2 ** 51 - 1, 0, 1 - 2 ** 51), 3],
   ['beyond those', Float64Array.of(1, 2 ** 51), 2],

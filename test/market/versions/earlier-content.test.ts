@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { differenceOf } from '#market/versions/cell-differences.js';
+import { computeDifference } from '#market/versions/cell-differences.js';
 import { changeCounts } from '#market/versions/change-counts.js';
 import { decodeChange, encodeChange } from '#market/versions/change-file.js';
 import { computeContentChange } from '#market/versions/content-change.js';
@@ -12,7 +12,7 @@ import { seeded } from '../../seeded.js';
 import { copyOf } from './copy-of.js';
 
 /** Market as plain values: bars by field, day and security. */
-interface Plain {
+interface PlainMarket {
   readonly days: readonly number[];
   readonly names: readonly string[];
   readonly fields: ReadonlyMap<string, ReadonlyMap<string, number>>;
@@ -23,7 +23,7 @@ interface Plain {
 
 const formatKey = (day: number, name: string): string => `${day} ${name}`;
 
-function contentOf({ days, names, fields, actions, sectors, series }: Plain): MarketContent {
+function contentOf({ days, names, fields, actions, sectors, series }: PlainMarket): MarketContent {
   const panels = [...fields].map(([field, values]) => {
     const panel = new Float64Array(new SharedArrayBuffer(8 * days.length * names.length));
     days.forEach((day, t) =>
@@ -47,7 +47,7 @@ function contentOf({ days, names, fields, actions, sectors, series }: Plain): Ma
   };
 }
 
-const dividend = (identifier: string, exDay: number, value: number): CorporateAction => ({
+const createDividend = (identifier: string, exDay: number, value: number): CorporateAction => ({
   identifier,
   type: 'DIVIDEND',
   value,
@@ -62,10 +62,10 @@ const dividend = (identifier: string, exDay: number, value: number): CorporateAc
 /**
  * Returns the market after one change: an appended day, a correction, a listing, a delisting, a dividend or a column.
  */
-function changeMarket(market: Plain, random: () => number): Plain {
+function changeMarket(market: PlainMarket, random: () => number): PlainMarket {
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
   const draw = random();
-  const addCell = (field: string, cell: string, value: number | undefined): Plain['fields'] => {
+  const addCell = (field: string, cell: string, value: number | undefined): PlainMarket['fields'] => {
     const values = new Map(market.fields.get(field) ?? []);
     if (value === undefined) values.delete(cell);
     else values.set(cell, value);
@@ -88,17 +88,17 @@ function changeMarket(market: Plain, random: () => number): Plain {
     return { ...market, fields: addCell('VOLUME', formatKey(pick(market.days), pick(market.names)), random()) };
   if (draw < 0.92) return { ...market, fields: new Map([['CLOSE', market.fields.get('CLOSE')!]]) };
   if (draw < 0.96)
-    return { ...market, actions: [...market.actions, dividend(pick(market.names), pick(market.days), random())] };
+    return { ...market, actions: [...market.actions, createDividend(pick(market.names), pick(market.days), random())] };
   return { ...market, sectors: new Map([...market.sectors, [pick(market.names), `S${Math.floor(random() * 3)}`]]) };
 }
 
-const FIRST: Plain = {
+const FIRST: PlainMarket = {
   days: [100, 101, 102],
   names: ['A', 'B', 'C'],
   fields: new Map([
     ['CLOSE', new Map([100, 101, 102].flatMap((d) => ['A', 'B', 'C'].map((n) => [formatKey(d, n), d])))],
   ]),
-  actions: [dividend('A', 101, 0.5)],
+  actions: [createDividend('A', 101, 0.5)],
   sectors: new Map([['A', 'S0']]),
   series: [],
 };
@@ -154,10 +154,10 @@ test('the cost of a change is the changed data: a day, or the cell of a correcti
   const random = seeded(3);
   const days = Array.from({ length: 300 }, (_, t) => t);
   const closes = new Map(days.flatMap((day) => names.map((name) => [formatKey(day, name), random()] as const)));
-  const market: Plain = { ...FIRST, days, names, fields: new Map([['CLOSE', closes]]) };
+  const market: PlainMarket = { ...FIRST, days, names, fields: new Map([['CLOSE', closes]]) };
   const before = contentOf(market);
   const cell = new Map([...closes, [formatKey(150, 'N100'), 1]]);
-  const bytesOf = (after: Plain): number => encodeChange(computeContentChange(before, contentOf(after))).length;
+  const bytesOf = (after: PlainMarket): number => encodeChange(computeContentChange(before, contentOf(after))).length;
   expect(bytesOf({ ...market, days: [...days, 300] })).toBeLessThan(400);
   expect(bytesOf({ ...market, fields: new Map([['CLOSE', cell]]) })).toBeLessThan(400);
 });
@@ -165,8 +165,8 @@ test('the cost of a change is the changed data: a day, or the cell of a correcti
 test('late values are reported: a bar that was missing, a dividend of a past day; values of later days are appended', () => {
   const missing = new Map([...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== formatKey(101, 'B')));
   const before = contentOf({ ...FIRST, fields: new Map([['CLOSE', missing]]), actions: [] });
-  const after = contentOf({ ...FIRST, actions: [dividend('A', 101, 0.6), dividend('A', 500, 9)] });
-  const late = differenceOf(before, after, { limit: 9, isAppendedListed: false });
+  const after = contentOf({ ...FIRST, actions: [createDividend('A', 101, 0.6), createDividend('A', 500, 9)] });
+  const late = computeDifference(before, after, { limit: 9, isAppendedListed: false });
   expect(late.rows).toEqual({ added: 3, changed: 0, removed: 0 });
   const isLate = { date: '1970-04-12', before: null };
   expect(late.changes).toEqual(
@@ -183,7 +183,7 @@ test('late values are reported: a bar that was missing, a dividend of a past day
   );
   expect(late.changes.every(({ date }) => date === isLate.date)).toBe(true);
   // In the opposite direction these values are removed, together with the values of the added day.
-  const gone = differenceOf(after, before, { limit: 99, isAppendedListed: false }).changes;
+  const gone = computeDifference(after, before, { limit: 99, isAppendedListed: false }).changes;
   const turned = late.changes.map((cell) => ({ ...cell, before: cell.after, after: null }));
   expect(gone.filter(({ date }) => date === isLate.date)).toEqual(turned);
 });
@@ -200,12 +200,15 @@ test('rows are counted as added, changed and removed, and cells are reported wit
     ...FIRST,
     days: [100, 101, 102, 103],
     fields: new Map([['CLOSE', closes]]),
-    actions: [dividend('A', 101, 0.6)],
+    actions: [createDividend('A', 101, 0.6)],
   });
   const counts = { added: 2, changed: 2, removed: 1 }; // two bars added, a bar and the dividend changed, a bar removed
   const bars = { added: 2, changed: 1, removed: 1 };
   expect(changeCounts(before, after)).toEqual({ ...counts, bars });
-  const { cells, rows, changes, appended, isCut } = differenceOf(before, after, { limit: 2, isAppendedListed: false });
+  const { cells, rows, changes, appended, isCut } = computeDifference(before, after, {
+    limit: 2,
+    isAppendedListed: false,
+  });
   expect(isCut).toBe(true);
   for (const [limit, isAppendedListed, isShort] of [
     [3, false, false],
@@ -213,17 +216,17 @@ test('rows are counted as added, changed and removed, and cells are reported wit
     [4, true, true],
     [5, true, false],
   ] as const)
-    expect(differenceOf(before, after, { limit, isAppendedListed }).isCut).toBe(isShort);
+    expect(computeDifference(before, after, { limit, isAppendedListed }).isCut).toBe(isShort);
   expect(rows).toEqual(counts);
   expect(cells).toBe(3);
   expect(appended).toEqual({ sessions: 1, rows: 2, start: '1970-04-14', end: '1970-04-14' });
-  const list = differenceOf(before, after, { limit: 9, isAppendedListed: true }).changes;
+  const list = computeDifference(before, after, { limit: 9, isAppendedListed: true }).changes;
   const came = { table: 'market', date: '1970-04-14', field: 'CLOSE', before: null, after: 1 };
   expect(list.slice(-2)).toEqual([
     { ...came, identifier: 'A' },
     { ...came, identifier: 'B' },
   ]);
-  expect(differenceOf(before, before, { limit: 9, isAppendedListed: true }).appended).toBeNull();
+  expect(computeDifference(before, before, { limit: 9, isAppendedListed: true }).appended).toBeNull();
   expect(changes).toEqual([
     { table: 'market', identifier: 'A', date: '1970-04-11', field: 'CLOSE', before: 100, after: 99 },
     { table: 'market', identifier: 'C', date: '1970-04-13', field: 'CLOSE', before: 102, after: null },
@@ -241,7 +244,10 @@ test('a column that came changes the bars that have a value in it, in the list o
   const after = contentOf({ ...FIRST, days, fields: new Map([...FIRST.fields, ['VOLUME', volume]]) });
   const bars = { added: 1, changed: 2, removed: 0 };
   expect(changeCounts(before, after)).toEqual({ ...bars, bars });
-  expect(differenceOf(before, after, { limit: 9, isAppendedListed: false })).toMatchObject({ cells: 2, rows: bars });
+  expect(computeDifference(before, after, { limit: 9, isAppendedListed: false })).toMatchObject({
+    cells: 2,
+    rows: bars,
+  });
   const gone = { added: 0, changed: 2, removed: 1 };
   expect(changeCounts(after, before)).toEqual({ ...gone, bars: gone });
 });

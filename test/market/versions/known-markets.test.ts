@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -10,14 +10,14 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { computeContentChange } from '#market/versions/content-change.js';
-import { createKnownMarkets } from '#market/versions/known-markets.js';
+import { createDatedMarkets } from '#market/versions/known-markets.js';
 import {
   randomDefinition,
   randomDerivation,
   randomMarket,
   addVolume,
 } from '../../domain/backtest/extend/random-definitions.js';
-import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
+import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { CALENDARS, run, runOn, tryRun, type RunRequest } from '../../domain/backtest/random-run.js';
 import { fc } from '../../fast-check.js';
 
@@ -29,13 +29,13 @@ interface Vintage {
 }
 
 /** Returns the data known to decisions from several vintages, ordered from the earliest. */
-function knownOf(vintages: readonly Vintage[]): KnownMarkets {
+function knownOf(vintages: readonly Vintage[]): DatedMarkets {
   const last = vintages.at(-1)!;
   const earlier = vintages.slice(0, -1).map(({ knownOn, content }, i) => ({
     knownOn,
     change: computeContentChange(content, vintages[i + 1]!.content),
   }));
-  return createKnownMarkets(last.content, { knownOn: last.knownOn, earlier: earlier.toReversed() });
+  return createDatedMarkets(last.content, { knownOn: last.knownOn, earlier: earlier.toReversed() });
 }
 
 /**
@@ -70,7 +70,7 @@ const listDecidedWeights = ({ index }: Run): unknown[] =>
     return [date, session, [...columns], [...weights]];
   });
 
-const requestOf = (documents: RunRequest['documents'], known?: KnownMarkets): RunRequest => ({
+const requestOf = (documents: RunRequest['documents'], known?: DatedMarkets): RunRequest => ({
   ...(documents === undefined ? {} : { documents }),
   createDecider: indexDecider,
   transaction_cost_bps: 10,
@@ -132,9 +132,9 @@ test('a correction changes no decision from before it was known', () => {
 });
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
-const right = { A: [10, 10, 20, 20, 30], B: [10, 10, 10, 10, 10] };
+const rightCloses = { A: [10, 10, 20, 20, 30], B: [10, 10, 10, 10, 10] };
 /** B had a price of 30 on the 3rd and 4th, which was corrected on the evening of the 5th. */
-const wrong = { A: right.A, B: [10, 30, 30, 10, 10] };
+const wrongCloses = { A: rightCloses.A, B: [10, 30, 30, 10, 10] };
 const DAILY = IndexDocument.parse({
   id: 'X',
   name: 'X',
@@ -153,11 +153,11 @@ const cut = (close: Record<string, number[]>, count: number): MarketData =>
 
 const vintages = [1, 2, 3, 4, 5].map((count) => ({
   knownOn: parseValidDay(DATES[count - 1]!),
-  content: cut(count < 4 ? wrong : right, count),
+  content: cut(count < 4 ? wrongCloses : rightCloses, count),
 }));
 
 test('weights are from the prices that were known, levels from those that are known now: by hand', () => {
-  const { level, index } = run(cut(right, 5), DAILY, { createDecider: indexDecider, known: knownOf(vintages) });
+  const { level, index } = run(cut(rightCloses, 5), DAILY, { createDecider: indexDecider, known: knownOf(vintages) });
   const weights = [
     [0.5, 0.5],
     [0.25, 0.75],
@@ -174,7 +174,7 @@ test('weights are from the prices that were known, levels from those that are kn
 });
 
 test('a rebalance has the composition of a preview on the version of its day', () => {
-  const { index } = run(cut(right, 5), DAILY, { createDecider: indexDecider, known: knownOf(vintages) });
+  const { index } = run(cut(rightCloses, 5), DAILY, { createDecider: indexDecider, known: knownOf(vintages) });
   vintages.forEach(({ knownOn, content }, i) => {
     const documents = { X: DAILY };
     const composer = createComposer({
@@ -191,7 +191,10 @@ test('a rebalance has the composition of a preview on the version of its day', (
 
 test.each(['MAIN', 'OTHER'])('indices that a decision asks for are as they were decided by then: on %s', (calendar) => {
   const span = { from: '2024-01-01', to: '2024-01-31' };
-  const calendars = weekdayCalendars({ MAIN: { ...span, holidays: [] }, OTHER: { ...span, holidays: [DATES[1]!] } });
+  const calendars = createWeekdayCalendars({
+    MAIN: { ...span, holidays: [] },
+    OTHER: { ...span, holidays: [DATES[1]!] },
+  });
   const ask = (id: string): IndexDocument => IndexDocument.parse({ ...DAILY, id, name: id, calendar });
   const documents = { Q: ask('Q'), R: ask('R') };
   const weighting = {
@@ -199,9 +202,9 @@ test.each(['MAIN', 'OTHER'])('indices that a decision asks for are as they were 
     params: { field: parseExpression('0.1 + weight_in("Q") + 2 * weight_in("R")').tree },
   };
   const document = IndexDocument.parse({ ...DAILY, pipeline: { weighting } });
-  const appended = DATES.map((date, i) => ({ knownOn: parseValidDay(date), content: cut(right, i + 1) }));
-  const plain = runOn(calendars, cut(right, 5), document, requestOf(documents));
-  const known = runOn(calendars, cut(right, 5), document, requestOf(documents, knownOf(appended)));
+  const appended = DATES.map((date, i) => ({ knownOn: parseValidDay(date), content: cut(rightCloses, i + 1) }));
+  const plain = runOn(calendars, cut(rightCloses, 5), document, requestOf(documents));
+  const known = runOn(calendars, cut(rightCloses, 5), document, requestOf(documents, knownOf(appended)));
   expect(listDecidedWeights(known)).toEqual(listDecidedWeights(plain));
 });
 
@@ -209,7 +212,7 @@ test('a day whose prices came on the next one is decided on the day before', () 
   // all weekdays except the last
   const late = vintages.map(({ content }, i) => ({ knownOn: parseValidDay(DATES[i]!) + 1, content }));
   const { index } = run(
-    cut(right, 5),
+    cut(rightCloses, 5),
     { ...DAILY, base_date: '2024-01-03' },
     {
       createDecider: indexDecider,
@@ -221,7 +224,7 @@ test('a day whose prices came on the next one is decided on the day before', () 
 });
 
 test('a security of which nothing was known then is not chosen, one that has gone since is refused, and a later start is waited for', () => {
-  const [a, b] = [right.A, right.B];
+  const [a, b] = [rightCloses.A, rightCloses.B];
   const grown = [
     { knownOn: parseValidDay(DATES[0]!), content: cut({ B: b }, 1) },
     { knownOn: parseValidDay(DATES[2]!), content: cut({ A: a, B: b }, 5) },
@@ -240,7 +243,7 @@ test('a security of which nothing was known then is not chosen, one that has gon
 test('a decision from before the first version is refused, with the day of that version', () => {
   const known = knownOf(vintages.slice(2));
   try {
-    run(cut(right, 5), DAILY, { createDecider: indexDecider, known });
+    run(cut(rightCloses, 5), DAILY, { createDecider: indexDecider, known });
     expect.unreachable();
   } catch (refusal) {
     expect(refusal).toMatchObject({
@@ -254,7 +257,7 @@ test('a decision from before the first version is refused, with the day of that 
 test('the last content replaces an earlier one if all later data has later dates', () => {
   const appended = [3, 4, 5].map((count) => ({
     knownOn: parseValidDay(DATES[count - 1]!),
-    content: cut(right, count),
+    content: cut(rightCloses, count),
   }));
   const known = knownOf(appended);
   const last = known.at(parseValidDay(DATES[4]!));

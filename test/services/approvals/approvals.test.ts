@@ -8,9 +8,9 @@ import { issueKey } from '#services/operations/keys.js';
 import {
   dayOf,
   createDefinition,
-  familyOn,
+  createFamilyOn,
   fileOf,
-  performed,
+  performDay,
   listPublishedDates,
   putSchedule,
   SESSIONS,
@@ -20,18 +20,18 @@ import { waitFor } from '../../waiting.js';
 
 /** Service for indices whose publication requires a second person; each test depends on the previous test. */
 let service: RunningService;
-let folder: Awaited<ReturnType<typeof familyOn>>;
+let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const keys: Record<string, Record<string, string>> = {};
 const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];
 
-function newKey(name: string, scopes: readonly Scope[]): string {
+function createKey(name: string, scopes: readonly Scope[]): string {
   const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
   keys[name + record.id] = keys[name] = { 'x-api-key': key };
   return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
 }
 
 /** Returns a client of the service that sends requests as a person. */
-const as = (who: string): RunningService => ({
+const actAs = (who: string): RunningService => ({
   ...service,
   ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
   finished: (jobId) => service.finished(jobId, keys[who]),
@@ -42,36 +42,36 @@ interface Failure {
 }
 
 const listApprovals = async (query = '') =>
-  (await as('ada').ask<{ readonly approvals: Approval[] }>('GET', `/approvals${query}`)).body.approvals;
+  (await actAs('ada').ask<{ readonly approvals: Approval[] }>('GET', `/approvals${query}`)).body.approvals;
 const decide = (who: string, id: number, decision: string, comment?: string) =>
-  as(who).ask<Approval & Failure>('POST', `/approvals/${id}/decisions`, { decision, ...(comment && { comment }) });
-const factsOf = async (id: number) => (await as('ben').ask<Approval>('GET', `/approvals/${id}`)).body.facts;
+  actAs(who).ask<Approval & Failure>('POST', `/approvals/${id}/decisions`, { decision, ...(comment && { comment }) });
+const factsOf = async (id: number) => (await actAs('ben').ask<Approval>('GET', `/approvals/${id}`)).body.facts;
 const codeOf = ({ status, body }: Answer<Failure>) => `${status} ${body.error.code}`;
 
 beforeAll(async () => {
   const given = [
-    newKey('ada', ['admin']),
-    newKey('ada', ['read', 'publish']),
-    newKey('ben', ['read', 'write', 'data', 'publish']),
-    newKey('cleo', ['read', 'write', 'run', 'publish']),
-    newKey('dora', ['read', 'publish']),
+    createKey('ada', ['admin']),
+    createKey('ada', ['read', 'publish']),
+    createKey('ben', ['read', 'write', 'data', 'publish']),
+    createKey('cleo', ['read', 'write', 'run', 'publish']),
+    createKey('dora', ['read', 'publish']),
   ];
   keys['ada'] = keys[Object.keys(keys).find((name) => name.startsWith('ada') && name !== 'ada')!]!;
   service = await runService(
     ['--approvals', 'publish=2,restate=3:ben+cleo+dora,amend=2,waive=2,action=2', '--approval-hours', '48'],
     { DIVISOR_API_KEYS: given.join(',') },
   );
-  folder = await familyOn(as('ada'), 10);
+  folder = await createFamilyOn(actAs('ada'), 10);
 });
 afterAll(() => service.close());
 
-test('a schedule holds back closes until a second person approves them, and then publishes them by itself', async () => {
-  const put = await putSchedule(as('ada'), { enabled: false, indices: ['CORE'] });
+test('a schedule holds closes until a second person approves them, and then publishes them automatically', async () => {
+  const put = await putSchedule(actAs('ada'), { enabled: false, indices: ['CORE'] });
   expect(put.status).toBe(200);
-  const day = await performed(as('ada'), day1);
+  const day = await performDay(actAs('ada'), day1);
   expect(day).toMatchObject({ state: 'waiting', held: [{ index_id: 'CORE', code: 'APPROVAL_REQUIRED' }] });
   expect(day.steps.at(-1)).toMatchObject({ type: 'publish', state: 'done', held: 1, indices: 1 });
-  expect(await listPublishedDates(as('ada'), 'CORE')).toEqual([]);
+  expect(await listPublishedDates(actAs('ada'), 'CORE')).toEqual([]);
   const [approval, ...others] = await listApprovals('?state=pending');
   expect(others).toEqual([]);
   expect(approval).toMatchObject({
@@ -92,18 +92,18 @@ test('a schedule holds back closes until a second person approves them, and then
     },
   });
   expect(Date.parse(approval!.expires_at) - Date.parse(approval!.requested_at)).toBe(48 * 3_600_000);
-  await performed(as('ada'), day1);
+  await performDay(actAs('ada'), day1);
   expect(await listApprovals()).toHaveLength(1); // equal closes share one pending request
 
   expect((await decide('ben', 1, 'approve', 'Agrees with ours')).body).toMatchObject({ state: 'approved', missing: 0 });
   const done = await waitFor(async () => {
-    const now = await dayOf(as('ada'), day1);
+    const now = await dayOf(actAs('ada'), day1);
     if (now.state !== 'done') throw new Error(now.state);
     return now;
   });
   expect(done.reason).toBeNull();
-  expect(await listPublishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
-  const used = (await as('ada').ask<Approval>('GET', '/approvals/1')).body;
+  expect(await listPublishedDates(actAs('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
+  const used = (await actAs('ada').ask<Approval>('GET', '/approvals/1')).body;
   expect(used.history.map(({ author, action, comment }) => [author, action, comment])).toEqual([
     ['ada', 'requested', `Schedule close, ${day1}`],
     ['ben', 'approved', 'Agrees with ours'],
@@ -113,7 +113,7 @@ test('a schedule holds back closes until a second person approves them, and then
 
 test('the requester of a change cannot decide it, also with another key of the same name', async () => {
   await folder.write(fileOf(day2));
-  await performed(as('ada'), day2);
+  await performDay(actAs('ada'), day2);
   const [approval] = await listApprovals('?state=pending');
   const id = approval!.approval_id;
   const ada = Object.keys(keys).filter((name) => name.startsWith('ada') && name !== 'ada');
@@ -130,51 +130,51 @@ test('the requester of a change cannot decide it, also with another key of the s
   expect(codeOf(await decide('cleo', id, 'approve'))).toBe('409 APPROVAL_CLOSED');
   // The day does not repeat its request for the same figures.
   const isBlocked = ({ code, reason }: HeldIndex) => code === 'APPROVAL_CLOSED' && reason.endsWith('BB is wrong');
-  await waitFor(async () => expect((await dayOf(as('ada'), day2)).held.some(isBlocked)).toBe(true));
+  await waitFor(async () => expect((await dayOf(actAs('ada'), day2)).held.some(isBlocked)).toBe(true));
   expect(await listApprovals('?state=pending')).toEqual([]);
-  expect(await listPublishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
+  expect(await listPublishedDates(actAs('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
 });
 
 /** Refreshes the store with the changed history again. */
 async function refreshHistory(): Promise<void> {
-  const { body } = await as('ada').ask<{ job_id: string }>('POST', '/data/sync', { full: true });
-  expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
+  const { body } = await actAs('ada').ask<{ job_id: string }>('POST', '/data/sync', { full: true });
+  expect((await actAs('ada').finished(body.job_id)).status).toBe('succeeded');
 }
 
 test('a rejected change is requested again, and its approval covers exactly its figures', async () => {
-  await performed(as('ada'), day2);
+  await performDay(actAs('ada'), day2);
   const [approval] = await listApprovals('?state=pending');
   await decide('ben', approval!.approval_id, 'approve');
-  await waitFor(async () => expect(await listPublishedDates(as('ada'), 'CORE')).toHaveLength(11));
+  await waitFor(async () => expect(await listPublishedDates(actAs('ada'), 'CORE')).toHaveLength(11));
 
   // A price is corrected after the request, so approving the first figures publishes nothing.
   await folder.write(fileOf(day3));
-  await performed(as('ada'), day3);
+  await performDay(actAs('ada'), day3);
   const [first] = await listApprovals('?state=pending');
   await folder.write(fileOf(day3, (price, security) => (security === 'BB' ? price + 1 : price)));
   await refreshHistory();
-  await performed(as('ada'), day3, { again: ['refresh', 'run'] });
+  await performDay(actAs('ada'), day3, { again: ['refresh', 'run'] });
   const pending = await listApprovals('?state=pending');
   expect(pending).toHaveLength(2);
   expect((await decide('ben', first!.approval_id, 'approve')).body.state).toBe('approved');
-  await performed(as('ada'), day3);
-  expect(await listPublishedDates(as('ada'), 'CORE')).toHaveLength(11);
+  await performDay(actAs('ada'), day3);
+  expect(await listPublishedDates(actAs('ada'), 'CORE')).toHaveLength(11);
   await decide('ben', pending[0]!.approval_id, 'approve');
-  await waitFor(async () => expect(await listPublishedDates(as('ada'), 'CORE')).toHaveLength(12));
+  await waitFor(async () => expect(await listPublishedDates(actAs('ada'), 'CORE')).toHaveLength(12));
 });
 
 test('a restatement follows the rule of restatements, and counts each person once', async () => {
   await folder.write(fileOf(day3));
   await refreshHistory();
-  const { body: run } = await as('ada').ask<{ job_id: string }>('POST', '/analytics/CORE/backtest', {});
-  await as('ada').finished(run.job_id);
+  const { body: run } = await actAs('ada').ask<{ job_id: string }>('POST', '/analytics/CORE/backtest', {});
+  await actAs('ada').finished(run.job_id);
   const restated = { restate: true, reason: 'The price of BB was wrong' };
-  const ask = () => as('ada').ask<Failure & { restated: number }>('POST', '/analytics/CORE/publish', restated);
+  const ask = () => actAs('ada').ask<Failure & { restated: number }>('POST', '/analytics/CORE/publish', restated);
   const refused = await ask();
   expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
   const { approval_id: number, missing } = refused.body.error.detail as { approval_id: number; missing: number };
   expect(missing).toBe(2);
-  const { facts } = (await as('ben').ask<Approval>('GET', `/approvals/${number}`)).body;
+  const { facts } = (await actAs('ben').ask<Approval>('GET', `/approvals/${number}`)).body;
   if (facts?.kind !== 'restate') throw new Error(facts?.kind);
   expect(facts).toMatchObject({ restated: 1, published: 0, first: day3, levels_changed: 1, reason: restated.reason });
   const { latest, largest } = facts;
@@ -190,7 +190,7 @@ test('a restatement follows the rule of restatements, and counts each person onc
 
 test('a definition with published closes changes only with approval, any other at once', async () => {
   const change = createDefinition('CORE', 'EqualWeight', { name: 'Core, amended' });
-  const put = (body: object) => as('cleo').ask<Failure & { name: string }>('PUT', '/indices/CORE', body);
+  const put = (body: object) => actAs('cleo').ask<Failure & { name: string }>('PUT', '/indices/CORE', body);
   const refused = await put(change);
   expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
   const number = refused.body.error.detail['approval_id'] as number;
@@ -201,16 +201,16 @@ test('a definition with published closes changes only with approval, any other a
   expect(codeOf(await put({ ...change, name: 'Something else' }))).toBe('409 APPROVAL_REQUIRED');
   expect((await put(change)).status).toBe(200);
   expect((await put(change)).status).toBe(200); // the document does not change
-  expect((await as('cleo').ask('PUT', '/indices/EVEN', createDefinition('EVEN', 'EqualWeight'))).status).toBe(200);
-  expect(codeOf(await as('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
-  expect((await as('cleo').ask('GET', '/indices/CORE')).status).toBe(200);
+  expect((await actAs('cleo').ask('PUT', '/indices/EVEN', createDefinition('EVEN', 'EqualWeight'))).status).toBe(200);
+  expect(codeOf(await actAs('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
+  expect((await actAs('cleo').ask('GET', '/indices/CORE')).status).toBe(200);
 });
 
 test('an amendment is requested as its fields before and after, in sentences, from its date', async () => {
   const changes = { rebalance: { frequency: 'quarterly' } };
   const amendments = [{ effective_from: '2023-09-01', reason: 'Less turnover', changes }];
   const body = createDefinition('CORE', 'EqualWeight', { name: 'Core, amended', amendments });
-  const refused = await as('cleo').ask<Failure>('PUT', '/indices/CORE', body);
+  const refused = await actAs('cleo').ask<Failure>('PUT', '/indices/CORE', body);
   expect(refused.body.error.message).toContain('Amend the definition of CORE from 2023-09-01 on.');
   const fields = [
     { field: 'Rebalance, frequency', path: '/rebalance/frequency', before: 'monthly', after: 'quarterly' },
@@ -225,7 +225,7 @@ test('an amendment is requested as its fields before and after, in sentences, fr
 });
 
 test('every request and decision is in the audit log, with its comment', async () => {
-  const { body } = await as('ada').ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=approval');
+  const { body } = await actAs('ada').ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=approval');
   const first = body.entries.filter(({ id }) => id.endsWith('/0000000001'));
   expect(first.map(({ author, action, note }) => [author, action, note])).toEqual([
     ['ada', 'created', `Schedule close, ${day1}`],
@@ -234,13 +234,13 @@ test('every request and decision is in the audit log, with its comment', async (
   ]);
 });
 
-test('the approvals of a family are requested at once, and an overlay is published after its parent', async () => {
+test('the approvals of a family are requested together, and an overlay is published after its parent', async () => {
   const doubled = { kind: 'overlay', source_index_id: 'EVEN', overlay: { type: 'leverage', factor: 2 } };
   const { pipeline: _, rebalance: _reviews, ...rest } = createDefinition('EVEN-2X', 'EqualWeight', doubled);
-  expect((await as('ada').ask('PUT', '/indices/EVEN-2X', rest)).status).toBe(200);
+  expect((await actAs('ada').ask('PUT', '/indices/EVEN-2X', rest)).status).toBe(200);
   const steps = [{ type: 'run' }, { type: 'checks' }, { type: 'publish' }];
-  await putSchedule(as('ada'), { enabled: false, indices: ['EVEN-2X', 'EVEN'], steps }, 'family');
-  const waiting = await performed(as('ada'), day3, {}, 'family');
+  await putSchedule(actAs('ada'), { enabled: false, indices: ['EVEN-2X', 'EVEN'], steps }, 'family');
+  const waiting = await performDay(actAs('ada'), day3, {}, 'family');
   expect(waiting.state, JSON.stringify(waiting)).toBe('waiting');
   expect(waiting.steps.map(({ held, indices }) => [held, indices])).toEqual([
     [0, 2],
@@ -251,24 +251,24 @@ test('the approvals of a family are requested at once, and an overlay is publish
   expect(pending.map(({ subject }) => subject).toSorted()).toEqual(['EVEN', 'EVEN-2X']);
   const [parent, child] = ['EVEN', 'EVEN-2X'].map((id) => pending.find(({ subject }) => subject === id)!.approval_id);
   await decide('ben', child!, 'approve');
-  const still = await performed(as('ada'), day3, {}, 'family');
+  const still = await performDay(actAs('ada'), day3, {}, 'family');
   expect(still.reason).toContain('It may be published, and waits for EVEN, on which it depends.');
-  expect(await listPublishedDates(as('ada'), 'EVEN-2X')).toEqual([]);
+  expect(await listPublishedDates(actAs('ada'), 'EVEN-2X')).toEqual([]);
   await decide('ben', parent!, 'approve');
-  await waitFor(async () => expect((await dayOf(as('ada'), day3, 'family')).state).toBe('done'));
-  for (const id of ['EVEN', 'EVEN-2X']) expect((await listPublishedDates(as('ada'), id)).at(-1)).toBe(day3);
+  await waitFor(async () => expect((await dayOf(actAs('ada'), day3, 'family')).state).toBe('done'));
+  for (const id of ['EVEN', 'EVEN-2X']) expect((await listPublishedDates(actAs('ada'), id)).at(-1)).toBe(day3);
 });
 
-test('a corporate action is decided by two persons, of whom the second sees its effect on each index', async () => {
+test('a corporate action is decided by two persons, and the second sees its effect on each index', async () => {
   const [session, coming] = SESSIONS.slice(12) as [string, string];
   const actions = `identifier,type,value,ex_date\nAA,SPLIT,2,${coming}\n`;
   await folder.write({ ...fileOf(session), 'corporate_actions.csv': actions });
-  const { body: job } = await as('ada').ask<{ job_id: string }>('POST', '/data/sync', {});
-  expect((await as('ada').finished(job.job_id)).status).toBe('succeeded');
-  const queue = await as('ada').ask<{ actions: readonly DeskAction[] }>('GET', '/actions');
+  const { body: job } = await actAs('ada').ask<{ job_id: string }>('POST', '/data/sync', {});
+  expect((await actAs('ada').finished(job.job_id)).status).toBe('succeeded');
+  const queue = await actAs('ada').ask<{ actions: readonly DeskAction[] }>('GET', '/actions');
   const path = `/actions/${queue.body.actions[0]!.action_id}/decisions`;
   const decideAction = (decision: string) =>
-    as('ada').ask<DeskAction & Failure>('POST', path, { decision, sources: [{ name: 'Issuer', value: 3 }] });
+    actAs('ada').ask<DeskAction & Failure>('POST', path, { decision, sources: [{ name: 'Issuer', value: 3 }] });
   const refused = await decideAction('confirmed');
   expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
   const id = refused.body.error.detail['approval_id'] as number;

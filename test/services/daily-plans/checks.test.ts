@@ -4,9 +4,9 @@ import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import { runService, type RunningService } from '../running-service.js';
 import {
-  familyOn,
+  createFamilyOn,
   fileOf,
-  performed,
+  performDay,
   listPublishedDates,
   putSchedule,
   schedule,
@@ -16,13 +16,13 @@ import {
 
 /** Service for indices whose data is checked before publication; each test depends on the previous test. */
 let service: RunningService;
-let folder: Awaited<ReturnType<typeof familyOn>>;
+let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
 const steps = [{ type: 'refresh' }, { type: 'run' }, { type: 'checks' }, { type: 'publish' }];
 
 beforeAll(async () => {
   service = await runService();
-  folder = await familyOn(service, 10);
+  folder = await createFamilyOn(service, 10);
   await putSchedule(service, { enabled: false, steps });
 });
 afterAll(() => service.close());
@@ -39,7 +39,7 @@ const findingsOf = (day: ScheduleDay) =>
     )
     .toSorted();
 
-test('a check of the run is refused before the runs, one of data is not', async () => {
+test('a check of the run is refused before the runs, a check of data is not', async () => {
   const createBody = (check: string) => schedule({ steps: [{ type: 'checks', checks: [{ check }] }, { type: 'run' }] });
   const { status, detail } = await service.refusal('PUT', '/schedules/other', createBody('weights'));
   expect([status, (detail as { findings: { path: string }[] }).findings[0]!.path]).toEqual([422, 'steps[0].checks[0]']);
@@ -52,13 +52,13 @@ test('a check of the run is refused before the runs, one of data is not', async 
 });
 
 test('a family without a problem passes all checks', async () => {
-  const day = await performed(service, day1);
+  const day = await performDay(service, day1);
   expect([day.state, findingsOf(day)]).toEqual(['done', []]);
 });
 
-test('a wrong price holds back the indices with the security until a person waives it with a reason', async () => {
+test('a wrong price blocks the indices with the security until a person waives it with a reason', async () => {
   await folder.write(fileOf(day2, (price, security) => (security === 'AA' ? price * 10 : price)));
-  const day = await performed(service, day2);
+  const day = await performDay(service, day2);
   expect(day.state).toBe('blocked');
   expect(findingsOf(day)).toEqual(['CORE moves AA blocked', 'EVEN moves AA blocked']);
   expect(day.held.map(({ index_id, code }) => [index_id, code])).toEqual([
@@ -114,16 +114,16 @@ test('a wrong price holds back the indices with the security until a person waiv
   expect(await statementOf('EVEN')).toEqual([]);
 });
 
-test('the source corrects its price: published closes stand until a policy for errors decides about them', async () => {
+test('the source corrects its price: published closes stay until an error policy decides about them', async () => {
   await folder.write(fileOf(day2));
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
   await service.finished('refresh:vendor');
-  const day = await performed(service, day2);
+  const day = await performDay(service, day2);
   expect(findingsOf(day)).toEqual(['CORE published null blocked']);
   expect((await listPublishedDates(service, 'EVEN')).at(-1)).toBe(day2);
   const errors = { materiality_bps: 1, correction_window: 5 };
   await putSchedule(service, { enabled: false, steps: [...steps.slice(0, 3), { type: 'publish', errors }] });
-  const decided = await performed(service, day2);
+  const decided = await performDay(service, day2);
   expect(decided.state).toBe('done');
   expect(findingsOf(decided)).toEqual(['CORE published null done', 'CORE-FEE published null done']);
   const { body } = await service.ask<{ errors: object[] }>('GET', '/analytics/CORE/published/errors');
@@ -136,7 +136,7 @@ test('a history that the vendor changes is reported, and the security is not upd
     ...fileOf(day3),
     ...fileOf(day1, (price, security) => (security === 'BB' ? price + 1 : price)),
   });
-  const day = await performed(service, day3);
+  const day = await performDay(service, day3);
   expect(findingsOf(day).filter((line) => line.includes('history'))).toEqual([
     'CORE history BB blocked',
     'EVEN history BB blocked',
@@ -146,10 +146,10 @@ test('a history that the vendor changes is reported, and the security is not upd
     'EVEN coverage BB blocked',
   ]);
   await folder.write(fileOf(day1));
-  expect((await performed(service, day3)).state).toBe('done');
+  expect((await performDay(service, day3)).state).toBe('done');
 });
 
-test('a second source that differs holds its index back', async () => {
+test('a second source that differs blocks its index', async () => {
   const level = (
     await service.ask<{ data: number[][] }>('GET', `/analytics/CORE/exports/levels?format=json&start=${day3}`)
   ).body.data[0]!;
@@ -162,8 +162,8 @@ test('a second source that differs holds its index back', async () => {
     enabled: false,
     steps: [{ type: 'refresh' }, { type: 'run' }, compare, { type: 'publish' }],
   });
-  const day = await performed(service, day4);
+  const day = await performDay(service, day4);
   expect([day.state, day.held.map(({ index_id }) => index_id)]).toEqual(['blocked', ['CORE', 'CORE-FEE']]);
   expect(day.reason).toContain('bp apart');
-  expect((await performed(service, day3)).state).toBe('done');
+  expect((await performDay(service, day3)).state).toBe('done');
 });

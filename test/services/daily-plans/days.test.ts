@@ -6,9 +6,9 @@ import { runService, type RunningService } from '../running-service.js';
 import {
   dayOf,
   FAMILY,
-  familyOn,
+  createFamilyOn,
   fileOf,
-  performed,
+  performDay,
   listPublishedDates,
   putSchedule,
   schedule,
@@ -17,16 +17,16 @@ import {
 
 /** Service that performs a sequence of days for a family of indices; each test depends on the previous test. */
 let service: RunningService;
-let folder: Awaited<ReturnType<typeof familyOn>>;
+let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
 
 beforeAll(async () => {
   service = await runService();
-  folder = await familyOn(service, 10);
+  folder = await createFamilyOn(service, 10);
 });
 afterAll(() => service.close());
 
-test('a schedule is refused for a calendar, a time zone, an index, a template or a file name that do not exist', async () => {
+test('a schedule is refused for a missing calendar, time zone, index, template or file name', async () => {
   const codesOf = async (change: object) => {
     const { status, body } = await service.ask<{ error: { detail: { findings: { code: string; path: string }[] } } }>(
       'PUT',
@@ -78,7 +78,7 @@ test.each([
 
 test('a day runs and publishes a family, parents first, and a second round publishes nothing again', async () => {
   expect((await putSchedule(service, { enabled: false })).status).toBe(200);
-  const day = await performed(service, day1);
+  const day = await performDay(service, day1);
   expect(day).toMatchObject({ state: 'done', reason: null, held: [], version: 1, author: 'local' });
   expect(day.steps.map(({ type, state, attempts }) => [type, state, attempts])).toEqual([
     ['refresh', 'done', 1],
@@ -90,12 +90,12 @@ test('a day runs and publishes a family, parents first, and a second round publi
   const order = published.map(({ key }) => key);
   expect(order.indexOf('CORE')).toBeLessThan(order.indexOf('CORE-FEE'));
   for (const id of FAMILY) expect(await listPublishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
-  await performed(service, day1);
+  await performDay(service, day1);
   for (const id of FAMILY) expect(await listPublishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
 });
 
 test('a day waits for the prices of its session, and resumes when they arrive', async () => {
-  const waiting = await performed(service, day2);
+  const waiting = await performDay(service, day2);
   expect(waiting).toMatchObject({
     state: 'waiting',
     reason: expect.stringContaining(`no prices of ${day2} yet`) as string,
@@ -107,11 +107,11 @@ test('a day waits for the prices of its session, and resumes when they arrive', 
   const { days } = (await service.ask<{ days: ScheduleDay[] }>('GET', '/schedules/close/days?limit=2')).body;
   expect(days.map((day) => day.reason)).toEqual([reason, waiting.reason]);
   await folder.write(fileOf(day2));
-  expect(await performed(service, day2)).toMatchObject({ state: 'done', rounds: 2 });
+  expect(await performDay(service, day2)).toMatchObject({ state: 'done', rounds: 2 });
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
 });
 
-test('an index whose closes are refused holds back what is made from it and nothing else', async () => {
+test('an index whose closes are refused blocks only its derived indices', async () => {
   await folder.write(fileOf(day3, (price, security) => (security === 'AA' ? null : price)));
   await service.ask('PUT', '/indices/EVEN', {
     id: 'EVEN',
@@ -122,7 +122,7 @@ test('an index whose closes are refused holds back what is made from it and noth
     rebalance: { frequency: 'quarterly' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const day = await performed(service, day3);
+  const day = await performDay(service, day3);
   expect(day.state).toBe('blocked');
   expect(day.held.map(({ index_id, code }) => [index_id, code])).toEqual([
     ['CORE', 'PARTIAL_CLOSES'],
@@ -133,7 +133,7 @@ test('an index whose closes are refused holds back what is made from it and noth
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
 });
 
-test('a skip needs a reason, ends the day and is registered and audited; the next day publishes what it left', async () => {
+test('a skip needs a reason, ends the day and is registered and audited; the next day publishes the skipped closes', async () => {
   expect((await service.ask('POST', `/schedules/close/days/${day3}/skip`, {})).status).toBe(422);
   const reason = 'AA was suspended';
   const { body } = await service.ask('POST', `/schedules/close/days/${day3}/skip`, { reason });
@@ -150,7 +150,7 @@ test('a skip needs a reason, ends the day and is registered and audited; the nex
   await service.ask('PUT', '/indices/EVEN', (await service.ask('GET', '/indices/EVEN/versions/1')).body);
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
   await service.finished('refresh:vendor');
-  expect(await performed(service, day4)).toMatchObject({ state: 'done' });
+  expect(await performDay(service, day4)).toMatchObject({ state: 'done' });
   expect((await listPublishedDates(service, 'CORE')).slice(-3)).toEqual([day2, day3, day4]);
 });
 
@@ -167,7 +167,7 @@ test('files of the published run are written once, and again on request', async 
     { type: 'render', template_id: 'FACTSHEET-A4', indices: ['CORE'] },
   ];
   await putSchedule(service, { enabled: false, steps });
-  const day = await performed(service, day4);
+  const day = await performDay(service, day4);
   expect([day.state, day.reason, day.version]).toEqual(['done', null, 2]);
   const stamp = day4.replaceAll('-', '');
   const made = day.steps.flatMap(({ items }) => items.flatMap(({ file }) => (file === null ? [] : [file.name])));
@@ -175,7 +175,7 @@ test('files of the published run are written once, and again on request', async 
     [`CORE_${stamp}_closing.csv`, ...FAMILY.map((id) => `${id}_${stamp}_levels.json`), `CORE_${stamp}.pdf`].toSorted(),
   );
   const readAttempts = async (request: object) =>
-    (await performed(service, day4, request)).steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
+    (await performDay(service, day4, request)).steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
   const first = day.steps[2]!.items.find(({ key }) => key.endsWith('closing.csv'))!.at;
   expect(await readAttempts({})).toBe(first);
   expect(await readAttempts({ again: ['export'] })).not.toBe(first);
@@ -202,7 +202,7 @@ test('the list shows days, newest first, with the next one', async () => {
   expect(await latestOf('?days=3')).toEqual(body);
 });
 
-test('a day is of a session that has begun', async () => {
+test('a day belongs to a session that has begun', async () => {
   const saturday = '2023-06-17';
   const messageOf = async (date: string) =>
     JSON.stringify((await service.refusal('POST', `/schedules/close/days/${date}/run`)).detail);
@@ -212,7 +212,7 @@ test('a day is of a session that has begun', async () => {
   expect((await service.refusal('GET', `/schedules/none/days`)).code).toBe('SCHEDULE_NOT_FOUND');
 });
 
-test('an earlier version is restored, and days outlive their schedule', async () => {
+test('an earlier version is restored, and days are kept after their schedule is deleted', async () => {
   expect((await service.ask('POST', '/schedules/close/versions/1/restore')).status).toBe(200);
   const { body } = await service.ask<{ steps: { type: string }[] }>('GET', '/schedules/close');
   expect(body.steps.map(({ type }) => type)).toEqual(['refresh', 'run', 'publish']);

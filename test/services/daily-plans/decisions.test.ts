@@ -3,11 +3,11 @@ import { createFileName } from '#domain/calendars/calendars.js';
 import { resumeDays, waitsForApproval } from '#services/daily-plans/resumed-days.js';
 import { readDay } from '#services/daily-plans/stored-days.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { Blocked, runnerWorld, type RunnerWorld } from './runner-world.js';
+import { BlockedError, openRunnerWorld, type RunnerWorld } from './runner-world.js';
 
 /** Runners of a day during which people and other processes record decisions. */
 let world: RunnerWorld;
-beforeEach(async () => void (world = await runnerWorld('2026-11-23T23:29:00Z')));
+beforeEach(async () => void (world = await openRunnerWorld('2026-11-23T23:29:00Z')));
 afterEach(() => world.close());
 
 const MONDAY = '2026-11-23';
@@ -15,7 +15,7 @@ const ADA = { author: 'ada', keyId: null, note: null, requestId: 'request' };
 const computeMinutes = (count: number) => (world.now += count * 60_000);
 
 /** Adds a waiver to a stored day, as a person would. */
-function waive(date: string): Promise<void> {
+function waiveCheck(date: string): Promise<void> {
   const given = { check: 'moves' as const, index_id: 'CORE', identifier: null, reason: 'Confirmed by the exchange.' };
   return world.documents.transaction(async (tx) => {
     const stored = (await readDay(tx, 'close', date))!;
@@ -25,14 +25,14 @@ function waive(date: string): Promise<void> {
   });
 }
 
-test('a waiver that is given during a round outlives it, and the day is due at once', async () => {
+test('a waiver that is given during a round remains after it, and the day is due at once', async () => {
   await world.put();
   computeMinutes(1);
   let rounds = 0;
   const runner = world.runner(async (step, id) => {
     if (step !== 'run' || id !== 'CORE' || ++rounds > 1) return;
-    await waive(MONDAY);
-    throw new Blocked('an unexplained move');
+    await waiveCheck(MONDAY);
+    throw new BlockedError('an unexplained move');
   });
   await runner.tick();
   const due = formatTimestamp(world.now);
@@ -45,7 +45,7 @@ test('a waiver that is given during a round outlives it, and the day is due at o
   expect(await world.day(MONDAY)).toMatchObject({ state: 'done', rounds: 2, waivers: [{ author: 'desk' }] });
 });
 
-test('a day whose request is approved during the round that made it is due at the end of the round', async () => {
+test('a day whose request is approved during the round that created it is due at the end of the round', async () => {
   await world.put();
   computeMinutes(1);
   const { documents, days } = world;
@@ -54,7 +54,7 @@ test('a day whose request is approved during the round that made it is due at th
   const runner = world.runner(async (step, id) => {
     if (step !== 'publish' || id !== 'CORE' || ++rounds > 1) return;
     expect(await resumeDays(resumed, waitsForApproval(7))).toBe(true);
-    throw new Blocked('Publish the close of CORE. This needs approval 7.', 'APPROVAL_REQUIRED');
+    throw new BlockedError('Publish the close of CORE. This needs approval 7.', 'APPROVAL_REQUIRED');
   });
   await runner.tick();
   expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', next_attempt_at: formatTimestamp(world.now) });
@@ -85,7 +85,7 @@ test('steps that are requested again during a round are performed after it, unde
   expect(await world.people.judgements('close', { limit: 5 })).toHaveLength(2);
 });
 
-test('a day that is skipped during a round forgets a request to perform it again', async () => {
+test('a day that is skipped during a round drops a request to perform it again', async () => {
   await world.put();
   computeMinutes(1);
   const runner = world.runner(async (step, id) => {
@@ -106,12 +106,12 @@ test('a decision that follows the end of a round is not overwritten by the round
   const end = world.documents.subscribe('day-changed', () => {
     waived = waived.then(async () => {
       const day = (await world.day(MONDAY))!;
-      if (day.state === 'blocked' && day.waivers.length === 0) await waive(MONDAY);
+      if (day.state === 'blocked' && day.waivers.length === 0) await waiveCheck(MONDAY);
     });
   });
   await world
     .runner((step, id) => {
-      if (step === 'run' && id === 'CORE') throw new Blocked('an unexplained move');
+      if (step === 'run' && id === 'CORE') throw new BlockedError('an unexplained move');
     })
     .tick();
   await expect.poll(() => waived.then(() => world.day(MONDAY))).toMatchObject({ waivers: [{ author: 'desk' }] });
@@ -120,7 +120,7 @@ test('a decision that follows the end of a round is not overwritten by the round
   expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', lease: null, next_attempt_at: due });
 });
 
-test('a closure that another process recorded ends the day before its notification comes', async () => {
+test('a closure that another process recorded ends the day before its notification arrives', async () => {
   await world.put();
   computeMinutes(1);
   const changes = [{ date: MONDAY, session: 'closed', reason: 'Storm' }];

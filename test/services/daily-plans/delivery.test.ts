@@ -6,11 +6,11 @@ import type { Client, ClientCollection } from '#contract/clients.js';
 import type { DeliveryRecord } from '#domain/delivery/delivery-record.js';
 import { runService, type RunningService } from '../running-service.js';
 import { startSmtpServer } from '../delivery/smtp-server.js';
-import { FAMILY, familyOn, performed, putSchedule, SESSIONS } from './family.js';
+import { FAMILY, createFamilyOn, performDay, putSchedule, SESSIONS } from './family.js';
 
 /** Service that delivers files to the clients of a family of indices; each test depends on the previous test. */
 let service: RunningService;
-let out: string;
+let deliveryFolder: string;
 let mail: Awaited<ReturnType<typeof startSmtpServer>>;
 const day = SESSIONS[9]!;
 const stamp = day.replaceAll('-', '');
@@ -21,16 +21,16 @@ beforeAll(async () => {
     DIVISOR_SMTP_URL: mail.url,
     DIVISOR_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
   });
-  out = join(service.root, 'home', 'delivery');
-  await familyOn(service, 10);
+  deliveryFolder = join(service.root, 'home', 'delivery');
+  await createFamilyOn(service, 10);
 });
 afterAll(async () => {
   await service.close();
   mail.close();
 });
 
-const createFolder = (name: string) => ({ name, type: 'folder', url: `file://${out}/${name}` });
-const acme = (change: object = {}) => ({
+const createFolder = (name: string) => ({ name, type: 'folder', url: `file://${deliveryFolder}/${name}` });
+const createAcme = (change: object = {}) => ({
   name: 'Acme',
   entitlements: [{ indices: ['CORE'], tables: ['closing', 'report'] }],
   targets: [createFolder('acme'), { name: 'mail', type: 'mail', to: ['desk@acme.example'] }],
@@ -43,15 +43,15 @@ const findingsOf = async (body: object, id = 'ACME') => {
 const deliveriesOf = async (id: string) =>
   (await service.ask<{ deliveries: DeliveryRecord[] }>('GET', `/clients/${id}/deliveries`)).body.deliveries;
 
-test('a client is refused for an index, a target or a range that cannot be', async () => {
-  expect(await findingsOf(acme({ entitlements: [{ indices: ['NONE'] }] }))).toEqual([
+test('a client is refused for an unknown index, target or range', async () => {
+  expect(await findingsOf(createAcme({ entitlements: [{ indices: ['NONE'] }] }))).toEqual([
     'UNKNOWN_INDEX entitlements[0].indices[0]',
   ]);
-  expect(await findingsOf(acme({ entitlements: [{ starts_on: '2024-02-01', ends_on: '2024-01-01' }] }))).toEqual([
+  expect(await findingsOf(createAcme({ entitlements: [{ starts_on: '2024-02-01', ends_on: '2024-01-01' }] }))).toEqual([
     'INVALID_RANGE entitlements[0].ends_on',
   ]);
   const misspelt = { entitlements: [{ tables: ['closin'] }], targets: [{ ...createFolder('a'), tables: ['reports'] }] };
-  expect(await findingsOf(acme(misspelt))).toEqual([
+  expect(await findingsOf(createAcme(misspelt))).toEqual([
     'NOT_IN_CHOICES entitlements[0].tables[0]',
     'NOT_IN_CHOICES targets[0].tables[0]',
   ]);
@@ -61,21 +61,21 @@ test('a client is refused for an index, a target or a range that cannot be', asy
     url: 'sftp://acme@sftp.acme.example/in',
     host_key: `SHA256:${'A'.repeat(43)}`,
   };
-  expect(await findingsOf(acme({ targets: [createFolder('a'), createFolder('a'), sftp] }))).toEqual([
+  expect(await findingsOf(createAcme({ targets: [createFolder('a'), createFolder('a'), sftp] }))).toEqual([
     'DUPLICATE_ID targets[1].name',
     'REQUIRED targets[2].secret',
     'TARGET_NOT_ALLOWED targets[2].url',
   ]);
   const away = { ...createFolder('a'), url: 'file:///etc' };
   const withPassword = { ...sftp, url: 'sftp://acme:secret@sftp.acme.example/in' };
-  expect(await findingsOf(acme({ targets: [away] }))).toEqual(['TARGET_NOT_ALLOWED targets[0].url']);
-  expect((await service.refusal('PUT', '/clients/ACME', acme({ targets: [withPassword] }))).status).toBe(422);
+  expect(await findingsOf(createAcme({ targets: [away] }))).toEqual(['TARGET_NOT_ALLOWED targets[0].url']);
+  expect((await service.refusal('PUT', '/clients/ACME', createAcme({ targets: [withPassword] }))).status).toBe(422);
   const upwards = { ...createFolder('a'), path: '../{file}' };
-  expect((await service.refusal('PUT', '/clients/ACME', acme({ targets: [upwards] }))).status).toBe(422);
+  expect((await service.refusal('PUT', '/clients/ACME', createAcme({ targets: [upwards] }))).status).toBe(422);
 });
 
-test('a day delivers the entitled files to each client, and holds the log', async () => {
-  expect((await service.ask('PUT', '/clients/ACME', acme())).status).toBe(200);
+test('a day delivers the entitled files to each client, and records the log', async () => {
+  expect((await service.ask('PUT', '/clients/ACME', createAcme())).status).toBe(200);
   const whole = { name: 'Whole', entitlements: [{}], targets: [createFolder('whole')] };
   expect((await service.ask('PUT', '/clients/WHOLE', whole)).status).toBe(200);
   expect(
@@ -90,7 +90,7 @@ test('a day delivers the entitled files to each client, and holds the log', asyn
     { type: 'deliver' },
   ];
   expect((await putSchedule(service, { enabled: false, steps })).status).toBe(200);
-  const done = await performed(service, day);
+  const done = await performDay(service, day);
   expect(done).toMatchObject({ state: 'done', reason: null, held: [] });
   expect(
     done.steps
@@ -102,13 +102,15 @@ test('a day delivers the entitled files to each client, and holds the log', asyn
     ['ACME/mail', 'done', '1 file delivered.'],
     ['WHOLE/whole', 'done', '4 files delivered.'],
   ]);
-  const names = (client: string) =>
-    readdirSync(join(out, client))
+  const listDeliveredNames = (client: string) =>
+    readdirSync(join(deliveryFolder, client))
       .filter((name) => !name.endsWith('.sha256'))
       .toSorted();
-  expect(names('acme')).toEqual([`CORE_${stamp}.pdf`, `CORE_${stamp}_closing.csv`].toSorted());
-  expect(names('whole')).toEqual([`CORE_${stamp}.pdf`, ...FAMILY.map((id) => `${id}_${stamp}_closing.csv`)].toSorted());
-  expect(existsSync(join(out, 'nobody'))).toBe(false);
+  expect(listDeliveredNames('acme')).toEqual([`CORE_${stamp}.pdf`, `CORE_${stamp}_closing.csv`].toSorted());
+  expect(listDeliveredNames('whole')).toEqual(
+    [`CORE_${stamp}.pdf`, ...FAMILY.map((id) => `${id}_${stamp}_closing.csv`)].toSorted(),
+  );
+  expect(existsSync(join(deliveryFolder, 'nobody'))).toBe(false);
   expect(mail.taken.length).toBe(1);
   const [record] = await deliveriesOf('ACME');
   expect(record).toMatchObject({ schedule_id: 'close', date: day, version: 1 });
@@ -128,46 +130,46 @@ test('a day delivers the entitled files to each client, and holds the log', asyn
   expect(ofDay.body.deliveries.map(({ client_id: id }) => id)).toEqual(['ACME', 'WHOLE']);
 });
 
-test('files of a day are read by name, and equal what was delivered', async () => {
+test('files of a day are read by name, and equal the delivered files', async () => {
   const name = `CORE_${stamp}_closing.csv`;
   const answer = await service.download(`/schedules/close/days/${day}/files/${name}`);
   const bytes = Buffer.from(await answer.arrayBuffer());
-  expect(bytes.equals(readFileSync(join(out, 'acme', name)))).toBe(true);
+  expect(bytes.equals(readFileSync(join(deliveryFolder, 'acme', name)))).toBe(true);
   const hash = createHash('sha256').update(bytes).digest('hex');
-  expect(readFileSync(join(out, 'acme', `${name}.sha256`), 'utf8')).toBe(`${hash}  ${name}\n`);
+  expect(readFileSync(join(deliveryFolder, 'acme', `${name}.sha256`), 'utf8')).toBe(`${hash}  ${name}\n`);
   expect((await service.refusal('GET', `/schedules/close/days/${day}/files/other.csv`)).code).toBe('FILE_NOT_FOUND');
 });
 
-test('a second round sends nothing again; deliver again sends what is not there', async () => {
+test('a second round sends nothing again; deliver again sends only missing files', async () => {
   const name = `CORE_${stamp}_closing.csv`;
-  await performed(service, day);
+  await performDay(service, day);
   expect(mail.taken.length).toBe(1);
-  rmSync(join(out, 'acme', name));
-  await performed(service, day);
-  expect(existsSync(join(out, 'acme', name))).toBe(false); // the client has moved the file
-  await performed(service, day, { again: ['deliver'] });
-  expect(existsSync(join(out, 'acme', name))).toBe(true);
+  rmSync(join(deliveryFolder, 'acme', name));
+  await performDay(service, day);
+  expect(existsSync(join(deliveryFolder, 'acme', name))).toBe(false); // the client has moved the file
+  await performDay(service, day, { again: ['deliver'] });
+  expect(existsSync(join(deliveryFolder, 'acme', name))).toBe(true);
   expect(mail.taken.length).toBe(2);
 });
 
 test('an unavailable target keeps the day open and blocks no index; it receives its files when it is available', async () => {
-  rmSync(join(out, 'whole'), { recursive: true });
-  writeFileSync(join(out, 'whole'), 'a file where the folder should be');
-  const waiting = await performed(service, day, { again: ['deliver'] });
+  rmSync(join(deliveryFolder, 'whole'), { recursive: true });
+  writeFileSync(join(deliveryFolder, 'whole'), 'a file where the folder should be');
+  const waiting = await performDay(service, day, { again: ['deliver'] });
   expect(waiting).toMatchObject({ state: 'waiting', held: [] });
   expect(waiting.reason).toContain('WHOLE/whole: 4 files not delivered yet: The folder could not be written');
   expect(waiting.steps.at(-1)!.items.find(({ key }) => key === 'ACME/acme')!.state).toBe('done');
-  rmSync(join(out, 'whole'));
-  expect(await performed(service, day)).toMatchObject({ state: 'done' });
-  expect(readdirSync(join(out, 'whole')).length).toBe(8);
+  rmSync(join(deliveryFolder, 'whole'));
+  expect(await performDay(service, day)).toMatchObject({ state: 'done' });
+  expect(readdirSync(join(deliveryFolder, 'whole')).length).toBe(8);
 });
 
-test('a client that may no longer receive anything does not hold the day open', async () => {
-  rmSync(join(out, 'whole'), { recursive: true });
-  writeFileSync(join(out, 'whole'), '');
-  expect((await performed(service, day, { again: ['deliver'] })).state).toBe('waiting');
+test('a client that may no longer receive anything does not keep the day open', async () => {
+  rmSync(join(deliveryFolder, 'whole'), { recursive: true });
+  writeFileSync(join(deliveryFolder, 'whole'), '');
+  expect((await performDay(service, day, { again: ['deliver'] })).state).toBe('waiting');
   await service.ask('PUT', '/clients/WHOLE', { name: 'Whole', entitlements: [], targets: [createFolder('whole')] });
-  const done = await performed(service, day);
+  const done = await performDay(service, day);
   expect([
     done.state,
     done.steps
@@ -177,7 +179,7 @@ test('a client that may no longer receive anything does not hold the day open', 
   ]).toEqual(['done', ['ACME/acme', 'ACME/mail']]);
 });
 
-test('secrets are stored encrypted, never shown, and stay with their address', async () => {
+test('secrets are stored encrypted, never shown, and are used only for their address', async () => {
   const url = 's3://acme-in/x';
   const bucket = { name: 'bucket', type: 'bucket', url, access_key_id: 'AK', endpoint: 'http://127.0.0.1:9' };
   const allowed = await runService(['--delivery-hosts', '127.0.0.1:9'], {
@@ -203,13 +205,13 @@ test('secrets are stored encrypted, never shown, and stay with their address', a
   }
 });
 
-test('clients have versions, show who may have an index, and are deleted with their secrets', async () => {
-  const idsFor = async (query: string) =>
+test('clients have versions, show who may read an index, and are deleted with their secrets', async () => {
+  const listClientIds = async (query: string) =>
     (await service.ask<{ clients: Client[] }>('GET', `/clients${query}`)).body.clients.map(({ client_id: id }) => id);
-  expect(await idsFor('')).toEqual(['ACME', 'NOBODY', 'WHOLE']);
-  expect(await idsFor('?index_id=CORE')).toEqual(['ACME']);
+  expect(await listClientIds('')).toEqual(['ACME', 'NOBODY', 'WHOLE']);
+  expect(await listClientIds('?index_id=CORE')).toEqual(['ACME']);
   await service.ask('POST', '/clients/WHOLE/versions/1/restore');
-  expect(await idsFor('?index_id=EVEN')).toEqual(['WHOLE']);
+  expect(await listClientIds('?index_id=EVEN')).toEqual(['WHOLE']);
   expect((await service.ask('DELETE', '/clients/NOBODY')).status).toBe(204);
   expect((await service.refusal('GET', '/clients/NOBODY')).code).toBe('CLIENT_NOT_FOUND');
   const { body } = await service.ask<{ entries: { kind: string }[] }>('GET', '/audit?kind=client');

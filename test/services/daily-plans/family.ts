@@ -12,9 +12,9 @@ import { waitFor } from '../../waiting.js';
 export const SECURITIES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF'];
 
 /** Sessions of New York from 1 June 2023 on. */
-export const SESSIONS = sessionsFrom('2023-06-01', 60);
+export const SESSIONS = listSessionsFrom('2023-06-01', 60);
 
-function sessionsFrom(start: string, count: number): readonly string[] {
+function listSessionsFrom(start: string, count: number): readonly string[] {
   const days = [...openCalendars().get('XNYS')!.sessions].filter((day) => day >= parseValidDay(start));
   return days.slice(0, count).map(formatDay);
 }
@@ -55,7 +55,7 @@ export const createDefinition = (id: string, weighting: string, change: object =
 export const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
 
 /** Creates the market's first sessions and the family on a service. */
-export async function familyOn(service: RunningService, count: number) {
+export async function createFamilyOn(service: RunningService, count: number) {
   const files = SESSIONS.slice(0, count).reduce<Record<string, string>>(
     (all, date) => ({ ...all, ...fileOf(date) }),
     {},
@@ -106,7 +106,7 @@ export async function waitSettledDay(service: RunningService, date: string, id =
 }
 
 /** Starts a day and waits until its round has ended. */
-export async function performed(service: RunningService, date: string, request: object = {}, id = 'close') {
+export async function performDay(service: RunningService, date: string, request: object = {}, id = 'close') {
   const before = (await dayOf(service, date, id)).rounds ?? 0;
   const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);
   if (status !== 200) throw new Error(JSON.stringify(body));

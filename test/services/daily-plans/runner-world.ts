@@ -14,10 +14,10 @@ import { createStoredDays, type StoredDays } from '#services/daily-plans/stored-
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import type { DocumentStore } from '#store/port.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 /** Completed work of steps, in order, such as `run CORE 2026-11-23`. */
-export type Done = string[];
+export type CompletedSteps = string[];
 
 /** Function that returns the failure of a step for an index, or undefined. */
 export type Fault = (step: StepType, indexId: string, date: string) => Promise<void> | void;
@@ -28,7 +28,7 @@ export interface RunnerWorld {
   readonly days: StoredDays;
   /** Days as people change them by decisions. */
   readonly people: Days;
-  readonly done: Done;
+  readonly done: CompletedSteps;
   /** Current time in milliseconds since 1970. */
   now: number;
   /** Returns the reason why the author of the schedule may not perform a day. */
@@ -41,26 +41,27 @@ export interface RunnerWorld {
   close(): Promise<void>;
 }
 
-const unused = () => Promise.reject(new Error('not part of this test'));
+const rejectUnused = () => Promise.reject(new Error('not part of this test'));
 /** Settings without second persons, waiting clients or files. */
-const NOBODY = {
-  changes: { watch: () => ({ next: unused }) },
-  artifacts: { stream: unused },
+const NO_PARTICIPANTS = {
+  changes: { watch: () => ({ next: rejectUnused }) },
+  artifacts: { stream: rejectUnused },
   approvals: {
     ruleOf: () => undefined,
-    guarded: (_by, work) => work({ admit: async () => ({ approval_id: null, approved_by: [] }), foresee: unused }),
+    guarded: (_by, work) =>
+      work({ admit: async () => ({ approval_id: null, approved_by: [] }), foresee: rejectUnused }),
   },
   wake: () => {},
 } satisfies Pick<DaysDependencies, 'changes' | 'artifacts' | 'approvals' | 'wake'>;
 const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
 
-export async function runnerWorld(start: string): Promise<RunnerWorld> {
-  const base = await temporaryFolder();
+export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
+  const base = await createTemporaryFolder();
   const home = await openHome(join(base, 'home'));
   const store = await openStore({ home, onFailure: () => {} });
   const { documents } = store;
   const calendars = followClosures(documents, createLiveCalendars(openCalendars()), () => {});
-  const done: Done = [];
+  const done: CompletedSteps = [];
   const open: DayRunner[] = [];
   const world = {
     now: Date.parse(start),
@@ -69,7 +70,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   const readTime = (): number => world.now;
   const schedules = createSchedules({ documents, calendars, now: readTime });
   const days = createStoredDays({ documents, now: readTime, isShared: true });
-  const people = createDays({ documents, schedules, days, calendars, now: readTime, ...NOBODY });
+  const people = createDays({ documents, schedules, days, calendars, now: readTime, ...NO_PARTICIPANTS });
   const rebalance = { frequency: 'monthly' };
   const createRule = (id: string) => ({
     id,
@@ -94,7 +95,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   });
 
   /** Returns a step that, like the real steps, does not repeat completed work. */
-  const performer =
+  const createPerformer =
     (type: StepType, fault: Fault): Performer<never> =>
     async ({ waves, isOpen, item, put, day }: StepContext<unknown>) => {
       for (const wave of waves)
@@ -105,7 +106,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
             done.push(`${type} ${id} ${day().date}`);
             await put(id, id, { state: 'done', message: 'done' });
           } catch (thrown) {
-            if (!(thrown instanceof Blocked)) throw thrown;
+            if (!(thrown instanceof BlockedError)) throw thrown;
             await put(id, id, { state: 'blocked', message: thrown.message, code: thrown.code });
           }
         }
@@ -155,7 +156,9 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   function begin(fault: Fault): DayRunner {
     const types: StepType[] = ['refresh', 'run', 'publish', 'export', 'render'];
     // one performer per step type
-    const performers = Object.fromEntries(types.map((type) => [type, performer(type, fault)])) as unknown as Performers;
+    const performers = Object.fromEntries(
+      types.map((type) => [type, createPerformer(type, fault)]),
+    ) as unknown as Performers;
     const clock = { now: readTime, monotonicMs: readTime, after: () => () => {} };
     return createDayRunner({
       documents,
@@ -171,7 +174,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
 }
 
 /** Failure that blocks only its index. */
-export class Blocked extends Error {
+export class BlockedError extends Error {
   readonly code: string | null;
   constructor(message: string, code: string | null = null) {
     super(message);

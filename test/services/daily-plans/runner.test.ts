@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { LEASE_MS } from '#services/daily-plans/stored-days.js';
-import { Blocked, runnerWorld, type RunnerWorld } from './runner-world.js';
+import { BlockedError, openRunnerWorld, type RunnerWorld } from './runner-world.js';
 
 let world: RunnerWorld;
-beforeEach(async () => void (world = await runnerWorld('2026-11-23T23:29:00Z')));
+beforeEach(async () => void (world = await openRunnerWorld('2026-11-23T23:29:00Z')));
 afterEach(() => world.close());
 
 const MONDAY = '2026-11-23';
 const TUESDAY = '2026-11-24';
 const computeMinutes = (count: number) => (world.now += count * 60_000);
-const wholeDay = (date: string) =>
+const listDaySteps = (date: string) =>
   ['refresh', 'run', 'publish'].flatMap((step) => ['CORE', 'EVEN', 'CORE-FEE'].map((id) => `${step} ${id} ${date}`));
 
 test('a day begins at its time, in its order, and once', async () => {
@@ -21,7 +21,7 @@ test('a day begins at its time, in its order, and once', async () => {
   computeMinutes(1);
   await runner.tick();
   await runner.tick();
-  expect(world.done).toEqual(wholeDay(MONDAY));
+  expect(world.done).toEqual(listDaySteps(MONDAY));
   const day = await world.day(MONDAY);
   expect(day).toMatchObject({
     state: 'done',
@@ -33,7 +33,7 @@ test('a day begins at its time, in its order, and once', async () => {
   expect(await world.days.state('close')).toMatchObject({ through: MONDAY, open: [] });
 });
 
-test('a family of 200 indices is performed in one plan, each index after those that it is made from', async () => {
+test('a family of 200 indices is performed in one plan, each index after its parents', async () => {
   const idOf = (k: number): string => `I${String(k).padStart(3, '0')}`;
   const common = { calendar: 'XNYS', base_date: '2020-01-02' };
   const rule = { pipeline: { weighting: { type: 'EqualWeight' } } };
@@ -63,7 +63,7 @@ test('a family of 200 indices is performed in one plan, each index after those t
     if ('source_index_id' in document) expect(at.get(id)!, id).toBeGreaterThan(at.get(document.source_index_id)!);
 });
 
-test('sessions of an outage are caught up in their order, those before them are recorded as missed', async () => {
+test('sessions of an outage are processed in order, and those before them are recorded as missed', async () => {
   await world.put({ catch_up: 1 });
   world.now = Date.parse('2026-12-01T12:00:00Z');
   const runner = world.runner();
@@ -74,7 +74,7 @@ test('sessions of an outage are caught up in their order, those before them are 
     ),
   );
   expect(states).toEqual(['missed', 'missed', 'missed', 'done', 'done']);
-  expect(world.done).toEqual([...wholeDay('2026-11-27'), ...wholeDay('2026-11-30')]);
+  expect(world.done).toEqual([...listDaySteps('2026-11-27'), ...listDaySteps('2026-11-30')]);
 });
 
 test('a disabled schedule starts no day', async () => {
@@ -84,11 +84,11 @@ test('a disabled schedule starts no day', async () => {
   expect(await world.day(MONDAY)).toBeUndefined();
 });
 
-test('a blocked index holds back the overlay on it on this day and on the next, the rest continues', async () => {
+test('a blocked index blocks the overlay on it on this day and the next, and the others continue', async () => {
   await world.put();
   let isBlocked = true;
   const runner = world.runner((step, id, date) => {
-    if (isBlocked && step === 'publish' && id === 'CORE' && date === MONDAY) throw new Blocked('no price of AA');
+    if (isBlocked && step === 'publish' && id === 'CORE' && date === MONDAY) throw new BlockedError('no price of AA');
   });
   computeMinutes(1);
   await runner.tick();
@@ -113,10 +113,10 @@ test('a blocked index holds back the overlay on it on this day and on the next, 
   expect((await world.day(TUESDAY))!.state).toBe('done');
 });
 
-test('with on_failure stop a blocked index holds back its family, and the days after', async () => {
+test('with on_failure stop a blocked index blocks its family, and the days after', async () => {
   await world.put({ on_failure: 'stop' });
   const runner = world.runner((step, id) => {
-    if (step === 'run' && id === 'EVEN') throw new Blocked('no run');
+    if (step === 'run' && id === 'EVEN') throw new BlockedError('no run');
   });
   computeMinutes(1);
   await runner.tick();
@@ -129,19 +129,19 @@ test('with on_failure stop a blocked index holds back its family, and the days a
 test('a day is checked again after its interval, and is late after its deadline', async () => {
   await world.put({ retry_minutes: 30, deadline_minutes: 45 });
   const runner = world.runner((step, id) => {
-    if (step === 'publish' && id === 'EVEN') throw new Blocked('not yet');
+    if (step === 'publish' && id === 'EVEN') throw new BlockedError('not yet');
   });
   computeMinutes(1);
   await runner.tick();
-  const roundsAfter = async (count: number) => {
+  const runRoundsAfter = async (count: number) => {
     computeMinutes(count);
     await runner.tick();
     const { rounds, is_late: isLate } = (await world.day(MONDAY))!;
     return [rounds, isLate];
   };
-  expect(await roundsAfter(29)).toEqual([1, false]);
-  expect(await roundsAfter(1)).toEqual([2, false]);
-  expect(await roundsAfter(30)).toEqual([3, true]);
+  expect(await runRoundsAfter(29)).toEqual([1, false]);
+  expect(await runRoundsAfter(1)).toEqual([2, false]);
+  expect(await runRoundsAfter(30)).toEqual([3, true]);
 });
 
 test('two processes share the days of a schedule: each step is performed once', async () => {
@@ -151,19 +151,19 @@ test('two processes share the days of a schedule: each step is performed once', 
   const [one, two] = [world.runner(() => new Promise((resolve) => setImmediate(resolve))), world.runner()];
   await Promise.all([one.tick(), two.tick(), one.tick(), two.tick()]);
   await Promise.all([one.tick(), two.tick()]);
-  expect(world.done.toSorted()).toEqual([...wholeDay(MONDAY), ...wholeDay(MONDAY)].toSorted());
+  expect(world.done.toSorted()).toEqual([...listDaySteps(MONDAY), ...listDaySteps(MONDAY)].toSorted());
 });
 
 test.for(['refresh', 'run', 'publish'] as const)(
-  'a process that dies in the step %s is followed by another once its lease has ended',
+  'a process that ends in the step %s is replaced by another once its lease has expired',
   async (where) => {
     await world.put();
     computeMinutes(1);
-    let died: () => void = () => {};
-    const isDead = new Promise<void>((resolve) => (died = resolve));
+    let onDeath: () => void = () => {};
+    const isDead = new Promise<void>((resolve) => (onDeath = resolve));
     const silent = world.doomedRunner(async (step, id) => {
       if (step !== where || id !== 'EVEN') return;
-      died();
+      onDeath();
       await new Promise(() => {}); // the process does not respond any more
     });
     void silent.tick();
@@ -175,11 +175,11 @@ test.for(['refresh', 'run', 'publish'] as const)(
     await heir.tick();
     expect((await world.day(MONDAY))!.state).toBe('done');
     // Completed work is not repeated.
-    expect(world.done.toSorted()).toEqual(wholeDay(MONDAY).toSorted());
+    expect(world.done.toSorted()).toEqual(listDaySteps(MONDAY).toSorted());
   },
 );
 
-test('a step that fails unexpectedly is tried again later', async () => {
+test('a step that fails unexpectedly is retried later', async () => {
   await world.put();
   computeMinutes(1);
   let isBroken = true;
@@ -203,7 +203,7 @@ test('a day waits while the database or object store is unavailable, and continu
   const away = 'The object store cannot be reached.';
   let isAway = true;
   const runner = world.runner((step, id) => {
-    if (isAway && step === 'run' && id === 'CORE') throw new Blocked(away, 'STORE_UNAVAILABLE');
+    if (isAway && step === 'run' && id === 'CORE') throw new BlockedError(away, 'STORE_UNAVAILABLE');
   });
   await runner.tick();
   const day = (await world.day(MONDAY))!;
@@ -227,7 +227,7 @@ test('a step that is refused as a whole blocks the day with its reason', async (
   expect(day.steps[1]).toMatchObject({ state: 'failed', code: 'NO_DATA_SOURCE' });
 });
 
-test('a day whose author may no longer act is blocked with the reason, and continues once the author may', async () => {
+test('a day whose author lost the permission is blocked with the reason, and continues once it is granted again', async () => {
   await world.put();
   let fault: string | undefined = 'The key desk was revoked.';
   world.authorFault = () => fault;
@@ -242,7 +242,7 @@ test('a day whose author may no longer act is blocked with the reason, and conti
   fault = undefined;
   computeMinutes(10);
   await runner.tick();
-  expect(world.done).toEqual([...wholeDay(MONDAY), ...wholeDay(TUESDAY)]);
+  expect(world.done).toEqual([...listDaySteps(MONDAY), ...listDaySteps(TUESDAY)]);
 });
 
 test('files of a day are kept for their days after its end, and longer once the day is performed again', async () => {

@@ -1,16 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { DeskAction, DeskActionDetail } from '#contract/action-desk.js';
-import { familyOn, fileOf, performed, listPublishedDates, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import {
+  createFamilyOn,
+  fileOf,
+  performDay,
+  listPublishedDates,
+  putSchedule,
+  SESSIONS,
+} from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** A split in an index that requires confirmed actions. Each test depends on the previous one. */
 let service: RunningService;
-let folder: Awaited<ReturnType<typeof familyOn>>;
+let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];
 
 /** Delivers a session of the vendor, with its corporate actions. */
-async function delivered(date: string, actions: readonly string[]): Promise<void> {
+async function deliverActions(date: string, actions: readonly string[]): Promise<void> {
   const rows = ['identifier,type,value,ex_date', ...actions];
   const split = (price: number, security: string) => (security === 'AA' && date >= day2 ? price / 2 : price);
   await folder.write({ ...fileOf(date, split), 'corporate_actions.csv': `${rows.join('\n')}\n` });
@@ -19,14 +26,14 @@ async function delivered(date: string, actions: readonly string[]): Promise<void
 const createQueue = async (query = '') =>
   (await service.ask<{ actions: DeskAction[]; total: number }>('GET', `/actions${query}`)).body;
 const decide = (id: string, body: object) => service.ask<DeskAction>('POST', `/actions/${id}/decisions`, body);
-const heldBy = async (date: string) =>
-  (await performed(service, date)).steps.flatMap(({ items }) =>
+const readHeldBy = async (date: string) =>
+  (await performDay(service, date)).steps.flatMap(({ items }) =>
     items.flatMap(({ state, message }) => (state === 'blocked' ? [message] : [])),
   );
 
 beforeAll(async () => {
   service = await runService();
-  folder = await familyOn(service, 10);
+  folder = await createFamilyOn(service, 10);
   const steps = [
     { type: 'refresh' },
     { type: 'run' },
@@ -38,13 +45,13 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test('a session without actions is published', async () => {
-  expect(await heldBy(day1)).toEqual([]);
+  expect(await readHeldBy(day1)).toEqual([]);
   expect(await listPublishedDates(service, 'CORE')).toHaveLength(10);
 });
 
-test('an action that takes effect holds its index back until it is confirmed', async () => {
-  await delivered(day2, [`AA,SPLIT,2,${day2}`]);
-  expect(await heldBy(day2)).toEqual([`The SPLIT of AA on ${day2} is not confirmed.`]);
+test('an action that takes effect blocks its index until it is confirmed', async () => {
+  await deliverActions(day2, [`AA,SPLIT,2,${day2}`]);
+  expect(await readHeldBy(day2)).toEqual([`The SPLIT of AA on ${day2} is not confirmed.`]);
   const { actions, total } = await createQueue('?state=new');
   expect([total, actions.map(({ identifier, type, value, flags }) => [identifier, type, value, flags])]).toEqual([
     1,
@@ -57,7 +64,7 @@ test('an action that takes effect holds its index back until it is confirmed', a
     comment: 'Notice of the issuer',
   });
   expect(confirmed.body).toMatchObject({ state: 'confirmed', flags: [] });
-  expect(await heldBy(day2)).toEqual([]);
+  expect(await readHeldBy(day2)).toEqual([]);
   expect(await listPublishedDates(service, 'CORE')).toHaveLength(11);
 });
 
@@ -71,22 +78,22 @@ test('an action shows its effect on each index, before and after', async () => {
   expect(core.divisor_after).toBeCloseTo(core.divisor_before!, 12);
 });
 
-test('an action that differs from a source is flagged, and one with changed terms is amended and holds back again', async () => {
-  await delivered(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.3,${day3}`]);
-  expect(await heldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} is not confirmed.`]);
+test('an action that differs from a source is flagged, and one with changed terms is amended and blocks again', async () => {
+  await deliverActions(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.3,${day3}`]);
+  expect(await readHeldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} is not confirmed.`]);
   const find = async () => (await createQueue('?identifier=BB')).actions[0]!;
   const { action_id: id } = await find();
   const decided = await decide(id, { decision: 'confirmed', sources: [{ name: 'Vendor B', value: 0.25 }] });
   expect(decided.body.flags).toEqual(['Vendor B has the value 0.25, the store 0.3.']);
   expect((await createQueue('?flagged=true')).actions.map(({ identifier }) => identifier)).toEqual(['BB']);
 
-  await delivered(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.25,${day3}`]);
+  await deliverActions(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.25,${day3}`]);
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });
   await service.finished(body.job_id);
   expect(await find()).toMatchObject({ action_id: id, state: 'amended', value: 0.25 });
   await decide(id, { decision: 'rejected', comment: 'Not declared' });
   expect((await find()).state).toBe('rejected');
-  expect(await heldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} was rejected, but is still in the store.`]);
+  expect(await readHeldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} was rejected, but is still in the store.`]);
   expect((await find()).decisions.map(({ decision, terms }) => [decision, terms.value])).toEqual([
     ['confirmed', 0.3],
     ['rejected', 0.25],

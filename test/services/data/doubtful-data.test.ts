@@ -83,7 +83,7 @@ test('an exchange rate of 0 or less is reported at import, flagged by the audit 
  * Securities with prices of 100, 200 and so on for all days, except E, which ends on day 20; and a level with an
  * exchange rate.
  */
-const tablesWith = (actions: readonly (readonly unknown[])[], currencies: readonly (readonly unknown[])[] = []) => ({
+const buildTables = (actions: readonly (readonly unknown[])[], currencies: readonly (readonly unknown[])[] = []) => ({
   market: createFrame(
     [...BARS, 'VOLUME'],
     ['A', 'B', 'C', 'D', 'E'].flatMap((name, n) =>
@@ -119,23 +119,23 @@ test('a merger into no other security is refused', async () => {
     ['A', 'NOT_IN_CHOICES'],
   ]) {
     const merger = ['A', 'MERGER', 0.5, DAYS[30], null, related, null];
-    const { status, body } = await service.ask('POST', '/data/import', importOf(tablesWith([merger])));
+    const { status, body } = await service.ask('POST', '/data/import', importOf(buildTables([merger])));
     expect([status, body]).toMatchObject([
       422,
       { error: { detail: { findings: [{ severity: 'error', code, path: 'corporate_actions[row 1].related' }] } } },
     ]);
   }
   const merger = ['A', 'MERGER', -1, DAYS[30], null, null, null];
-  const { body } = await service.ask('POST', '/data/import', importOf(tablesWith([merger])));
+  const { body } = await service.ask('POST', '/data/import', importOf(buildTables([merger])));
   const text = JSON.stringify(body);
   expect(text).toContain(`The MERGER of A on ${DAYS[30]!} names no related identifier; the name`);
   expect(text).toContain('The value of a MERGER is -1');
 });
 
-test('endings and splits of one security on one day are a finding that states the applied one; an offer with an election is none', async () => {
+test('endings and splits of one security on one day are a finding that states the applied one; an offer with an election is not', async () => {
   const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'cash', 'election_date'];
   const createTables = (actions: readonly (readonly unknown[])[]) => ({
-    ...tablesWith([]),
+    ...buildTables([]),
     corporate_actions: createFrame(columns, actions),
   });
   const findingsOf = async (...actions: readonly (readonly unknown[])[]) => {
@@ -176,20 +176,21 @@ test('endings and splits of one security on one day are a finding that states th
   );
 });
 
-test('cash besides shares is read, kept and served of a merger, and refused of any other action', async () => {
+test('cash in addition to shares is accepted for a merger, and refused for any other action', async () => {
   const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'Cash'];
   const importStore = (...actions: readonly (readonly unknown[])[]) =>
     service.ask(
       'POST',
       '/data/import',
-      importOf({ ...tablesWith([]), corporate_actions: createFrame(columns, actions) }),
+      importOf({ ...buildTables([]), corporate_actions: createFrame(columns, actions) }),
     );
   expect(
     (await importStore(['E', 'MERGER', 1, DAYS[20], 'C', 200], ['A', 'DIVIDEND', 1, DAYS[20], null, null])).status,
   ).toBe(201);
-  const of = async (name: string) =>
+  const readActions = async (name: string) =>
     (await service.ask<{ actions: object[] }>('GET', `/data/corporate-actions/${name}`)).body.actions;
-  expect([await of('E'), await of('A')]).toMatchObject([[{ type: 'MERGER', value: 1, cash: 200 }], [{ cash: null }]]);
+  expect(await readActions('E')).toMatchObject([{ type: 'MERGER', value: 1, cash: 200 }]);
+  expect(await readActions('A')).toMatchObject([{ cash: null }]);
   for (const [type, cash, code] of [
     ['DIVIDEND', 2, 'NOT_IN_CHOICES'],
     ['ACQUISITION', 2, 'NOT_IN_CHOICES'],
@@ -224,7 +225,7 @@ test('improbable values of an action or a currency are reported with both number
   const { body } = await service.ask<{ findings: object[] }>(
     'POST',
     '/data/import',
-    importOf(tablesWith(actions, currencies)),
+    importOf(buildTables(actions, currencies)),
   );
   const nameCell = (name: string, day: number) => `corporate_actions[${name} ${DAYS[day]}]`;
   const reports = [
@@ -256,8 +257,8 @@ test('improbable values of an action or a currency are reported with both number
   );
 });
 
-test('a series whose values cannot be percent a year is flagged where a rate is named and refused where one is needed', async () => {
-  await service.ask('POST', '/data/import', importOf(tablesWith([])));
+test('a series whose values cannot be per cent per year is flagged if a rate is named and refused if one is needed', async () => {
+  await service.ask('POST', '/data/import', importOf(buildTables([])));
   await service.ask('PUT', '/indices/PLAIN', {
     id: 'PLAIN',
     name: 'x',
@@ -269,7 +270,7 @@ test('a series whose values cannot be percent a year is flagged where a rate is 
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
   const message = `The series LEVEL is 3000 on ${DAYS[30]}; a rate must be in percent per year, at most 100 in magnitude: 5 is 5 %.`;
-  const financed = async (financing: string) => {
+  const requestFinancing = async (financing: string) => {
     const { body } = await service.ask<{ findings: object[] }>('PUT', '/indices/DOUBLE', {
       id: 'DOUBLE',
       name: 'x',
@@ -285,7 +286,7 @@ test('a series whose values cannot be percent a year is flagged where a rate is 
     await service.ask('POST', '/analytics/DOUBLE/backtest', request);
     return service.finished('backtest:DOUBLE');
   };
-  expect(await financed('LEVEL')).toEqual([
+  expect(await requestFinancing('LEVEL')).toEqual([
     expect.objectContaining({
       severity: 'warning',
       code: 'OUT_OF_RANGE',
@@ -300,13 +301,13 @@ test('a series whose values cannot be percent a year is flagged where a rate is 
     detail: { series: 'LEVEL', date: DAYS[30], value: 3000, limit: 100 },
   });
   expect((await run({ end: DAYS[29] })).status).toBe('succeeded');
-  expect(await financed('RATE')).toEqual([]);
+  expect(await requestFinancing('RATE')).toEqual([]);
   expect((await run({})).status).toBe('succeeded');
 });
 
-test('a pack of a closed day says whose closes price it, one of securities that have ended how they did', async () => {
+test('a pack of a closed day states the date of its closes, and a pack with ended securities how they ended', async () => {
   const ended = ['E', 'ACQUISITION', 520, DAYS[20], null, null, null];
-  await service.ask('POST', '/data/import', importOf(tablesWith([ended])));
+  await service.ask('POST', '/data/import', importOf(buildTables([ended])));
   const pack = (request: object) =>
     service.ask<{ as_of: string; requested_as_of: string | null; findings: object[] }>(
       'POST',

@@ -105,7 +105,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-async function on<T>(store: keyof typeof STORES, work: () => Promise<T>): Promise<T> {
+async function runOnStore<T>(store: keyof typeof STORES, work: () => Promise<T>): Promise<T> {
   const { active } = (await service.ask<{ active: string }>('GET', '/data/stores')).body;
   if (active !== store) {
     await service.ask('POST', `/data/stores/${store}/activate`);
@@ -130,7 +130,7 @@ const get = async <T = Record<string, unknown>>(path: string): Promise<T> => {
 
 describe('series of the served store', () => {
   test('are listed, searched and paged, and their values are read like prices', () =>
-    on('apart', async () => {
+    runOnStore('apart', async () => {
       const { series, next } = await get<SeriesCollection>('/data/series?limit=2');
       expect(series.map(({ identifier, currency, values }) => [identifier, currency, values])).toEqual([
         ['DAX', 'EUR', DAYS.length],
@@ -150,8 +150,8 @@ describe('series of the served store', () => {
       });
     }));
 
-  test('are no constituents, no names and not covered', () =>
-    on('apart', async () => {
+  test('are no constituents, no securities and not part of the coverage', () =>
+    runOnStore('apart', async () => {
       const preview = JSON.stringify((await service.ask('POST', '/indices/ALL/preview', { as_of: '2024-03-01' })).body);
       for (const name of NAMES) expect(preview).toContain(`"${name}"`);
       for (const name of EXTERNAL) expect(preview).not.toContain(`"${name}"`);
@@ -165,15 +165,15 @@ describe('series of the served store', () => {
     }));
 });
 
-test('a run measured against a series is that against the same prices as a security of the market', async () => {
+test('a run compared with a series equals one compared with the same prices as a security of the market', async () => {
   const request = { benchmark: { kind: 'identifier', id: 'SPX' } };
   const [apart, among] = [
-    await on('apart', () => run('LISTED', request)),
-    await on('among', () => run('LISTED', request)),
+    await runOnStore('apart', () => run('LISTED', request)),
+    await runOnStore('among', () => run('LISTED', request)),
   ];
-  const comparable = ({ benchmark }: Record<string, unknown>) =>
+  const readComparison = ({ benchmark }: Record<string, unknown>) =>
     Object.entries((benchmark as { metrics?: object } | null) ?? {});
-  expect(comparable(apart).length).toBeGreaterThan(0);
+  expect(readComparison(apart).length).toBeGreaterThan(0);
   const [ours, theirs] = [JSON.stringify(apart['benchmark']), JSON.stringify(among['benchmark'])].map((text) =>
     [...text.matchAll(/-?\d+\.\d+(?:e-?\d+)?/g)].map(([number]) => Number(number)),
   );
@@ -182,7 +182,7 @@ test('a run measured against a series is that against the same prices as a secur
 });
 
 test('a benchmark in another currency is converted, by hand', () =>
-  on('apart', async () => {
+  runOnStore('apart', async () => {
     const { benchmark } = (await run('LISTED', { benchmark: { kind: 'identifier', id: 'DAX' } })) as {
       benchmark: { total_return?: number } & Record<string, unknown>;
     };
@@ -192,14 +192,14 @@ test('a benchmark in another currency is converted, by hand', () =>
     expect(numbers.some((value) => Math.abs(value - byHand) < 1e-10)).toBe(true);
   }));
 
-test('an exchange rate from a series gives the levels that it gives from the market, bit for bit', async () => {
+test('an exchange rate from a series gives the same levels as one from the market, bit for bit', async () => {
   const readLevels = async () => {
     await run('EURO');
     return get<{ levels: unknown }>('/analytics/EURO/levels');
   };
-  const [apart, among] = [await on('apart', readLevels), await on('among', readLevels)];
+  const [apart, among] = [await runOnStore('apart', readLevels), await runOnStore('among', readLevels)];
   expect(apart.levels).toEqual(among.levels);
-  const plain = await on('apart', async () => {
+  const plain = await runOnStore('apart', async () => {
     await run('LISTED');
     return get<{ levels: unknown }>('/analytics/LISTED/levels');
   });
@@ -209,14 +209,14 @@ test('an exchange rate from a series gives the levels that it gives from the mar
 describeCompared({
   days: DAYS,
   priceOf,
-  on,
+  on: runOnStore,
   run,
   get,
   refusal: (path, body) => service.refusal(body === undefined ? 'GET' : 'POST', path, body),
   remove: (path) => service.ask('DELETE', path),
 });
 
-test('an overlay is refused for errors that its job would fail on, and not for data before its start', async () => {
+test('an overlay is refused for errors that would fail its job, and not for data before its start', async () => {
   const readSeries = (name: string, currency: string, t: number) =>
     DAYS.map((day, at) => [name, day, at === t ? -1 : priceOf('SPX', at), currency, name]);
   const tables = {
@@ -234,16 +234,16 @@ test('an overlay is refused for errors that its job would fail on, and not for d
     activate: true,
   });
   expect(status).toBe(201);
-  const against = (id: string) => ({ benchmark: { kind: 'identifier', id } });
-  const requestRefusal = (id: string) => service.refusal('POST', '/analytics/FEE/backtest', against(id));
+  const createBenchmarkQuery = (id: string) => ({ benchmark: { kind: 'identifier', id } });
+  const requestRefusal = (id: string) => service.refusal('POST', '/analytics/FEE/backtest', createBenchmarkQuery(id));
   expect(await requestRefusal('WITHIN')).toMatchObject({ status: 422, code: 'NUMERIC_FAILURE' });
   expect(await requestRefusal('POUNDS')).toMatchObject({ status: 422, code: 'FX_MISSING' });
-  const { benchmark } = await run('FEE', against('EARLIER'));
+  const { benchmark } = await run('FEE', createBenchmarkQuery('EARLIER'));
   const grown = priceOf('SPX', DAYS.length - 1) / priceOf('SPX', FEE_FROM) - 1;
   expect((benchmark as { benchmark_return: number }).benchmark_return).toBeCloseTo(grown, 12);
 });
 
-test('a run is extended with its series to the bits of a whole run, and runs whole when their history is another', async () => {
+test('a run is extended with its series bit-identically to a whole run, and runs whole if the history of the series changed', async () => {
   const folder = join(service.root, 'growing');
   await mkdir(folder);
   const write = (days: number, change = 0) => {
@@ -294,7 +294,7 @@ test('a run is extended with its series to the bits of a whole run, and runs who
 });
 
 test('a separate store keeps its series across a restart and an append', async () => {
-  const held = await on('apart', () => get<SeriesCollection>('/data/series'));
+  const held = await runOnStore('apart', () => get<SeriesCollection>('/data/series'));
   const before = await get<DataStore>('/data/stores/apart');
   expect(before.rows).toMatchObject({ series: EXTERNAL.length * DAYS.length });
   await service.restart();

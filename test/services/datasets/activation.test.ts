@@ -18,7 +18,7 @@ const INDEX = {
   pipeline: { weighting: { type: 'MinimumVarianceWeight', cap: 0.1 } },
 };
 
-async function generated(id: string, seed: number, market: object): Promise<DataStore> {
+async function generateStore(id: string, seed: number, market: object): Promise<DataStore> {
   await service.ask('POST', '/data/synthetic', { ...MARKET, store_id: id, seed, ...market });
   const { result } = await service.finished(`generate:${id}`);
   return result as DataStore;
@@ -32,28 +32,28 @@ async function contentOf(id: string): Promise<string> {
 }
 
 /** Runs PINNED while its store is deleted. @returns true if the run had not ended before the deletion */
-async function outlivesItsStore(): Promise<boolean> {
-  const first = await generated('first', 1, { activate: true });
+async function isOutliving(): Promise<boolean> {
+  const first = await generateStore('first', 1, { activate: true });
   await service.ask('PUT', '/indices/PINNED', { ...INDEX, id: 'PINNED' });
   await service.ask('POST', '/analytics/PINNED/backtest');
-  const statusNow = async () => (await service.ask<JobStatus>('GET', '/jobs/backtest:PINNED')).body.status;
-  await expect.poll(statusNow, { interval: 5 }).not.toBe('pending');
+  const fetchStatus = async () => (await service.ask<JobStatus>('GET', '/jobs/backtest:PINNED')).body.status;
+  await expect.poll(fetchStatus, { interval: 5 }).not.toBe('pending');
   await service.ask('POST', '/data/stores/second/activate');
   expect(await service.finished('load:second')).toMatchObject({ status: 'succeeded' });
   expect((await service.ask('GET', '/jobs/generate:first')).status).toBe(200);
   expect((await service.ask('DELETE', '/data/stores/first')).status).toBe(204);
   expect((await service.ask('GET', '/jobs/generate:first')).status).toBe(404);
   expect((await service.ask('GET', '/jobs/generate:second')).status).toBe(200);
-  const isRunning = (await statusNow()) === 'running';
+  const isRunning = (await fetchStatus()) === 'running';
   expect(await contentOf('PINNED')).toBe(first.content_hash);
   await service.ask('DELETE', '/indices/PINNED');
   return isRunning;
 }
 
-test('a run reads to its end the store that was served when it began, though another is served and its own is deleted meanwhile', async () => {
+test('a run reads the store that was served when it began, although another is served and the first is deleted meanwhile', async () => {
   // The second store is small: reading it takes a fraction of the time of the run on the first store.
-  const second = await generated('second', 2, { activate: false, assets: 12 });
-  while (!(await outlivesItsStore()));
+  const second = await generateStore('second', 2, { activate: false, assets: 12 });
+  while (!(await isOutliving()));
   await service.ask('PUT', '/indices/ALONE', { ...INDEX, id: 'ALONE' });
   await service.ask('POST', '/analytics/ALONE/backtest');
   expect(await contentOf('ALONE')).toBe(second.content_hash);

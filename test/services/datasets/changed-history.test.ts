@@ -76,7 +76,7 @@ describe('a refresh of later days', () => {
     expect(changesOf(await desk.store())).toEqual([]);
   });
 
-  test('leaves a security whose actions of held days are others, with its later bars, and takes the others', async () => {
+  test('keeps a security with changed actions on stored days unchanged, and adds the bars of the others', async () => {
     const createActions = (...rows: readonly string[]) => ({
       'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n`,
     });
@@ -113,7 +113,7 @@ describe('a refresh of later days', () => {
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
   });
 
-  test('takes the current reference data and reports changes to stored days', async () => {
+  test('uses the current reference data and reports changes to stored days', async () => {
     const createReference = (sector: string) => ({ 'reference.csv': `identifier,SECTOR\nA,${sector}\n` });
     const desk = await serveFiles('tables', { 'market.csv': formatBars(FIRST), ...createReference('Energy') });
     await desk.write(createReference('Health'));
@@ -127,7 +127,7 @@ describe('a refresh of later days', () => {
     expect(await desk.refresh()).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
   });
 
-  test('of a database finds what was corrected in it', async () => {
+  test('of a database finds corrections', async () => {
     const path = join(service.root, 'desk.db');
     const run = (sql: string) => {
       const database = new sqlite.Database(path);
@@ -159,7 +159,7 @@ describe('a refresh of later days', () => {
   });
 });
 
-test('a full refresh counts every row it changed, whatever its table, and lists the values', async () => {
+test('a full refresh counts every changed row of every table, and lists the values', async () => {
   const tablesOf = (dividend: number, sector: string, end: string) => ({
     'corporate_actions.csv': `identifier,type,value,ex_date\nA,DIVIDEND,${dividend},2024-01-03\n`,
     'reference.csv': `identifier,SECTOR\nA,${sector}\n`,
@@ -195,7 +195,7 @@ test('a full refresh counts every row it changed, whatever its table, and lists 
   });
 });
 
-test('a full refresh up to a day restates nothing behind it', async () => {
+test('a full refresh up to a day changes nothing after it', async () => {
   const desk = await serveFiles('bounded', { 'market.csv': formatBars(FIRST) });
   await desk.write({
     'market.csv': formatBars([
@@ -214,7 +214,7 @@ test('a full refresh up to a day restates nothing behind it', async () => {
   expect(await desk.closeOf('A')).toEqual([10.5, 11]);
 });
 
-test('a store that is activated again says whether it is what it was', async () => {
+test('a store that is activated again states whether its content changed', async () => {
   const desk = await serveFiles('again', { 'market.csv': formatBars(FIRST) });
   await serveFiles('other', { 'market.csv': formatBars(FIRST) });
   await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1)]) });

@@ -8,11 +8,11 @@ import { runService, type RunningService } from '../running-service.js';
 let service: RunningService;
 
 const NAMES = ['A', 'B', 'C', 'D'];
-const FROM = Date.UTC(2023, 0, 2);
+const FIRST_DAY_MS = Date.UTC(2023, 0, 2);
 
 /** Returns weekdays from 2023-01-02 on. */
 const listDays = (count: number): string[] =>
-  Array.from({ length: 2 * count }, (_, i) => new Date(FROM + i * 86_400_000))
+  Array.from({ length: 2 * count }, (_, i) => new Date(FIRST_DAY_MS + i * 86_400_000))
     .filter((day) => day.getUTCDay() % 6 !== 0)
     .slice(0, count)
     .map((day) => day.toISOString().slice(0, 10));
@@ -34,7 +34,7 @@ const INDEX = {
   pipeline: { weighting: { type: 'PriceWeight' } },
 };
 
-const CORRECTED = { [`${listDays(41).at(-30)!} B`]: 200, [`${listDays(41).at(-2)!} D`]: 1 };
+const CORRECTED_CLOSES = { [`${listDays(41).at(-30)!} B`]: 200, [`${listDays(41).at(-2)!} D`]: 1 };
 
 const importStore = (rows: object, on_exists: string) =>
   service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables: rows, on_exists, activate: true });
@@ -65,33 +65,33 @@ const readAnswers = async (query = '', body: object = {}): Promise<unknown[]> =>
   ]);
 
 /** Volatilities estimated while the second version was served. */
-let estimatedThen: unknown;
+let earlierEstimate: unknown;
 
 const createVolatilities = ({ result }: { readonly result: unknown }): unknown =>
   (result as { readonly volatilities: unknown }).volatilities;
 
-const then: { readonly levels: unknown; readonly answers: unknown[] }[] = [];
+const earlierAnswers: { readonly levels: unknown; readonly answers: unknown[] }[] = [];
 
 beforeAll(async () => {
   service = await runService();
   await importStore(createTables(40), 'replace');
   expect((await service.ask('PUT', '/indices/KNOWN', INDEX)).status).toBeLessThan(300);
-  then.push({ levels: await readLevels(), answers: await readAnswers() });
+  earlierAnswers.push({ levels: await readLevels(), answers: await readAnswers() });
   await importStore(createTables(41), 'append');
-  then.push({ levels: await readLevels(), answers: await readAnswers() });
-  estimatedThen = createVolatilities(await jobOf('/risk-models/then/estimate', { identifiers: ['A', 'B', 'D'] }));
-  await importStore(createTables(41, CORRECTED), 'replace');
-  then.push({ levels: await readLevels(), answers: await readAnswers() });
+  earlierAnswers.push({ levels: await readLevels(), answers: await readAnswers() });
+  earlierEstimate = createVolatilities(await jobOf('/risk-models/then/estimate', { identifiers: ['A', 'B', 'D'] }));
+  await importStore(createTables(41, CORRECTED_CLOSES), 'replace');
+  earlierAnswers.push({ levels: await readLevels(), answers: await readAnswers() });
 });
 afterAll(() => service.close());
 
 /** Returns a response without times. */
-const timeless = (answer: unknown): unknown =>
+const removeTimes = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer), (member, value: unknown) =>
     ['stale', 'run_at', 'took_ms'].includes(member) ? null : value,
   );
 
-test('each content that was served is a version, with the rows that it changed', async () => {
+test('each served content is a version, with its changed rows', async () => {
   const { versions: listed, total } = await findVersions();
   expect(total).toBe(3);
   expect(listed.map(({ version, source, readable }) => [version, source, readable])).toEqual([
@@ -127,21 +127,21 @@ test('the values between two versions are reported, before and after', async () 
   );
 });
 
-test('prices, actions, previews and backtests of an earlier version are those that were answered then', async () => {
-  for (const [i, earlier] of then.entries()) {
+test('prices, actions, previews and backtests of an earlier version are the earlier answers', async () => {
+  for (const [i, earlier] of earlierAnswers.entries()) {
     const version = i + 1;
     expect(await readAnswers(`?as_known_on=${version}`, { as_known_on: version })).toEqual(earlier.answers);
-    expect(timeless(await readLevels(version)), `version ${version}`).toEqual(timeless(earlier.levels));
+    expect(removeTimes(await readLevels(version)), `version ${version}`).toEqual(removeTimes(earlier.levels));
   }
 });
 
-test('an export as known on a version is of the newest run that was made on it', async () => {
+test('an export as known on a version uses the newest run of that version', async () => {
   const { body } = await service.ask<{ readonly runs: readonly { run_id: string; store_version: number }[] }>(
     'GET',
     '/analytics/KNOWN/runs',
   );
   const readExport = async (query: string): Promise<unknown> =>
-    timeless((await service.ask('GET', `/analytics/KNOWN/exports/levels?format=json&${query}`)).body);
+    removeTimes((await service.ask('GET', `/analytics/KNOWN/exports/levels?format=json&${query}`)).body);
   const tables = await Promise.all([1, 2, 3].map((version) => readExport(`as_known_on=${version}`)));
   for (const [i, table] of tables.entries()) {
     const run = body.runs.find(({ store_version: version }) => version === i + 1)!;
@@ -164,10 +164,10 @@ test('an export as known on a version is of the newest run that was made on it',
   await service.ask('DELETE', '/indices/LATER');
 });
 
-test('a time asks for the newest version known at it, and a backtest reports which it was', async () => {
+test('a time selects the newest version known at it, and a backtest reports that version', async () => {
   const { versions: listed } = await findVersions();
   const second = listed.find(({ version }) => version === 2)!;
-  expect(timeless(await readLevels(second.known_at))).toEqual(timeless(then[1]!.levels));
+  expect(removeTimes(await readLevels(second.known_at))).toEqual(removeTimes(earlierAnswers[1]!.levels));
   const { body } = await service.ask<{ readonly runs: readonly { readonly store_version: number }[] }>(
     'GET',
     '/analytics/KNOWN/runs?limit=1',
@@ -191,7 +191,7 @@ test('a time asks for the newest version known at it, and a backtest reports whi
   expect((await service.refusal('GET', '/data/stores/none/versions/diff?from=1&to=2')).code).toBe('STORE_NOT_FOUND');
 });
 
-test('sweeps and risk models take what was known', async () => {
+test('sweeps and risk models use the data known at the time', async () => {
   const sweep = { index_id: 'KNOWN', grid: { '/request/transaction_cost_bps': [0, 10] } };
   const model = { identifiers: ['A', 'B', 'D'], as_known_on: 2 };
   const [swept, known] = [
@@ -201,26 +201,26 @@ test('sweeps and risk models take what was known', async () => {
   expect(swept.status).toBe('succeeded');
   expect(known.status).toBe('succeeded');
   expect(JSON.stringify(known.result)).not.toBe(JSON.stringify(swept.result));
-  expect(createVolatilities(await jobOf('/risk-models/known/estimate', model))).toEqual(estimatedThen);
+  expect(createVolatilities(await jobOf('/risk-models/known/estimate', model))).toEqual(earlierEstimate);
   const last = await jobOf('/risk-models/last/estimate', { identifiers: model.identifiers });
-  expect(createVolatilities(last)).not.toEqual(estimatedThen);
+  expect(createVolatilities(last)).not.toEqual(earlierEstimate);
 });
 
-test('the same content served again after a restart is no version, and the earlier ones are still there', async () => {
+test('the same content served again after a restart is no version, and the earlier versions remain', async () => {
   await service.restart();
   await service.resumed();
   expect((await findVersions()).total).toBe(3);
-  expect(await readAnswers('?as_known_on=1', { as_known_on: 1 })).toEqual(then[0]!.answers);
+  expect(await readAnswers('?as_known_on=1', { as_known_on: 1 })).toEqual(earlierAnswers[0]!.answers);
 });
 
-const readable = async (): Promise<unknown[]> =>
+const listReadableVersions = async (): Promise<unknown[]> =>
   (await findVersions()).versions.map(({ version, readable: isReadable }) => [version, isReadable]);
 
-test('contents beyond those to be kept are forgotten, but for what a stored run or a published close refers to', async () => {
+test('contents beyond the limit are deleted, except those that a stored run or a published close refers to', async () => {
   const keep = (kept: unknown) => service.ask('PATCH', '/data/stores/m', { versions_kept: kept });
   await readLevels(1);
   expect((await keep(1)).body).toMatchObject({ versions_kept: 1 });
-  expect(await readable()).toEqual([
+  expect(await listReadableVersions()).toEqual([
     [3, true],
     [2, true],
     [1, true],
@@ -238,23 +238,23 @@ test('contents beyond those to be kept are forgotten, but for what a stored run 
     [2, true],
     [1, false],
   ];
-  expect(await readable()).toEqual(kept);
-  expect(await readAnswers('?as_known_on=2', { as_known_on: 2 })).toEqual(then[1]!.answers);
+  expect(await listReadableVersions()).toEqual(kept);
+  expect(await readAnswers('?as_known_on=2', { as_known_on: 2 })).toEqual(earlierAnswers[1]!.answers);
   expect(await service.refusal('GET', '/data/prices/B?as_known_on=1')).toMatchObject({
     code: 'NO_DATA_KNOWN',
     message: expect.stringContaining('forgotten, as the store keeps ') as string,
   });
   // The index's runs are deleted with it, but its publications are not.
   expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
-  await importStore(createTables(42, CORRECTED), 'append');
-  expect(await readable()).toEqual([[4, true], ...kept]);
+  await importStore(createTables(42, CORRECTED_CLOSES), 'append');
+  expect(await listReadableVersions()).toEqual([[4, true], ...kept]);
   expect((await keep(0)).status).toBe(422);
 });
 
-const ofStore = async (store: string): Promise<DataVersions['versions']> =>
+const listStoreVersions = async (store: string): Promise<DataVersions['versions']> =>
   (await service.ask<DataVersions>('GET', `/data/stores/${store}/versions`)).body.versions;
 
-test('a folder that changed while the service was stopped keeps the contents that were served of it, bit for bit', async () => {
+test('a folder that changed while the service was stopped keeps its earlier contents, bit for bit', async () => {
   const folder = join(service.root, 'folder');
   await mkdir(folder);
   const formatCsv = (...closes: readonly number[]): string =>
@@ -281,7 +281,7 @@ test('a folder that changed while the service was stopped keeps the contents tha
   await change(8);
   await service.ask('POST', '/data/stores/f/activate');
   await service.finished('load:f');
-  const versions = await ofStore('f');
+  const versions = await listStoreVersions('f');
   expect(versions.map(({ version, readable, source }) => [version, readable, source])).toEqual([
     [4, true, 'reload'],
     [3, true, 'reload'],
@@ -298,8 +298,8 @@ test('a folder that changed while the service was stopped keeps the contents tha
   for (const version of [1, 2, 3]) expect(await readPrices(`?as_known_on=${version}`)).toEqual(responses[version - 1]);
 });
 
-test('an import that is not activated keeps what was served of its store before', async () => {
-  const before = await readable();
+test('an import that is not activated keeps the earlier served content of its store', async () => {
+  const before = await listReadableVersions();
   const unserved = { store_id: 'm', name: 'M', activate: false };
   for (const [count, on_exists] of [
     [43, 'append'],
@@ -307,25 +307,25 @@ test('an import that is not activated keeps what was served of its store before'
   ] as const) {
     const { status } = await service.ask('POST', '/data/import', {
       ...unserved,
-      tables: createTables(count, CORRECTED),
+      tables: createTables(count, CORRECTED_CLOSES),
       on_exists,
     });
     expect(status).toBe(201);
   }
   await service.ask('POST', '/data/stores/m/activate');
   await service.finished('load:m');
-  expect(await readable()).toEqual([[5, true], ...before]);
+  expect(await listReadableVersions()).toEqual([[5, true], ...before]);
   expect((await findVersions()).versions[0]).toMatchObject({ rows_added: 8, rows_changed: 0, rows_removed: 0 });
-  expect((await service.ask('GET', '/data/prices/B?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
+  expect((await service.ask('GET', '/data/prices/B?as_known_on=2')).body).toEqual(earlierAnswers[1]!.answers[0]);
   await service.ask('POST', '/data/stores/f/activate');
   await service.finished('load:f');
 });
 
 test('a store that was not served meanwhile keeps its versions when data is imported into it', async () => {
-  const before = await readable();
-  const prices = (query: string) => service.ask('GET', `/data/prices/B${query}`);
-  await importStore(createTables(45, CORRECTED), 'append'); // the folder is served until the import
-  expect(await readable()).toEqual([[6, true], ...before]);
-  expect((await prices('?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
+  const before = await listReadableVersions();
+  const requestPrices = (query: string) => service.ask('GET', `/data/prices/B${query}`);
+  await importStore(createTables(45, CORRECTED_CLOSES), 'append'); // the folder is served until the import
+  expect(await listReadableVersions()).toEqual([[6, true], ...before]);
+  expect((await requestPrices('?as_known_on=2')).body).toEqual(earlierAnswers[1]!.answers[0]);
   expect((await findVersions()).versions[0]).toMatchObject({ source: 'append', rows_added: 4, rows_changed: 0 });
 });

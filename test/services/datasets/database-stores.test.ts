@@ -4,7 +4,7 @@ import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../../pos
 import { runService, type RunningService } from '../running-service.js';
 
 /** View with later days; the server is killed while it processes the last day. */
-const LATER = `CREATE VIEW daily AS
+const LATER_VIEW = `CREATE VIEW daily AS
   SELECT 'N' || i AS identifier, DATE '2025-01-02' AS date, 1.0::float8 AS "CLOSE" FROM generate_series(1, 2000) i
   UNION ALL SELECT 'A', DATE '2025-01-03', (SELECT 1.0::float8 FROM pg_sleep(600))`;
 
@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     );
   });
 
-  test('whose password holds what ends one elsewhere is shown without any of it', async () => {
+  test('with a password that contains delimiters of URLs is shown without any part of it', async () => {
     const location = database.url.replace('secret-of-the-test', 'first@second%2Fthird');
     const { status, body } = await service.ask<DataStore>('POST', '/data/stores', {
       store_id: 'at',
@@ -63,14 +63,14 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect((await service.ask('DELETE', '/data/stores/at')).status).toBe(204);
   });
 
-  test('keeps no password in its versions: restoring one needs it declared again', async () => {
-    const location = (password: string) => database.url.replace('secret-of-the-test', password);
+  test('keeps no password in its versions: restoring one requires the password again', async () => {
+    const formatLocation = (password: string) => database.url.replace('secret-of-the-test', password);
     const entry = { store_id: 'turns', name: 'turns', kind: 'database', tables: { market: 'daily' } };
-    expect((await service.ask('POST', '/data/stores', { ...entry, location: location('first-turn') })).status).toBe(
-      201,
-    );
+    expect(
+      (await service.ask('POST', '/data/stores', { ...entry, location: formatLocation('first-turn') })).status,
+    ).toBe(201);
     const path = '/data/stores/turns';
-    expect((await service.ask('PATCH', path, { source: location('second-turn') })).status).toBe(200);
+    expect((await service.ask('PATCH', path, { source: formatLocation('second-turn') })).status).toBe(200);
     expect((await service.ask('GET', `${path}/document/versions`)).body).toMatchObject({ total: 1 });
     expect((await service.ask('GET', '/audit?kind=store&id=turns')).body).toMatchObject({
       entries: [
@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect(await service.refusal('POST', `${path}/document/versions/1/restore`)).toMatchObject({ status: 422 });
   });
 
-  test('coexists with a second one of other tables, and not of the same', async () => {
+  test('coexists with a second store of other tables, and not of the same tables', async () => {
     await database.query(
       "CREATE TABLE weekly AS SELECT 'W' AS identifier, DATE '2024-01-05' AS date, 3.0::float8 AS \"CLOSE\"",
     );
@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
 
   test('whose server dies in the middle of a refresh fails with a reason, and the served version remains', async () => {
     await database.query('DROP TABLE daily');
-    await database.query(LATER);
+    await database.query(LATER_VIEW);
     const before = (await service.ask('GET', '/data/prices/A')).body;
     await service.ask('POST', '/data/stores/daily/refresh');
     await expect

@@ -11,7 +11,7 @@ const CLOSE = 10;
  * Returns a vendor's file of a security, in which a dividend multiplies earlier prices by 1 - dividend / previous
  * close.
  */
-function vendorFile(days: number, dividends: Readonly<Record<string, number>>) {
+function formatVendorFile(days: number, dividends: Readonly<Record<string, number>>) {
   let factor = 1;
   const rows = DAYS.slice(0, days)
     .toReversed()
@@ -29,19 +29,19 @@ const mapping = Mapping.parse({
   adjusted_close: 'Adj Close',
 });
 
-test('a refresh serves dividends derived from adjusted closes of new days; with changes to stored days it leaves the security', () =>
+test('a refresh adds dividends derived from adjusted closes of new days; with changes to stored days it keeps the security unchanged', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
-    await write({ 'A.csv': vendorFile(3, { '2024-01-03': 0.5 }) });
+    await write({ 'A.csv': formatVendorFile(3, { '2024-01-03': 0.5 }) });
     await load();
     expect((await store()).derived_actions).toEqual({ dividends: 1, splits: 0 });
 
-    await write({ 'A.csv': vendorFile(4, { '2024-01-03': 0.5, '2024-01-05': 0.25 }) });
+    await write({ 'A.csv': formatVendorFile(4, { '2024-01-03': 0.5, '2024-01-05': 0.25 }) });
     expect(await refresh()).toMatchObject({ datasets: { corporate_actions: { added: 1, changed: 0, removed: 0 } } });
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
     expect((await store()).rows).toMatchObject({ corporate_actions: 2 });
 
     const before = await store();
-    await write({ 'A.csv': vendorFile(5, { '2024-01-03': 0.4, '2024-01-05': 0.25, '2024-01-08': 1 }) });
+    await write({ 'A.csv': formatVendorFile(5, { '2024-01-03': 0.4, '2024-01-05': 0.25, '2024-01-08': 1 }) });
     expect(await refresh()).toMatchObject({
       rows_added: 0,
       rejected: [{ identifier: 'A', corporate_actions: { changed: 1 }, held_back: 1 }],
@@ -61,7 +61,7 @@ test('a refresh serves dividends derived from adjusted closes of new days; with 
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }, mapping));
 
-test('a refresh keeps dividends that a vendor rounds otherwise after a new one', () =>
+test('a refresh keeps dividends that a vendor rounds differently after a new dividend', () =>
   runWithDesk(async ({ write, load, refresh, store }) => {
     const closes = [40, 41.2, 39.6, 40.4, 40.8, 40];
     const days = [...DAYS, '2024-01-09'];
@@ -69,18 +69,18 @@ test('a refresh keeps dividends that a vendor rounds otherwise after a new one',
      * Adjusted closes are a quarter of the closes with two decimals, so half a cent of rounding is two cents of a
      * dividend.
      */
-    const file = (count: number, last: number) => {
+    const createVendorRows = (count: number, last: number) => {
       const rows = days.slice(0, count).map((day, t) => {
         const factor = 0.25 * (t < 2 ? 1 - 1.23 / 41.2 : 1) * (t < 5 && count > 5 ? 1 - last / 40.8 : 1);
         return `${day},${closes[t]},${(closes[t]! * factor).toFixed(2)}`;
       });
       return { 'A.csv': `Date,Close,Adj Close\n${rows.join('\n')}\n` };
     };
-    await write(file(5, 0));
+    await write(createVendorRows(5, 0));
     await load();
     const before = (await store()).content_hash;
     for (const last of [0.41, 0.47, 0.53, 0.68, 0.71, 0.83]) {
-      await write(file(6, last));
+      await write(createVendorRows(6, last));
       expect(await refresh({ isTrial: true })).toMatchObject({
         rows_added: 2,
         rejected: [],
@@ -90,7 +90,7 @@ test('a refresh keeps dividends that a vendor rounds otherwise after a new one',
     expect((await store()).content_hash).toBe(before);
   }, mapping));
 
-test('rows of a store are bars kept: those of two wide tables once, and a bar said twice once', async () => {
+test('rows of a store are its stored bars: those of two wide tables once, and a repeated bar once', async () => {
   const wide = Mapping.parse({ layout: 'wide', fields: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' } });
   await runWithDesk(async ({ write, load, store }) => {
     const table = 'date,A,B\n2024-01-02,10,20\n2024-01-03,11,\n';

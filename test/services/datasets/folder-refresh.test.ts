@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { listFolderFiles } from '#market/sources/folder.js';
-import { toKnownFiles, selectUnreadFiles } from '#market/sources/known-files.js';
+import { toVersionFiles, selectUnreadFiles } from '#market/sources/known-files.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
-import { AT, runWithDesk, createBars, createActions, contentOf } from './refresh-desk.js';
+import { REFRESHED_AT, runWithDesk, createBars, createActions, contentOf } from './refresh-desk.js';
 
 test('a refresh gives the same content as a complete read of the folder, whatever is new in it', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
@@ -52,7 +52,7 @@ test('a refresh gives the same content as a complete read of the folder, whateve
     }
   }));
 
-test('a table that is gone from the folder is gone from the store', () =>
+test('a table removed from the folder is removed from the store', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     await write({ ...createBars('2024-01-02', ['A,2024-01-02,10']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' });
     await load();
@@ -109,7 +109,7 @@ test('a full refresh finds restatements in a file with unchanged time and length
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }));
 
-test('only files that have come or changed are read again, and tables of which none has', () =>
+test('only new or changed files are read again, and tables without one are not', () =>
   runWithDesk(async ({ write, location }) => {
     const listFiles = async () =>
       listFolderFiles(location, { tables: {}, mapping: null }, createLocations([location]), createProblems());
@@ -123,7 +123,7 @@ test('only files that have come or changed are read again, and tables of which n
     });
     const files = await listFiles();
     const digests = listLabels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
-    const known = toKnownFiles(files, digests, Date.parse(AT));
+    const known = toVersionFiles(files, digests, Date.parse(REFRESHED_AT));
     expect(selectUnreadFiles(files, known)).toMatchObject({
       unchangedTables: ['reference', 'corporate_actions', 'universes', 'series'],
       files: { market: [], reference: [], corporate_actions: [], universes: [] },
@@ -138,12 +138,12 @@ test('only files that have come or changed are read again, and tables of which n
 
     // A file written just before its reading may have been written again within the same clock tick.
     const { changedAt } = files.market[0]!;
-    expect(selectUnreadFiles(files, toKnownFiles(files, digests, changedAt + 1000))).toMatchObject({
+    expect(selectUnreadFiles(files, toVersionFiles(files, digests, changedAt + 1000))).toMatchObject({
       files,
       unchanged: [],
       unchangedTables: ['universes', 'series'],
     });
-    expect(selectUnreadFiles(files, toKnownFiles(files, digests, changedAt + 60_000)).unchanged).toHaveLength(4);
+    expect(selectUnreadFiles(files, toVersionFiles(files, digests, changedAt + 60_000)).unchanged).toHaveLength(4);
   }));
 
 describe('a folder that changes while it is read', () => {
@@ -193,7 +193,7 @@ describe('a folder that changes while it is read', () => {
   );
 });
 
-test('a reading process that is killed fails its job, and the next one reads', () =>
+test('a reading process that is killed fails its job, and the next process reads', () =>
   runWithDesk(async ({ write, load, refresh, store, served }) => {
     const many = Array.from(
       { length: 80_000 },
@@ -227,28 +227,28 @@ test('a reading process that is killed fails its job, and the next one reads', (
 
 test('a refresh reports a date with only some of the securities, again while it is recent, and so does the store', () =>
   runWithDesk(async ({ write, load, refresh, store }) => {
-    const day = (date: string, names: readonly string[]) =>
+    const createDayBars = (date: string, names: readonly string[]) =>
       createBars(
         date,
         names.map((name) => `${name},${date},10`),
       );
     const names = ['A', 'B', 'C', 'D', 'E'];
-    await write({ ...day('2024-01-02', names), ...day('2024-01-03', names) });
+    await write({ ...createDayBars('2024-01-02', names), ...createDayBars('2024-01-03', names) });
     await load();
-    await write(day('2024-01-04', ['A', 'B']));
+    await write(createDayBars('2024-01-04', ['A', 'B']));
     const partial = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]', count: 3, places: ['C', 'D', 'E'] }];
     expect((await refresh()).findings).toMatchObject(partial);
     expect((await refresh()).findings).toMatchObject(partial);
     expect((await store()).findings).toMatchObject(partial);
-    await write(day('2024-01-05', names));
+    await write(createDayBars('2024-01-05', names));
     expect((await refresh()).findings).toMatchObject(partial);
-    await write(Object.assign({}, ...['08', '09', '10', '11'].map((date) => day(`2024-01-${date}`, names))));
+    await write(Object.assign({}, ...['08', '09', '10', '11'].map((date) => createDayBars(`2024-01-${date}`, names))));
     expect((await refresh()).findings).toMatchObject(partial);
     expect((await refresh()).findings).toEqual([]);
     expect((await store()).findings).toMatchObject(partial);
   }));
 
-test('findings of the read remain after a refresh, also after one without news', () =>
+test('findings of the read remain after a refresh, also after one without new data', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     const listIgnoredColumns = async () => (await store()).findings.filter(({ code }) => code === 'COLUMN_IGNORED');
     await write(createBars('2024-01-02', ['A,2024-01-02,10,x', 'B,2024-01-02,20,y'], 'CLOSE,NOTE'));
@@ -263,7 +263,7 @@ test('findings of the read remain after a refresh, also after one without news',
     expect((await store()).findings).toEqual((await readWhole()).findings);
   }, Mapping.parse({})));
 
-test('a hole of the whole market before new dates is reported by the refresh and kept with the store', () =>
+test('a gap of the whole market before new dates is reported by the refresh and kept with the store', () =>
   runWithDesk(async ({ write, load, refresh, store }) => {
     const days = ['02', '03', '04', '05', '08', '09'].map((day) => `2024-01-${day}`);
     await write(

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { DataHistoryDocument } from '#domain/documents/data-version-document.js';
 import {
-  firstOf,
-  FORGOTTEN_AT_ONCE,
-  forgetAll,
-  forgetDataVersions,
-  forgetLeftovers,
+  getFirst,
+  DELETED_PER_TRANSACTION,
+  deleteVersions,
+  deleteDataVersions,
+  deleteLeftovers,
   readHistory,
   recordDataVersion,
 } from '#services/stored/data-history.js';
@@ -13,7 +13,7 @@ import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 
-const COUNT = 2 * FORGOTTEN_AT_ONCE + 7;
+const COUNT = 2 * DELETED_PER_TRANSACTION + 7;
 
 /** Writes a store with a number of versions. */
 async function writeVersions(documents: DocumentStore, latest: number): Promise<void> {
@@ -37,22 +37,25 @@ async function serveVersions(documents: DocumentStore, count: number): Promise<v
 
 const countStored = async (documents: DocumentStore): Promise<number> => (await documents.ids('data-version')).length;
 
-test('the versions of a deleted store are forgotten some at a time, the head with the first', async () => {
+test('the versions of a deleted store are deleted in batches, the head with the first', async () => {
   const documents = createMemoryEngine().open();
   await writeVersions(documents, COUNT);
-  const last = await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
-  expect([await countStored(documents), last]).toEqual([COUNT - FORGOTTEN_AT_ONCE, COUNT - FORGOTTEN_AT_ONCE]);
+  const last = await documents.transaction((tx) => deleteDataVersions(tx, 'm'));
+  expect([await countStored(documents), last]).toEqual([
+    COUNT - DELETED_PER_TRANSACTION,
+    COUNT - DELETED_PER_TRANSACTION,
+  ]);
   expect(await readHistory(documents, 'm')).toBeUndefined();
-  await forgetAll(documents, 'm', last);
+  await deleteVersions(documents, 'm', last);
   expect(await countStored(documents)).toBe(0);
 });
 
-test('the next start completes an interrupted deletion, and does not touch a store that has the id by then', async () => {
+test('the next start completes an interrupted deletion, and does not touch a new store with the id', async () => {
   const documents = createMemoryEngine().open();
   await writeVersions(documents, COUNT);
-  await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
+  await documents.transaction((tx) => deleteDataVersions(tx, 'm'));
   await serveVersions(documents, 3);
-  await forgetLeftovers(documents);
+  await deleteLeftovers(documents);
   expect(await documents.ids('data-version')).toEqual(
     [1, 2, 3].map((version) => formatNumberedId('m', COUNT + version)),
   );
@@ -64,26 +67,26 @@ test('no number of a deleted store is given again, however often its id is used'
   for (const count of [2, 1, 3]) {
     await serveVersions(documents, count);
     given.push(...(await documents.ids('data-version')));
-    await forgetAll(documents, 'm', await documents.transaction((tx) => forgetDataVersions(tx, 'm')));
+    await deleteVersions(documents, 'm', await documents.transaction((tx) => deleteDataVersions(tx, 'm')));
     expect(await countStored(documents)).toBe(0);
   }
-  await documents.transaction((tx) => forgetDataVersions(tx, 'm')); // the store was never served
+  await documents.transaction((tx) => deleteDataVersions(tx, 'm')); // the store was never served
   await serveVersions(documents, 1);
   given.push(...(await documents.ids('data-version')));
   expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => formatNumberedId('m', version)));
-  expect(firstOf(await readHistory(documents, 'm'))).toBe(7);
+  expect(getFirst(await readHistory(documents, 'm'))).toBe(7);
 });
 
-test('nothing is forgotten of a store whose head cannot be read, or is lost', async () => {
+test('nothing is deleted of a store whose head is unreadable or lost', async () => {
   const documents = createMemoryEngine().open();
   await writeVersions(documents, 3);
   await documents.transaction(async (tx) => void (await tx.put('data-history', 'm', { latest: 'damaged' })));
-  await forgetLeftovers(documents);
+  await deleteLeftovers(documents);
   expect(await countStored(documents)).toBe(3);
   await documents.transaction(async (tx) => {
     await tx.delete('data-history', 'm');
     await tx.put('store', 'm', {});
   });
-  await forgetLeftovers(documents);
+  await deleteLeftovers(documents);
   expect(await countStored(documents)).toBe(3);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createBars, contentOf, runWithDesk } from './refresh-desk.js';
 
-test('a dry run reports what a refresh would bring and stores nothing, and the refresh after it brings that', () =>
+test('a dry run reports the changes of a refresh and stores nothing, and the refresh after it makes these changes', () =>
   runWithDesk(async ({ write, load, refresh, store, served, readWhole }) => {
     await write(createBars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']));
     await load();
@@ -14,19 +14,19 @@ test('a dry run reports what a refresh would bring and stores nothing, and the r
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }));
 
-describe('a refresh that fail_on names a finding of', () => {
+describe('a refresh with a finding that fail_on names', () => {
   const names = ['A', 'B', 'C', 'D', 'E'];
-  const day = (date: string, held: readonly string[], close = 10) =>
+  const createDayBars = (date: string, held: readonly string[], close = 10) =>
     createBars(
       date,
       held.map((name) => `${name},${date},${close}`),
     );
 
-  test('is rejected whole, before anything is stored, and taken once the finding is gone', () =>
+  test('is rejected as a whole, before anything is stored, and accepted once the finding disappears', () =>
     runWithDesk(async ({ write, load, refresh, store, served }) => {
-      await write({ ...day('2024-01-02', names), ...day('2024-01-03', names) });
+      await write({ ...createDayBars('2024-01-02', names), ...createDayBars('2024-01-03', names) });
       await load();
-      await write({ ...day('2024-01-04', names), ...day('2024-01-05', ['A', 'B']) });
+      await write({ ...createDayBars('2024-01-04', names), ...createDayBars('2024-01-05', ['A', 'B']) });
       const before = [served(), await store()];
       const rejected = {
         code: 'REFRESH_REJECTED',
@@ -36,36 +36,40 @@ describe('a refresh that fail_on names a finding of', () => {
         await expect(refresh({ isTrial, failOn: ['PARTIAL_DATE'] })).rejects.toMatchObject(rejected);
       expect([served(), await store()]).toEqual(before);
       expect(await refresh({ failOn: ['HISTORY_CHANGED'], isTrial: true })).toMatchObject({ rows_added: 7 });
-      await write(day('2024-01-05', names));
+      await write(createDayBars('2024-01-05', names));
       expect(await refresh({ failOn: ['PARTIAL_DATE'] })).toMatchObject({ rows_added: 10, findings: [] });
     }));
 
-  test('is rejected for one security with another history, and for a data warning that the store does not have', () =>
+  test('is rejected for one security with a changed history, and for a new data warning', () =>
     runWithDesk(async ({ write, load, refresh, store }) => {
-      await write({ ...day('2024-01-02', names), ...day('2024-01-03', names) });
+      await write({ ...createDayBars('2024-01-02', names), ...createDayBars('2024-01-03', names) });
       await load();
-      await write({ ...day('2024-01-02', names, 11), ...day('2024-01-04', names) });
+      await write({ ...createDayBars('2024-01-02', names, 11), ...createDayBars('2024-01-04', names) });
       await expect(refresh({ failOn: ['HISTORY_CHANGED'] })).rejects.toMatchObject({ code: 'REFRESH_REJECTED' });
-      await write({ ...day('2024-01-02', names), ...day('2024-01-04', names, 100) });
+      await write({ ...createDayBars('2024-01-02', names), ...createDayBars('2024-01-04', names, 100) });
       await expect(refresh({ failOn: ['PRICE_JUMP'] })).rejects.toMatchObject({ code: 'REFRESH_REJECTED' });
       expect((await store()).end).toBe('2024-01-03');
       await refresh();
-      await write(day('2024-01-05', names, 101));
+      await write(createDayBars('2024-01-05', names, 101));
       expect(await refresh({ failOn: ['PRICE_JUMP'] })).toMatchObject({ rows_added: 5 });
     }));
 
-  test('is not rejected for a partial date that the store has: that one is reported', () =>
+  test('is not rejected for a partial date that the store already has, which is reported', () =>
     runWithDesk(async ({ write, load, refresh }) => {
-      await write({ ...day('2024-01-02', names), ...day('2024-01-03', names), ...day('2024-01-04', ['A']) });
+      await write({
+        ...createDayBars('2024-01-02', names),
+        ...createDayBars('2024-01-03', names),
+        ...createDayBars('2024-01-04', ['A']),
+      });
       await load();
-      await write(day('2024-01-05', names));
+      await write(createDayBars('2024-01-05', names));
       const { findings, ...report } = await refresh({ failOn: ['PARTIAL_DATE'] });
       expect(report).toMatchObject({ rows_added: 5 });
       expect(findings).toMatchObject([{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]' }]);
     }));
 });
 
-test('bars that come late are added to their securities, whose history is otherwise as it was, and reported', () =>
+test('late bars are added to their securities, if the history is otherwise unchanged, and reported', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     await write({
       ...createBars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20', 'C,2024-01-02,30']),

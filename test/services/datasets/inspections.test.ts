@@ -4,12 +4,12 @@ import { expect, test } from 'vitest';
 import { InspectRequest } from '#contract/stores/inspect.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createDatasetInspections } from '#services/datasets/inspections.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const BARS = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
 
 async function createInspectedFolder(files: Readonly<Record<string, string>>) {
-  const location = await temporaryFolder();
+  const location = await createTemporaryFolder();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(location, name), text);
   const inspectData = createDatasetInspections({
     locations: createLocations([location]),
@@ -20,7 +20,7 @@ async function createInspectedFolder(files: Readonly<Record<string, string>>) {
   return inspectData(InspectRequest.parse({ location }), { client: null, signal: new AbortController().signal });
 }
 
-test('an empty file of bars is asked about, an empty table next to them refuses the folder', async () => {
+test('an empty file of bars causes a question, an empty table in addition refuses the folder', async () => {
   const { unsure } = await createInspectedFolder({ 'A.csv': BARS, 'B.csv': '' });
   expect(unsure.map(({ field }) => field)).toContain('ignore');
   await expect(createInspectedFolder({ 'market.csv': BARS, 'reference.csv': '' })).rejects.toMatchObject({

@@ -17,10 +17,10 @@ import type { DatasetLoading } from '#services/datasets/loading.js';
 import { localStoreFiles } from '#services/datasets/store-files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
-import { datasetDocument, LOADED_AT } from './dataset-documents.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
+import { createDatasetDocument, LOADED_AT } from './dataset-documents.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 function handleOf(datasetId: string, price: number): MarketHandle {
   const content = {
@@ -100,8 +100,8 @@ async function addJobs(
     timestamp: () => LOADED_AT,
   });
   await store.documents.transaction(async (tx) => {
-    await tx.put('store', 'old', datasetDocument('old', { active: true }));
-    await tx.put('store', 'new', datasetDocument('new', { active: false }));
+    await tx.put('store', 'old', createDatasetDocument('old', { active: true }));
+    await tx.put('store', 'new', createDatasetDocument('new', { active: false }));
   });
   markets.serve(await prepareServedMarket(handleOf('old', 1), LOADED_AT));
   try {
@@ -112,7 +112,7 @@ async function addJobs(
   }
 }
 
-const attempt = (outcome?: unknown): Attempt => ({
+const createAttempt = (outcome?: unknown): Attempt => ({
   jobId: 'job',
   signal: new AbortController().signal,
   report: () => {},
@@ -163,9 +163,9 @@ const GENERATE = {
 const bodyOf = async (store: Store, id: string) =>
   DatasetDocument.parse(((await store.documents.get('store', id)) as { readonly body: unknown }).body);
 
-test('a load whose end cannot be written leaves the served store in memory and on disk as they were', () =>
+test('a load whose end cannot be written leaves the served store in memory and on disk unchanged', () =>
   addJobs(async ({ store, markets, jobs }) => {
-    const completion = await jobs.load.run({ store_id: 'new' }, attempt());
+    const completion = await jobs.load.run({ store_id: 'new' }, createAttempt());
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
     expect([
       markets.served()?.handle.datasetId,
@@ -180,7 +180,7 @@ test('a load whose end cannot be written leaves the served store in memory and o
     ]).toEqual(['new', false, true]);
   }));
 
-test('a refresh whose end cannot be written serves the version before it, and one that lost its store to an activation writes nothing', () =>
+test('a refresh whose end cannot be written serves the previous version, and one that lost its store to an activation writes nothing', () =>
   addJobs(async ({ store, markets, jobs }) => {
     const none = { added: 0, changed: 0, removed: 0 };
     const report = {
@@ -202,7 +202,7 @@ test('a refresh whose end cannot be written serves the version before it, and on
     const refresh = () =>
       jobs.refresh.run(
         { store_id: 'old', until: null, full: false, dry_run: false, fail_on: [] },
-        attempt({ handle: handleOf('old', 3), report, identifiers: 1, warnings: [] }),
+        createAttempt({ handle: handleOf('old', 3), report, identifiers: 1, warnings: [] }),
       );
     const completion = await refresh();
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
@@ -216,20 +216,20 @@ test('a refresh whose end cannot be written serves the version before it, and on
       '2024-01-03',
     ]);
     const late = await refresh();
-    await end(store, await jobs.load.run({ store_id: 'new' }, attempt()));
+    await end(store, await jobs.load.run({ store_id: 'new' }, createAttempt()));
     await end(store, late); // the content of the job's store, which is no longer active
     expect((await bodyOf(store, 'old')).active).toBe(false);
     expect([markets.served()?.handle.datasetId, (await bodyOf(store, 'new')).active]).toEqual(['new', true]);
   }));
 
-test('a synthetic refresh removes the folder it replaced once the new one is the store, and only then', () =>
+test('a synthetic refresh removes the replaced folder only after the new one is the store', () =>
   addJobs(async ({ store, jobs, folder }) => {
-    await end(store, await jobs.generate.run(GENERATE, attempt()));
+    await end(store, await jobs.generate.run(GENERATE, createAttempt()));
     const before = (await bodyOf(store, 'made')).location!;
     const report = { rows_added: 1, findings: [] };
     const refreshed = await jobs.refresh.run(
       { store_id: 'made', until: '2020-06-30', full: false, dry_run: false, fail_on: [] },
-      attempt({ handle: handleOf('made', 1), report, identifiers: 10, warnings: [] }),
+      createAttempt({ handle: handleOf('made', 1), report, identifiers: 10, warnings: [] }),
     );
     expect(existsSync(before)).toBe(true);
     await end(store, refreshed);
@@ -240,7 +240,7 @@ test('a synthetic refresh removes the folder it replaced once the new one is the
     expect(existsSync(join(after, 'market.parquet'))).toBe(true);
   }));
 
-test('a refresh that fills the disk reports it, removes its files, and the store stays as it was', ({ skip }) =>
+test('a refresh that fills the disk reports it, removes its files, and leaves the store unchanged', ({ skip }) =>
   addJobs(async ({ store, markets, jobs, folder }) => {
     const stores = join(folder, 'stores');
     mkdirSync(stores);
@@ -250,13 +250,13 @@ test('a refresh that fills the disk reports it, removes its files, and the store
       return skip('mounting a small volume needs more rights than this user has');
     }
     try {
-      await end(store, await jobs.generate.run(GENERATE, attempt()));
+      await end(store, await jobs.generate.run(GENERATE, createAttempt()));
       const before = await bodyOf(store, 'made');
       // Five years of these securities are about ten times as large as the volume.
       await expect(
         jobs.refresh.run(
           { store_id: 'made', until: '2024-12-31', full: false, dry_run: false, fail_on: [] },
-          attempt(),
+          createAttempt(),
         ),
       ).rejects.toMatchObject({ code: 'STORAGE_FULL' });
       expect(await bodyOf(store, 'made')).toEqual(before);

@@ -8,16 +8,16 @@ import { recordDataVersion } from '#services/stored/data-history.js';
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { changeOfContent, copyMarket, copyOfContent, earlierMarket } from '#workers/market/data-versions.js';
+import { changeOfContent, copyMarket, copyOfContent, rebuildEarlierMarket } from '#workers/market/data-versions.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
-const AT = '2024-02-01T00:00:00.000Z';
+const LOADED_AT = '2024-02-01T00:00:00.000Z';
 const TASKS = {
   'content-change': changeOfContent,
   'content-copy': copyOfContent,
   'copied-market': copyMarket,
-  'earlier-market': earlierMarket,
+  'earlier-market': rebuildEarlierMarket,
 } as const;
 
 /** Returns a served market of one security with given closes, as loading creates it. */
@@ -32,7 +32,7 @@ async function marketOf(...closes: readonly number[]): Promise<ServedMarket> {
   };
   const { hash, digests } = await digestContent(content);
   const market = { ...content, datasetId: 'f', adjustment: 'none' as const, currency: null, contentHash: hash };
-  return prepareServedMarket({ ...shareMarket(market), digests }, AT);
+  return prepareServedMarket({ ...shareMarket(market), digests }, LOADED_AT);
 }
 
 interface Desk {
@@ -44,7 +44,7 @@ interface Desk {
 }
 
 /** Creates a process on documents and files; its threads make no copies until they are released. */
-function desk({ documents, artifacts }: { documents: DocumentStore; artifacts: ArtifactStore }): Desk {
+function createDesk({ documents, artifacts }: { documents: DocumentStore; artifacts: ArtifactStore }): Desk {
   const markets = createServedMarkets();
   let release = (): void => {};
   const released = new Promise<void>((resolve) => (release = resolve));
@@ -62,7 +62,14 @@ function desk({ documents, artifacts }: { documents: DocumentStore; artifacts: A
     },
   };
   const onCopyFailure = (cause: unknown): void => void failures.push(cause);
-  const versions = createDataVersions({ documents, artifacts, jobs, markets, timestamp: () => AT, onCopyFailure });
+  const versions = createDataVersions({
+    documents,
+    artifacts,
+    jobs,
+    markets,
+    timestamp: () => LOADED_AT,
+    onCopyFailure,
+  });
   return {
     versions,
     failures,
@@ -95,7 +102,7 @@ const STORE = {
   taken_at_start: null,
   adjustment: 'none',
   currency: null,
-  created_at: AT,
+  created_at: LOADED_AT,
   last_loaded_at: null,
   last_refreshed_at: null,
   identifiers: null,
@@ -112,7 +119,7 @@ const STORE = {
 
 async function createPlaces() {
   const documents = createMemoryEngine().open();
-  return { documents, artifacts: await openArtifacts(await temporaryFolder()) };
+  return { documents, artifacts: await openArtifacts(await createTemporaryFolder()) };
 }
 
 const listCopies = async ({ versions }: Desk) => {
@@ -121,7 +128,7 @@ const listCopies = async ({ versions }: Desk) => {
 };
 
 test('a content is served before it is copied, and the replaced one remains available meanwhile', async () => {
-  const one = desk(await createPlaces());
+  const one = createDesk(await createPlaces());
   await one.serve(await marketOf(1, 2));
   expect(await listCopies(one)).toEqual(['pending', [1, true]]);
   await one.serve(await marketOf(5, 2, 7));
@@ -134,41 +141,41 @@ test('a content is served before it is copied, and the replaced one remains avai
   expect(one.failures).toEqual([]);
 });
 
-test('a copy that a kill cut off is made at the next start, where the source still has the content', async () => {
+test('a copy interrupted by a kill is made at the next start, if the source still has the content', async () => {
   const at = await createPlaces();
-  await desk(at).serve(await marketOf(1, 2)); // never released, because the process ends
-  const next = desk(at);
+  await createDesk(at).serve(await marketOf(1, 2)); // never released, because the process ends
+  const next = createDesk(at);
   expect(await listCopies(next)).toEqual(['missing', [1, true]]);
   await next.serve(await marketOf(1, 2));
   next.release();
   await next.versions.close();
   expect(await listCopies(next)).toEqual(['made', [1, true]]);
   // At the third start the source has other content; the copy provides the previous content.
-  const third = desk(at);
+  const third = createDesk(at);
   await third.serve(await marketOf(3, 2));
   expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
 });
 
 test('a version whose copy was interrupted and whose source has changed is reported as lost', async () => {
   const at = await createPlaces();
-  await desk(at).serve(await marketOf(1, 2));
-  const next = desk(at);
+  await createDesk(at).serve(await marketOf(1, 2));
+  const next = createDesk(at);
   await next.serve(await marketOf(3, 2));
   expect(await listCopies(next)).toEqual(['pending', [2, true], [1, false]]);
   await expect(next.versions.at(1)).rejects.toMatchObject({ code: 'NO_DATA_KNOWN' });
 });
 
-test('a copy is renewed behind the answers while that before it holds', async () => {
+test('a copy is renewed in the background while the previous one is valid', async () => {
   const at = await createPlaces();
-  const first = desk(at);
+  const first = createDesk(at);
   first.release();
   await first.serve(await marketOf(1));
   await first.versions.close();
-  const second = desk(at);
+  const second = createDesk(at);
   for (let close = 2; close <= 6; close++) await second.serve(await marketOf(close));
   // No copy has been released since. A start that finds other content has the whole first copy, and reports changes
   // from it.
-  const third = desk(at);
+  const third = createDesk(at);
   await third.serve(await marketOf(100));
   expect([...(await third.versions.at(6)).served.market.fields.get('CLOSE')!]).toEqual([6]);
   expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1]);

@@ -6,31 +6,31 @@ import type { BenchmarkStatement } from '#contract/governance.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
-import { familyOn, fileOf, performed, putSchedule, SESSIONS, createDefinition } from '../daily-plans/family.js';
+import { createFamilyOn, fileOf, performDay, putSchedule, SESSIONS, createDefinition } from '../daily-plans/family.js';
 import { changesOf } from './served-folder.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with a wrong price that fails a check; each test depends on the previous test. */
 let service: RunningService;
-let folder: Awaited<ReturnType<typeof familyOn>>;
+let folder: Awaited<ReturnType<typeof createFamilyOn>>;
 const keys: Record<string, Record<string, string>> = {};
 const date = SESSIONS[10]!;
 const OVERRIDES = '/data/stores/vendor/overrides';
 
-function newKey(name: string): string {
+function createKey(name: string): string {
   const { key, record } = issueKey({ name, scopes: ['admin'], expires: null }, Date.now());
   keys[name] = { 'x-api-key': key };
   return `${name}:${record.id}:${record.sha256}:admin`;
 }
-const as = (who: string): RunningService => ({
+const actAs = (who: string): RunningService => ({
   ...service,
   ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
   finished: (jobId) => service.finished(jobId, keys[who]),
 });
-const right = async () => Number(/^AA,[^,]+,([^,]+)/m.exec(Object.values(fileOf(date))[0]!)![1]);
+const readRightClose = async () => Number(/^AA,[^,]+,([^,]+)/m.exec(Object.values(fileOf(date))[0]!)![1]);
 const closeNow = async () => {
   const path = `/data/prices/AA?columns=CLOSE&start=${date}&end=${date}`;
-  return (await as('ada').ask<{ prices: { data: number[][] } }>('GET', path)).body.prices.data[0]![0];
+  return (await actAs('ada').ask<{ prices: { data: number[][] } }>('GET', path)).body.prices.data[0]![0];
 };
 
 /** Submits a change, has it approved by a second person, and waits until it is applied. */
@@ -39,7 +39,7 @@ async function changeApproved(
   end = 'succeeded',
   whilePending: (approvalId: number) => Promise<void> = async () => {},
 ): Promise<ChangedOverrides> {
-  const refused = await as('ada').ask<{ error: { code: string; detail: { approval_id: number } } }>(
+  const refused = await actAs('ada').ask<{ error: { code: string; detail: { approval_id: number } } }>(
     'POST',
     OVERRIDES,
     request,
@@ -47,35 +47,35 @@ async function changeApproved(
   expect(refused.body.error.code).toBe('APPROVAL_REQUIRED');
   const id = refused.body.error.detail.approval_id;
   await whilePending(id);
-  const approved = await as('ben').ask<Approval>('POST', `/approvals/${id}/decisions`, { decision: 'approve' });
+  const approved = await actAs('ben').ask<Approval>('POST', `/approvals/${id}/decisions`, { decision: 'approve' });
   expect(approved.body).toMatchObject({ action: 'override', subject: 'vendor', state: 'approved' });
-  const { status, body } = await as('ada').ask<ChangedOverrides>('POST', OVERRIDES, request);
+  const { status, body } = await actAs('ada').ask<ChangedOverrides>('POST', OVERRIDES, request);
   expect(status, JSON.stringify(body)).toBe(200);
   expect(body.job_id).toBe('refresh:vendor');
-  expect((await as('ada').finished('refresh:vendor')).status).toBe(end);
+  expect((await actAs('ada').finished('refresh:vendor')).status).toBe(end);
   return body;
 }
 
 beforeAll(async () => {
-  const given = [newKey('ada'), newKey('ben')];
+  const given = [createKey('ada'), createKey('ben')];
   service = await runService(['--approvals', 'override=2'], { DIVISOR_API_KEYS: given.join(',') });
-  folder = await familyOn(as('ada'), 10);
+  folder = await createFamilyOn(actAs('ada'), 10);
   const steps = ['refresh', 'run', 'checks', 'publish'].map((type) => ({ type }));
-  await putSchedule(as('ada'), { enabled: false, steps });
+  await putSchedule(actAs('ada'), { enabled: false, steps });
 });
 afterAll(() => service.close());
 
-test('a price that a check blocks on is overridden by two persons, and the day publishes', async () => {
+test('a price that blocks a check is overridden by two persons, and the day publishes', async () => {
   await folder.write(fileOf(date, (price, security) => (security === 'AA' ? 10 * price : price)));
   const before = await readFile(join(folder.folder, `market/${date}.csv`), 'utf8');
-  const day = await performed(as('ada'), date);
+  const day = await performDay(actAs('ada'), date);
   expect([day.state, new Set(day.held.map(({ code }) => code))]).toEqual(['blocked', new Set(['CHECK_FAILED'])]);
-  const price = await right();
+  const price = await readRightClose();
   const request = { identifier: 'AA', date, price, reason: 'Closing price of the exchange.' };
   let approvalId = 0;
   const { overrides } = await changeApproved(request, 'succeeded', async (id) => {
     approvalId = id;
-    const waiting = await performed(as('ada'), date);
+    const waiting = await performDay(actAs('ada'), date);
     expect([waiting.state, new Set(waiting.held.map(({ code }) => code))]).toEqual([
       'waiting',
       new Set(['APPROVAL_REQUIRED']),
@@ -85,36 +85,36 @@ test('a price that a check blocks on is overridden by two persons, and the day p
   const approved = { approval_id: approvalId, approved_by: ['ben'] };
   expect(overrides).toMatchObject([{ ...request, source_price: 10 * price, author: 'ada', ...approved }]);
   expect(await closeNow()).toBe(price);
-  expect(await performed(as('ada'), date)).toMatchObject({ state: 'done', held: [] });
+  expect(await performDay(actAs('ada'), date)).toMatchObject({ state: 'done', held: [] });
   expect(await readFile(join(folder.folder, `market/${date}.csv`), 'utf8')).toBe(before);
 });
 
-test('the statement of an index with the security names requester, approver and number, that of another nothing', async () => {
+test('the statement of an index with the security names requester, approver and number; that of another index does not', async () => {
   const overridesOf = async (id: string) =>
-    (await as('ada').ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body.discretion.overrides;
+    (await actAs('ada').ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body.discretion.overrides;
   expect(await overridesOf('CORE')).toMatchObject([{ identifier: 'AA', author: 'ada', approved_by: ['ben'] }]);
   expect(await overridesOf('CORE-FEE')).toMatchObject([{ identifier: 'AA' }]);
   const universe = { kind: 'list', identifiers: ['BB', 'CC'] };
-  await as('ada').ask('PUT', '/indices/OTHER', createDefinition('OTHER', 'EqualWeight', { universe }));
-  const { body } = await as('ada').ask<{ job_id: string }>('POST', '/analytics/OTHER/backtest', {});
-  expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
+  await actAs('ada').ask('PUT', '/indices/OTHER', createDefinition('OTHER', 'EqualWeight', { universe }));
+  const { body } = await actAs('ada').ask<{ job_id: string }>('POST', '/analytics/OTHER/backtest', {});
+  expect((await actAs('ada').finished(body.job_id)).status).toBe('succeeded');
   expect(await overridesOf('OTHER')).toEqual([]);
 });
 
 test('the override is a version of the store and an entry of the audit log', async () => {
-  const versions = await as('ada').ask<{ versions: { author: string; note: string }[] }>(
+  const versions = await actAs('ada').ask<{ versions: { author: string; note: string }[] }>(
     'GET',
     '/data/stores/vendor/document/versions',
   );
   expect(versions.body.versions[0]).toMatchObject({ author: 'ada', note: 'Closing price of the exchange.' });
-  const { body } = await as('ada').ask<{ entries: AuditEntry[] }>('GET', '/audit?kind=store&id=vendor');
+  const { body } = await actAs('ada').ask<{ entries: AuditEntry[] }>('GET', '/audit?kind=store&id=vendor');
   expect(JSON.stringify(body)).toContain('Closing price of the exchange.');
 });
 
 test('later refreshes and a restart keep it, until it is withdrawn and the price of the source applies', async () => {
   await folder.write(fileOf(SESSIONS[11]!));
-  expect(await performed(as('ada'), SESSIONS[11]!)).toMatchObject({ state: 'done', held: [] });
-  const price = await right();
+  expect(await performDay(actAs('ada'), SESSIONS[11]!)).toMatchObject({ state: 'done', held: [] });
+  const price = await readRightClose();
   expect(await closeNow()).toBe(price);
   await service.restart();
   await service.resumed();
@@ -127,7 +127,7 @@ test('later refreshes and a restart keep it, until it is withdrawn and the price
 test('a start that reads the source again applies a change that no refresh has applied, with later sessions', async () => {
   const bad = join(folder.folder, 'market/bad.csv');
   await writeFile(bad, 'identifier,date,CLOSE\nAA,never,1\n');
-  const price = (await right()) + 1;
+  const price = (await readRightClose()) + 1;
   await changeApproved({ identifier: 'AA', date, price, reason: 'A late correction of the exchange.' }, 'failed');
   expect(await closeNow()).not.toBe(price);
   await service.restart(async () => {
@@ -140,7 +140,7 @@ test('a start that reads the source again applies a change that no refresh has a
   expect([end, changesOf({ findings })]).toEqual([SESSIONS[12], []]);
   // The next refresh finds no pending change.
   await service.ask('POST', '/data/stores/vendor/refresh', {}, keys['ada']);
-  expect((await as('ada').finished('refresh:vendor')).result).toMatchObject({ rows_changed: 0, dates_added: 1 });
+  expect((await actAs('ada').finished('refresh:vendor')).result).toMatchObject({ rows_changed: 0, dates_added: 1 });
   expect(await closeNow()).toBe(price);
 });
 
@@ -149,7 +149,7 @@ test.each([
   ['a day without prices', { identifier: 'AA', date: '2023-07-04' }, 'date'],
   ['an override that is withdrawn without being there', { identifier: 'BB', date, price: null }, 'price'],
 ])('%s is refused by its place, and asks nobody for approval', async (_, change, path) => {
-  const { body } = await as('ada').ask<{ error: { detail: Record<string, unknown> } }>('POST', OVERRIDES, {
+  const { body } = await actAs('ada').ask<{ error: { detail: Record<string, unknown> } }>('POST', OVERRIDES, {
     price: 10,
     reason: 'A test.',
     ...change,

@@ -20,10 +20,10 @@ import { localStoreFiles } from '#services/datasets/store-files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/market/refresh-market.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 /** Time later than all writes of a test, so that every file counts as unchanged for a long time. */
-export const AT = '2100-01-04T00:00:00.000Z';
+export const REFRESHED_AT = '2100-01-04T00:00:00.000Z';
 
 const documentOf = (datasetId: string, location: string, mapping: Mapping | null): DatasetDocument => ({
   store_id: datasetId,
@@ -40,7 +40,7 @@ const documentOf = (datasetId: string, location: string, mapping: Mapping | null
   taken_at_start: null,
   adjustment: 'none',
   currency: null,
-  created_at: AT,
+  created_at: REFRESHED_AT,
   last_loaded_at: null,
   last_refreshed_at: null,
   identifiers: null,
@@ -55,7 +55,7 @@ const documentOf = (datasetId: string, location: string, mapping: Mapping | null
   synthetic: null,
 });
 
-interface Wish {
+interface RefreshRequest {
   readonly until?: string | null;
   readonly full?: boolean;
   readonly isTrial?: boolean;
@@ -69,7 +69,7 @@ interface Desk {
   write(files: Record<string, string>): Promise<void>;
   /** @param onReading called when reading has begun */
   load(onReading?: () => void): Promise<void>;
-  refresh(wish?: Wish): Promise<RefreshReport>;
+  refresh(wish?: RefreshRequest): Promise<RefreshReport>;
   /** Returns the content hash of the served version. */
   served(): string | undefined;
   /** Returns the document of the store. */
@@ -78,7 +78,7 @@ interface Desk {
   readWhole(): Promise<DatasetDocument>;
 }
 
-const terms = { files: localStoreFiles, calendarsInUse: async () => ({ codes: [] }), timestamp: () => AT };
+const terms = { files: localStoreFiles, calendarsInUse: async () => ({ codes: [] }), timestamp: () => REFRESHED_AT };
 
 /** Creates stores besides the served store, which are read from their sources. */
 function storesOf({
@@ -100,7 +100,7 @@ function storesOf({
 
 /** Runs a test on a served folder with the jobs of stores, but without a queue. */
 export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
-  const base = await temporaryFolder();
+  const base = await createTemporaryFolder();
   const home = await openHome(join(base, 'home'));
   const { documents, ...store } = await openStore({ home, onFailure: () => {} });
   const markets = createServedMarkets();
@@ -167,7 +167,7 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
         }
       },
       load: async (onReading) => void (await run(jobs.load, { store_id: 'served' }, onReading)),
-      refresh: async ({ until = null, full = false, isTrial = false, failOn = [], onReading }: Wish = {}) => {
+      refresh: async ({ until = null, full = false, isTrial = false, failOn = [], onReading }: RefreshRequest = {}) => {
         const payload = { store_id: 'served', until, full, dry_run: isTrial, fail_on: [...failOn] };
         return (await run(jobs.refresh, payload, onReading)) as RefreshReport;
       },

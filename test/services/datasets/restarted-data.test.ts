@@ -25,7 +25,7 @@ describe('after a restart', () => {
   });
   afterEach(() => service.close());
 
-  test('the service is not ready before its data is, and requests that come too early are answered from that data', async () => {
+  test('the service is ready only after its data, and earlier requests are answered from that data', async () => {
     const goOn = pauseReaders();
     onTestFinished(goOn);
     await service.restart();
@@ -66,7 +66,7 @@ describe('after a restart', () => {
     expect((await service.ask('GET', '/health/ready')).status).toBe(200);
   });
 
-  test('a change to the store of before waits for it, and comes back to the same refusal or success as later', async () => {
+  test('a change to the earlier store waits for it, and has the same refusal or success as later', async () => {
     const goOn = pauseReaders();
     onTestFinished(goOn);
     await service.restart();
@@ -89,7 +89,7 @@ describe('after a restart', () => {
     expect((await service.finished('generate:second')).status).toBe('succeeded');
   });
 
-  test('the service is ready once its data is known to be unreadable, and says then what could not be read and why', async () => {
+  test('the service is ready once its data is known to be unreadable, and reports what could not be read and why', async () => {
     const { body } = await service.ask<{ location: string }>('GET', '/data/stores/held');
     const away = join(service.root, 'away');
     await rename(body.location, away);
@@ -127,7 +127,7 @@ describe('after a restart', () => {
   });
 });
 
-test('a request waits two seconds for data that is being read, and is then asked to come back', async () => {
+test('a request waits two seconds for data that is being read, and is then asked to retry', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     const markets = createServedMarkets();

@@ -15,7 +15,7 @@ afterAll(() => service.close());
 const serveFiles = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
 
 /** Waits for the copy of the served content, from which a start determines the earlier content. */
-const copied = (id: string) =>
+const waitForCopy = (id: string) =>
   expect
     .poll(async () => (await service.ask<{ copy: string }>('GET', `/data/stores/${id}/versions`)).body.copy)
     .toBe('made');
@@ -23,7 +23,7 @@ const copied = (id: string) =>
 describe('a restart', () => {
   test('applies the rules of a refresh: a security with another history keeps its served bars', async () => {
     const desk = await serveFiles('restarted', { 'market.csv': formatBars(FIRST) });
-    await copied('restarted');
+    await waitForCopy('restarted');
     const before = await desk.store();
     const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
     await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
@@ -57,7 +57,7 @@ describe('a restart', () => {
 
   test('removes the finding about the rejected history after a refresh that accepts the security again', async () => {
     const desk = await serveFiles('mended', { 'market.csv': formatBars(FIRST) });
-    await copied('mended');
+    await waitForCopy('mended');
     const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
     await desk.write({ 'market.csv': formatBars(['A,2024-01-02,19', ...FIRST.slice(1), ...later]) });
     await restart();
@@ -70,7 +70,7 @@ describe('a restart', () => {
     expect(changesOf(report)).not.toContain('warning HISTORY_CHANGED market.A');
   });
 
-  test('that finds later days alone says that the history is what it was', async () => {
+  test('that finds only later days reports the history as unchanged', async () => {
     const desk = await serveFiles('grown', { 'market/1.csv': formatBars(FIRST) });
     await desk.write({ 'market/2.csv': formatBars(['A,2024-01-04,12']) });
     await restart();
@@ -90,7 +90,7 @@ describe('a restart', () => {
     expect(await desk.store()).toMatchObject({ taken_at_start: null, rows: { market: 8 } });
   });
 
-  test('that finds a security that begins later says that the history of the others is what it was', async () => {
+  test('that finds a new security reports the history of the others as unchanged', async () => {
     const createReference = (rows: readonly string[]) => ({
       'reference.csv': `identifier,SECTOR\n${rows.join('\n')}\n`,
     });
@@ -103,7 +103,7 @@ describe('a restart', () => {
     expect((await desk.store()).findings?.[0]?.message).toContain('2 identifiers before, 3 now');
     expect(await desk.refresh()).toMatchObject({ dates_added: 1, identifiers_added: 1 });
     // A late bar is added, but a new security with bars on stored days is not.
-    await copied('joined');
+    await waitForCopy('joined');
     await desk.write({ 'market/3.csv': formatBars(['C,2024-01-04,1', 'C,2024-01-05,1', 'B,2024-01-04,2']) });
     await restart();
     expect(await desk.closeOf('B')).toEqual([20, 21, 2]);
@@ -120,7 +120,7 @@ describe('a restart', () => {
 
   test('after omitted corrections omits them again', async () => {
     const desk = await serveFiles('left-out', { 'market.csv': formatBars(FIRST) });
-    await copied('left-out');
+    await waitForCopy('left-out');
     await desk.write({
       'market.csv': (await readFile(join(desk.folder, 'market.csv'), 'utf8')).replace(
         'A,2024-01-02,10',

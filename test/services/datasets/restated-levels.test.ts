@@ -16,7 +16,7 @@ const DIVIDEND = 0.82;
 const EX = 2;
 
 /** Returns a vendor's file of a number of days on a share basis, with a dividend and optionally a wrong close. */
-function vendorFile(count: number, { split = 1, wrong = -1 } = {}): string {
+function formatVendorFile(count: number, { split = 1, wrong = -1 } = {}): string {
   const rows = DAYS.slice(0, count).map((day, t) => {
     const close = (CLOSES[t]! * (t === wrong ? 1.01 : 1)) / split;
     const factor = t < EX ? 1 - DIVIDEND / CLOSES[EX - 1]! : 1;
@@ -34,7 +34,7 @@ const mapping = {
 /**
  * Computes the last level with reinvested dividends by hand: (close + dividend) / previous close, on one share basis.
  */
-const expected = (count: number) =>
+const computeExpectedLevel = (count: number) =>
   CLOSES.slice(1, count).reduce(
     (level, close, t) => (level * (close + (t + 1 === EX ? DIVIDEND : 0))) / CLOSES[t]!,
     100,
@@ -47,7 +47,7 @@ async function readLastLevel(): Promise<number> {
   return body.levels.data.at(-1)!;
 }
 
-test('a level continues over a split that the vendor restated, and ignores a close that it changed', async () => {
+test('a level continues over a split that the vendor restated, and ignores a changed close', async () => {
   const folder = join(service.root, 'vendor');
   await mkdir(folder);
   const write = (text: string) => writeFile(join(folder, 'AAPL.csv'), text);
@@ -55,26 +55,26 @@ test('a level continues over a split that the vendor restated, and ignores a clo
     await service.ask('POST', '/data/stores/desk/refresh', request);
     return (await service.finished('refresh:desk')).result as unknown as RefreshReport;
   };
-  await write(vendorFile(5));
+  await write(formatVendorFile(5));
   const store = { store_id: 'desk', name: 'Desk', kind: 'folder', location: folder, adjustment: 'splits', mapping };
   expect((await service.ask('POST', '/data/stores', { ...store, activate: true })).status).toBe(201);
   const pipeline = { weighting: { type: 'EqualWeight' } };
   const index = { id: 'ONE', name: 'One', calendar: 'XNYS', base_date: DAYS[0], pipeline };
   expect((await service.ask('PUT', '/indices/ONE', index)).status).toBe(200);
-  expect(await readLastLevel()).toBeCloseTo(expected(5), 9);
+  expect(await readLastLevel()).toBeCloseTo(computeExpectedLevel(5), 9);
 
   // A changed close would imply other dividends as well; none of these is served.
-  await write(vendorFile(6, { wrong: 1 }));
+  await write(formatVendorFile(6, { wrong: 1 }));
   expect(await refresh()).toMatchObject({ rows_added: 0, rejected: [{ identifier: 'AAPL', held_back: 1 }] });
-  expect(await readLastLevel()).toBeCloseTo(expected(5), 9);
+  expect(await readLastLevel()).toBeCloseTo(computeExpectedLevel(5), 9);
 
-  await write(vendorFile(6, { split: 4 }));
+  await write(formatVendorFile(6, { split: 4 }));
   expect(await refresh({ fail_on: ['PARTIAL_DATE', 'HISTORY_CHANGED'] })).toMatchObject({
     dates_added: 1,
     split_restatements: [{ identifier: 'AAPL', ratio: 4, date: '2024-01-09' }],
   });
   // Closes are rounded to cents: 312.88 / 4 and 301.2 / 4 are exact, and other closes are within half a cent of 75.
-  expect(Math.abs((await readLastLevel()) / expected(6) - 1)).toBeLessThan(1e-5);
+  expect(Math.abs((await readLastLevel()) / computeExpectedLevel(6) - 1)).toBeLessThan(1e-5);
   expect(
     (
       await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/AAPL?columns=CLOSE')

@@ -50,10 +50,10 @@ export async function serveFolder(service: RunningService, id: string, files: Re
 
 const CHANGES: readonly string[] = ['HISTORY_CHANGED', 'DATES_ADDED', 'SPLIT_RESTATED', 'LATE_BARS'];
 
-type Told = Pick<Finding, 'severity' | 'code' | 'path'>;
+type ReportedFinding = Pick<Finding, 'severity' | 'code' | 'path'>;
 
 /** Returns the findings about content that differs from the previously served content. */
-export const changesOf = ({ findings }: { readonly findings?: readonly Told[] | undefined }) =>
+export const changesOf = ({ findings }: { readonly findings?: readonly ReportedFinding[] | undefined }) =>
   (findings ?? [])
     .filter(({ code }) => CHANGES.includes(code))
     .map(({ severity, code, path }) => `${severity} ${code} ${path}`);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { performed } from '../daily-plans/family.js';
-import { equalIndex, SESSIONS, writeWalks } from '../runs/random-walks.js';
+import { performDay } from '../daily-plans/family.js';
+import { createEqualIndex, SESSIONS, writeWalks } from '../runs/random-walks.js';
 import { runService, type RunningService } from '../running-service.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -13,7 +13,7 @@ async function serviceOf(stores: readonly string[], flags: readonly string[] = [
   for (const store of stores) {
     const location = writeWalks(join(service.root, store), { names: NAMES, sessions: 80, seed: SEEDS[store]! });
     const activate = store === 'desk' || stores.length === 1;
-    await answered(service, 'POST', '/data/stores', {
+    await requestAnswer(service, 'POST', '/data/stores', {
       store_id: store,
       name: store,
       kind: 'folder',
@@ -24,7 +24,7 @@ async function serviceOf(stores: readonly string[], flags: readonly string[] = [
   return service;
 }
 
-async function answered<T>(service: RunningService, method: string, path: string, body?: unknown): Promise<T> {
+async function requestAnswer<T>(service: RunningService, method: string, path: string, body?: unknown): Promise<T> {
   const { status, body: answer } = await service.ask<T>(method, path, body);
   if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`);
   return answer;
@@ -35,13 +35,13 @@ async function runToResult<T = Record<string, unknown>>(
   path: string,
   body: object = {},
 ): Promise<T> {
-  const { job_id: jobId } = await answered<{ job_id: string }>(service, 'POST', path, body);
+  const { job_id: jobId } = await requestAnswer<{ job_id: string }>(service, 'POST', path, body);
   const job = await service.finished(jobId);
   if (job.status !== 'succeeded') throw new Error(`${jobId}: ${JSON.stringify(job.error)}`);
   return job.result as T;
 }
 
-interface Stale {
+interface StaleBody {
   readonly stale: { readonly data: boolean; readonly reasons: readonly string[] } | null;
 }
 
@@ -54,13 +54,13 @@ const INDICES: readonly (readonly [string, string | null])[] = [
 
 let service: RunningService;
 /** Figures of services with a single store, by store name. */
-const alone = new Map<string, unknown>();
-const ask = <T>(method: string, path: string, body?: unknown) => answered<T>(service, method, path, body);
+const singleColumn = new Map<string, unknown>();
+const ask = <T>(method: string, path: string, body?: unknown) => requestAnswer<T>(service, method, path, body);
 const levelsOf = async (id: string, from = service) =>
-  (await answered<{ levels: { data: number[] } }>(from, 'GET', `/analytics/${id}/levels`)).levels.data;
+  (await requestAnswer<{ levels: { data: number[] } }>(from, 'GET', `/analytics/${id}/levels`)).levels.data;
 /** Returns levels, weights and risk of a run, as JSON for an exact comparison. */
 async function figuresOf(id: string, from = service) {
-  const weights = await answered<Record<string, unknown>>(from, 'GET', `/analytics/${id}/weights?risk=true`);
+  const weights = await requestAnswer<Record<string, unknown>>(from, 'GET', `/analytics/${id}/weights?risk=true`);
   const { stale: _, index_version: _version, ...values } = weights;
   return { levels: await levelsOf(id, from), weights: { ...values, index_id: '' } };
 }
@@ -69,26 +69,26 @@ beforeAll(async () => {
   for (const store of Object.keys(SEEDS)) {
     const single = await serviceOf([store]);
     try {
-      await answered(single, 'POST', '/indices', equalIndex('ONE'));
+      await requestAnswer(single, 'POST', '/indices', createEqualIndex('ONE'));
       await runToResult(single, '/analytics/ONE/backtest');
-      alone.set(store, await figuresOf('ONE', single));
+      singleColumn.set(store, await figuresOf('ONE', single));
     } finally {
       await single.close();
     }
   }
   service = await serviceOf(Object.keys(SEEDS));
   for (const [id, store_id] of INDICES)
-    await ask('POST', '/indices', equalIndex(id, null, store_id === null ? {} : { store_id }));
+    await ask('POST', '/indices', createEqualIndex(id, null, store_id === null ? {} : { store_id }));
 });
 afterAll(() => service.close());
 
 describe('indices of several stores side by side', () => {
-  test('run at the same time with the bits of a service that serves only their store', async () => {
+  test('run concurrently, bit-identically to a service that serves only their store', async () => {
     const ids = INDICES.map(([id]) => id);
     await Promise.all(ids.map((id) => runToResult(service, `/analytics/${id}/backtest`)));
     for (const [id, store] of INDICES) {
-      expect([id, await figuresOf(id)]).toEqual([id, alone.get(store ?? 'desk')]);
-      expect(await ask<Stale>('GET', `/analytics/${id}/overview`)).toMatchObject({ stale: null });
+      expect([id, await figuresOf(id)]).toEqual([id, singleColumn.get(store ?? 'desk')]);
+      expect(await ask<StaleBody>('GET', `/analytics/${id}/overview`)).toMatchObject({ stale: null });
     }
     expect(await levelsOf('IN-DESK')).toEqual(await levelsOf('ANYWHERE'));
     expect(await levelsOf('IN-EAST')).not.toEqual(await levelsOf('IN-DESK'));
@@ -97,41 +97,43 @@ describe('indices of several stores side by side', () => {
   test('are current whatever store is active; only an index without a store follows the active one', async () => {
     await runToResult(service, '/data/stores/east/activate');
     for (const [id, store] of INDICES) {
-      const { stale } = await ask<Stale>('GET', `/analytics/${id}/overview`);
+      const { stale } = await ask<StaleBody>('GET', `/analytics/${id}/overview`);
       expect([id, stale?.reasons ?? null]).toEqual([
         id,
         store === null ? ['The run was made on the store desk; east is active.'] : null,
       ]);
-      expect(await figuresOf(id)).toEqual(alone.get(store ?? 'desk'));
+      expect(await figuresOf(id)).toEqual(singleColumn.get(store ?? 'desk'));
     }
     await runToResult(service, '/data/stores/desk/activate');
   });
 
   test('are previewed, explained and changed on their store', async () => {
-    const previewed = async (path: string, body: object = {}) =>
+    const requestPreviewAt = async (path: string, body: object = {}) =>
       (await ask<{ as_of: string; constituents: unknown }>('POST', path, body)).constituents;
-    const east = await previewed('/indices/IN-EAST/preview');
-    expect(await previewed('/indices/ANYWHERE/preview?store_id=east')).toEqual(east);
-    expect(await previewed('/indices/preview?store_id=east', { document: equalIndex('ANY') })).toEqual(east);
-    expect(await previewed('/indices/preview', { document: equalIndex('ANY', null, { store_id: 'east' }) })).toEqual(
+    const east = await requestPreviewAt('/indices/IN-EAST/preview');
+    expect(await requestPreviewAt('/indices/ANYWHERE/preview?store_id=east')).toEqual(east);
+    expect(await requestPreviewAt('/indices/preview?store_id=east', { document: createEqualIndex('ANY') })).toEqual(
       east,
     );
+    expect(
+      await requestPreviewAt('/indices/preview', { document: createEqualIndex('ANY', null, { store_id: 'east' }) }),
+    ).toEqual(east);
   });
 
   test('have a run on another store only if they belong to none', async () => {
     await runToResult(service, '/analytics/ANYWHERE/backtest', { store_id: 'west' });
-    expect(await figuresOf('ANYWHERE')).toEqual(alone.get('west'));
-    expect(await ask<Stale>('GET', '/analytics/ANYWHERE/overview')).toMatchObject({ stale: null });
+    expect(await figuresOf('ANYWHERE')).toEqual(singleColumn.get('west'));
+    expect(await ask<StaleBody>('GET', '/analytics/ANYWHERE/overview')).toMatchObject({ stale: null });
     expect(await service.refusal('POST', '/analytics/IN-EAST/backtest', { store_id: 'west' })).toMatchObject({
       status: 422,
       code: 'VALIDATION_FAILED',
       detail: { findings: [{ code: 'DIFFERENT_DATA', path: 'store_id', value: 'west' }] },
     });
     await runToResult(service, '/analytics/ANYWHERE/backtest');
-    expect(await figuresOf('ANYWHERE')).toEqual(alone.get('desk'));
+    expect(await figuresOf('ANYWHERE')).toEqual(singleColumn.get('desk'));
   });
 
-  test('are refused together, and a store that is not registered is named as a choice', async () => {
+  test('are refused together, and an unregistered store is reported with the known ones', async () => {
     const createOverlay = (store_id: string | null) => ({
       id: 'MIX',
       name: 'Mix',
@@ -150,7 +152,7 @@ describe('indices of several stores side by side', () => {
     expect(await service.refusal('POST', '/indices', createOverlay(null))).toMatchObject({
       detail: { findings: [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id' }] },
     });
-    const malformed = equalIndex('BAD', null, { store_id: 'no such store!' });
+    const malformed = createEqualIndex('BAD', null, { store_id: 'no such store!' });
     for (const [path, body, at] of [
       ['/indices', malformed, 'store_id'],
       ['/indices/preview', { document: malformed }, 'store_id'],
@@ -159,20 +161,22 @@ describe('indices of several stores side by side', () => {
         status: 422,
         detail: { findings: [{ path: at, value: 'no such store!' }] },
       });
-    expect(await service.refusal('POST', '/indices', equalIndex('LOST', null, { store_id: 'nowhere' }))).toMatchObject({
+    expect(
+      await service.refusal('POST', '/indices', createEqualIndex('LOST', null, { store_id: 'nowhere' })),
+    ).toMatchObject({
       detail: {
         findings: [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'store_id', accepted: ['desk', 'east', 'west'] }],
       },
     });
-    const inner = equalIndex('INNER', null, { universe: { kind: 'index', id: 'IN-EAST' } });
+    const inner = createEqualIndex('INNER', null, { universe: { kind: 'index', id: 'IN-EAST' } });
     await ask('POST', '/indices', inner);
     await runToResult(service, '/analytics/INNER/backtest');
     expect(await levelsOf('INNER')).toEqual(await levelsOf('IN-EAST'));
   });
 
   test('share sweeps, models, optimisations, SQL and prices by their store', async () => {
-    const closes = async (path: string) => (await ask<{ prices: { data: unknown } }>('GET', path)).prices.data;
-    expect(await closes('/data/prices/A?store_id=east')).not.toEqual(await closes('/data/prices/A'));
+    const fetchCloses = async (path: string) => (await ask<{ prices: { data: unknown } }>('GET', path)).prices.data;
+    expect(await fetchCloses('/data/prices/A?store_id=east')).not.toEqual(await fetchCloses('/data/prices/A'));
     const querySql = async (query: string) =>
       ask<{ data: unknown }>('POST', `/sql${query}`, { query: 'select max(CLOSE) as top from prices' });
     expect((await querySql('?store_id=west')).data).not.toEqual((await querySql('')).data);
@@ -200,19 +204,20 @@ describe('indices of several stores side by side', () => {
 
   test('continue after a restart', async () => {
     await service.restart();
-    for (const [id, store] of INDICES) expect([id, await figuresOf(id)]).toEqual([id, alone.get(store ?? 'desk')]);
+    for (const [id, store] of INDICES)
+      expect([id, await figuresOf(id)]).toEqual([id, singleColumn.get(store ?? 'desk')]);
     await runToResult(service, '/analytics/IN-WEST/backtest', { if_stale: false });
-    expect(await figuresOf('IN-WEST')).toEqual(alone.get('west'));
+    expect(await figuresOf('IN-WEST')).toEqual(singleColumn.get('west'));
   });
 
-  test('take later days of their store by a refresh while another is active', async () => {
+  test('add later days of their store by a refresh while another is active', async () => {
     writeWalks(join(service.root, 'east'), { names: NAMES, sessions: 85, seed: SEEDS['east']! });
     const report = await runToResult<{ dates_added: number }>(service, '/data/stores/east/refresh');
     expect(report.dates_added).toBe(5);
-    expect(await ask<Stale>('GET', '/analytics/IN-EAST/overview')).toMatchObject({
+    expect(await ask<StaleBody>('GET', '/analytics/IN-EAST/overview')).toMatchObject({
       stale: { data: true, reasons: ['The store east holds other content than the run was made on.'] },
     });
-    expect(await ask<Stale>('GET', '/analytics/IN-WEST/overview')).toMatchObject({ stale: null });
+    expect(await ask<StaleBody>('GET', '/analytics/IN-WEST/overview')).toMatchObject({ stale: null });
     await runToResult(service, '/analytics/IN-EAST/backtest');
     expect(await ask('GET', '/analytics/IN-EAST/overview')).toMatchObject({ stale: null, end: SESSIONS[84] });
     expect(await ask('GET', '/data/stores/east')).toMatchObject({ active: false, end: SESSIONS[84] });
@@ -224,7 +229,7 @@ describe('indices of several stores side by side', () => {
     const date = SESSIONS[85]!;
     const plan = { indices: ['IN-EAST'], calendar: 'XNYS', at: '18:30', starts_on: date, catch_up: 0, enabled: false };
     await ask('PUT', '/schedules/east', { name: 'East', ...plan, steps });
-    expect(await performed(service, date, {}, 'east')).toMatchObject({ state: 'done', reason: null });
+    expect(await performDay(service, date, {}, 'east')).toMatchObject({ state: 'done', reason: null });
     expect(await ask('GET', '/analytics/IN-EAST/overview')).toMatchObject({ stale: null, end: date });
     expect((await service.ask('GET', '/analytics/IN-EAST/published')).status).toBe(200);
     expect((await service.download('/analytics/IN-EAST/published/bundle')).status).toBe(200);

@@ -4,7 +4,7 @@ import { isSameLocation, resolveSourceLocation, updateLocations } from '#service
 const formatUrl = (secret: string, host = 'db') => `postgresql://reader${secret}@${host}/prices`;
 const createPlaces = (location: string | null, source: string | null) => updateLocations({ location } as never, source);
 
-test('another password, or none, replaces the one that a store is read with; another place does not', () => {
+test('another password, or none, replaces the one that a store is read with; another location does not', () => {
   expect(createPlaces(formatUrl(':old'), formatUrl(':new'))).toEqual({
     location: formatUrl(':new'),
     source: formatUrl(':new'),
@@ -15,7 +15,7 @@ test('another password, or none, replaces the one that a store is read with; ano
   expect(createPlaces('/prices', '/others')).toEqual({ source: '/others' });
 });
 
-test('a version is restored where its place has the password that it needs, or needs none', () => {
+test('a version is restored if its location has the password that it needs, or needs none', () => {
   expect(isSameLocation(formatUrl(':now'), formatUrl(':***'))).toBe(true);
   expect(isSameLocation(formatUrl(':now'), formatUrl(''))).toBe(false);
   expect(resolveSourceLocation(formatUrl(''), 1)).toBe(formatUrl(''));

@@ -7,7 +7,7 @@ import { createServedMarkets, prepareServedMarket } from '#market/serving/served
 import { withinReach } from '#services/operations/access.js';
 import { createStoreMarkets } from '#services/datasets/store-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { datasetDocument } from './dataset-documents.js';
+import { createDatasetDocument } from './dataset-documents.js';
 import { waitFor } from '../../waiting.js';
 
 const DAYS = 64;
@@ -32,7 +32,7 @@ function marketOf(datasetId: string, version: number): Promise<ServedMarket> {
 }
 
 /** Creates stores with versioned contents, of which `desk` is active. */
-async function storeWorld(keptBytesMax: number) {
+async function openStoreWorld(keptBytesMax: number) {
   const versions = new Map<string, number>();
   const markets = createServedMarkets();
   markets.serve(await marketOf('desk', 1));
@@ -41,7 +41,7 @@ async function storeWorld(keptBytesMax: number) {
     async get(_kind: string, id: string) {
       const version = versions.get(id) ?? (id === 'gone' ? undefined : 1);
       if (version === undefined) return undefined;
-      const body = { ...datasetDocument(id, { active: id === 'desk' }), content_hash: `${id} ${version}` };
+      const body = { ...createDatasetDocument(id, { active: id === 'desk' }), content_hash: `${id} ${version}` };
       return { id, body, etag: '', updatedAt: '' };
     },
   } as unknown as DocumentStore; // only the members that the code under test reads
@@ -59,8 +59,8 @@ async function storeWorld(keptBytesMax: number) {
   return { stores, markets, loads, reads, change: (id: string) => versions.set(id, (versions.get(id) ?? 1) + 1) };
 }
 
-test('stores are loaded at their first use, once for those who ask at the same time; the active one never', async () => {
-  const { stores, markets, loads } = await storeWorld(10 * STORE_BYTES);
+test('stores are loaded at their first use, once for concurrent callers; the active store never', async () => {
+  const { stores, markets, loads } = await openStoreWorld(10 * STORE_BYTES);
   const [first, second] = await Promise.all([stores.of('east'), stores.of('east')]);
   expect(first).toBe(second);
   expect(await stores.of('desk')).toBe(markets.served());
@@ -69,18 +69,18 @@ test('stores are loaded at their first use, once for those who ask at the same t
   await expect(stores.of('gone')).rejects.toMatchObject({ code: 'STORE_NOT_FOUND' });
 });
 
-test('kept stores stay within their memory: the one used longest ago is released, the one used last never', async () => {
-  const { stores, loads } = await storeWorld(2 * STORE_BYTES);
+test('kept stores stay within their memory: the least recently used is released, the last one used never', async () => {
+  const { stores, loads } = await openStoreWorld(2 * STORE_BYTES);
   for (const id of ['east', 'west', 'east', 'north']) await stores.of(id);
   expect(stores.kept()).toEqual(['east', 'north']);
-  const small = await storeWorld(STORE_BYTES / 2);
+  const small = await openStoreWorld(STORE_BYTES / 2);
   for (const id of ['east', 'west']) await small.stores.of(id);
   expect(small.stores.kept()).toEqual(['west']);
   expect(loads).toEqual(['east', 'west', 'north']);
 });
 
-test('a released content that a call still holds is not read again, and another content is', async () => {
-  const { stores, loads, change } = await storeWorld(STORE_BYTES);
+test('a released content that a call still uses is not read again, but another content is', async () => {
+  const { stores, loads, change } = await openStoreWorld(STORE_BYTES);
   await stores.within('east', async () => {
     const held = getCallMarket();
     await stores.of('west');
@@ -94,7 +94,7 @@ test('a released content that a call still holds is not read again, and another 
 });
 
 test('a call after a change of a store does not get the content that an earlier call is still reading', async () => {
-  const { stores, loads, reads, change } = await storeWorld(10 * STORE_BYTES);
+  const { stores, loads, reads, change } = await openStoreWorld(10 * STORE_BYTES);
   let open = (): void => {};
   reads.gate = new Promise((resolve) => (open = resolve));
   const earlier = stores.of('east');
@@ -107,15 +107,15 @@ test('a call after a change of a store does not get the content that an earlier 
   expect((await stores.of('east')).identity.contentHash).toBe('east 2');
 });
 
-test('a store that was removed leaves the memory', async () => {
-  const { stores } = await storeWorld(10 * STORE_BYTES);
+test('a removed store is removed from memory', async () => {
+  const { stores } = await openStoreWorld(10 * STORE_BYTES);
   await stores.of('east');
   stores.onRemoved({ store_id: 'east' });
   expect(stores.kept()).toEqual([]);
 });
 
 test('a call reads its market to its end, whatever the store has meanwhile, and not after it', async () => {
-  const { stores, change } = await storeWorld(10 * STORE_BYTES);
+  const { stores, change } = await openStoreWorld(10 * STORE_BYTES);
   let late: Promise<unknown> | undefined;
   await stores.within('east', async () => {
     change('east');
@@ -129,8 +129,8 @@ test('a call reads its market to its end, whatever the store has meanwhile, and 
   await expect(late).rejects.toThrow('after the end of the call');
 });
 
-test('a key that is limited to prefixes reads the active store, its own and those that are shared with it', async () => {
-  const { stores } = await storeWorld(10 * STORE_BYTES);
+test('a key that is limited to prefixes reads the active store, its own and those shared with it', async () => {
+  const { stores } = await openStoreWorld(10 * STORE_BYTES);
   const reach = { prefixes: ['alpha-'], shared: new Set(['store/east']), isHidden: false };
   await withinReach(reach, async () => {
     for (const id of ['desk', 'alpha-own', 'east']) expect((await stores.of(id)).identity.datasetId).toBe(id);

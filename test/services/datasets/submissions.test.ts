@@ -3,9 +3,9 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DatasetActivity } from '#services/datasets/activity.js';
 import { createDatasetSubmissions, type DatasetSubmissionsDependencies } from '#services/datasets/submissions.js';
-import { datasetDocument } from './dataset-documents.js';
+import { createDatasetDocument } from './dataset-documents.js';
 
-const DOCUMENT = datasetDocument('old', {
+const DOCUMENT = createDatasetDocument('old', {
   kind: 'synthetic',
   managed: true,
   source: 'synthetic',
@@ -25,7 +25,7 @@ const refusalOf = async (document: DatasetDocument) => {
   );
 };
 
-test('synthetic data of an older generator is not extended, and says both versions', async () => {
+test('synthetic data of an older generator is not extended, and the refusal states both versions', async () => {
   const refusal = await refusalOf(DOCUMENT);
   expect(refusal).toMatchObject({ code: 'NOTHING_TO_REFRESH' });
   expect((refusal as Error).message).toContain(
@@ -33,7 +33,7 @@ test('synthetic data of an older generator is not extended, and says both versio
   );
 });
 
-test('a folder whose source was removed reports how it gets one', async () => {
+test('a folder without a source reports how to set one', async () => {
   const refusal = await refusalOf({ ...DOCUMENT, kind: 'folder', synthetic: null, source: null });
   expect(refusal).toMatchObject({ code: 'NOTHING_TO_REFRESH' });
   expect((refusal as Error).message).toContain('PATCH of its source');

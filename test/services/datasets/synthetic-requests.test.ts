@@ -12,16 +12,16 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const SMALL = { assets: 3, start: '2020-01-02', end: '2020-06-30', activate: false };
+const SMALL_MARKET = { assets: 3, start: '2020-01-02', end: '2020-06-30', activate: false };
 
-describe('a request for synthetic data that is under way', () => {
+describe('a pending request for synthetic data', () => {
   test.each([
     ['with an id', { store_id: 'twice' }],
     ['without one', { seed: 77 }],
   ])('%s answers the same request with its job', async (_what, named) => {
     const goOn = pauseReaders();
     onTestFinished(goOn);
-    const body = { ...SMALL, ...named };
+    const body = { ...SMALL_MARKET, ...named };
     const [first, second] = await Promise.all([
       service.ask<JobStatus>('POST', '/data/synthetic', body),
       service.ask<JobStatus>('POST', '/data/synthetic', body),
@@ -36,17 +36,19 @@ describe('a request for synthetic data that is under way', () => {
     expect(stores.filter(({ store_id }) => store_id.startsWith('synthetic-77')).length).toBeLessThanOrEqual(1);
   });
 
-  test('refuses another one under its id', async () => {
+  test('refuses another request under its id', async () => {
     const goOn = pauseReaders();
     onTestFinished(goOn);
-    const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...SMALL, store_id: 'other' });
-    expect(await service.refusal('POST', '/data/synthetic', { ...SMALL, store_id: 'other', seed: 1 })).toMatchObject({
+    const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other' });
+    expect(
+      await service.refusal('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other', seed: 1 }),
+    ).toMatchObject({
       status: 409,
       code: 'STORE_EXISTS',
     });
     goOn();
     await service.finished(body.job_id);
-    expect(await service.refusal('POST', '/data/synthetic', { ...SMALL, store_id: 'other' })).toMatchObject({
+    expect(await service.refusal('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other' })).toMatchObject({
       status: 409,
       code: 'STORE_EXISTS',
     });
@@ -78,18 +80,18 @@ describe('a synthetic market beyond the sessions that are known', () => {
   };
 
   test('is refused by both dates, at its end and at its start', async () => {
-    expect(await findingsOf('/data/synthetic', { ...SMALL, end: '2041-06-28' })).toEqual([
+    expect(await findingsOf('/data/synthetic', { ...SMALL_MARKET, end: '2041-06-28' })).toEqual([
       422,
       'OUT_OF_RANGE end: end is 2041-06-28; sessions of XNYS are known and generated up to 2030-12-31.',
     ]);
-    expect(await findingsOf('/data/synthetic', { ...SMALL, calendar: 'XTKS', start: '1980-01-02' })).toEqual([
+    expect(await findingsOf('/data/synthetic', { ...SMALL_MARKET, calendar: 'XTKS', start: '1980-01-02' })).toEqual([
       422,
       'OUT_OF_RANGE start: start is 1980-01-02; sessions of XTKS are known and generated from 1997-01-01 on.',
     ]);
   });
 
-  test('is refused by both dates when it is to be extended so far', async () => {
-    await service.ask('POST', '/data/synthetic', { ...SMALL, store_id: 'short' });
+  test('is refused by both dates when it would be extended beyond them', async () => {
+    await service.ask('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'short' });
     await service.finished('generate:short');
     expect(await findingsOf('/data/stores/short/refresh', { until: '2041-06-28' })).toEqual([
       422,

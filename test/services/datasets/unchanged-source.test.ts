@@ -11,8 +11,8 @@ let file: string;
 const formatCsv = (...closes: readonly number[]): string =>
   `date,identifier,CLOSE\n${closes.map((close, t) => `2024-01-0${t + 2},A,${close}\n`).join('')}`;
 const isReady = async (): Promise<boolean> => (await service.ask('GET', '/health/ready')).status === 200;
-const closes = async (): Promise<unknown> => (await service.ask('GET', '/data/prices/A')).body;
-const store = async (): Promise<unknown> => (await service.ask('GET', '/data/stores/desk')).body;
+const fetchCloses = async (): Promise<unknown> => (await service.ask('GET', '/data/prices/A')).body;
+const fetchStore = async (): Promise<unknown> => (await service.ask('GET', '/data/stores/desk')).body;
 const copy = async (): Promise<unknown> =>
   (await service.ask<{ readonly copy: string }>('GET', '/data/stores/desk/versions')).body.copy;
 
@@ -27,33 +27,33 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('after a restart a folder that holds the same is served without being read', async () => {
+test('after a restart an unchanged folder is served without being read', async () => {
   await expect.poll(copy).toBe('made');
-  const before = await closes();
+  const before = await fetchCloses();
   const goOn = pauseReaders();
   onTestFinished(goOn);
   await utimes(file, new Date(), new Date()); // changes the file's time, but not its bytes
   await service.restart();
   await expect.poll(isReady).toBe(true);
-  expect(await closes()).toEqual(before);
+  expect(await fetchCloses()).toEqual(before);
 });
 
-test('one byte that differs is read at the start, by the rules of a refresh', async () => {
-  const before = await closes();
+test('one changed byte is read at the start, by the rules of a refresh', async () => {
+  const before = await fetchCloses();
   await service.restart(() => writeFile(file, formatCsv(10, 12)));
   await service.resumed();
-  expect(await closes()).toEqual(before);
+  expect(await fetchCloses()).toEqual(before);
   const { findings } = (await service.ask<DataStore>('GET', '/data/stores/desk')).body;
   expect(findings).toMatchObject([{ code: 'HISTORY_CHANGED', path: 'market.A' }]);
 });
 
-test('one whose files have changed is read, as for a refresh', async () => {
+test('changed files are read, as by a refresh', async () => {
   await service.restart(() => writeFile(file, formatCsv(10, 11, 12)));
   await service.resumed();
-  expect(await store()).toMatchObject({ end: '2024-01-04' });
+  expect(await fetchStore()).toMatchObject({ end: '2024-01-04' });
 });
 
-test('a day that comes after a start from the copy is found by a refresh', async () => {
+test('a new day after a start from the copy is found by a refresh', async () => {
   await expect.poll(copy).toBe('made');
   await service.restart();
   await service.resumed();
@@ -61,5 +61,5 @@ test('a day that comes after a start from the copy is found by a refresh', async
   await service.ask('POST', '/data/stores/desk/refresh');
   // Includes the row that a start added.
   expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded', result: { rows_added: 2 } });
-  expect(await store()).toMatchObject({ end: '2024-01-05' });
+  expect(await fetchStore()).toMatchObject({ end: '2024-01-05' });
 });

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ClientBody } from '#domain/delivery/client-document.js';
 import type { DeliveryRecord } from '#domain/delivery/delivery-record.js';
-import type { ReadClient } from '#services/delivery/clients.js';
+import type { ClientRecord } from '#services/delivery/clients.js';
 import { createDeliverFiles, type DayFile, type DeliveryCounts } from '#services/delivery/deliver-files.js';
 import { createDeliveryDestinations } from '#services/delivery/delivery-places.js';
 import { createDeliveryRecords } from '#services/delivery/delivery-records.js';
@@ -12,8 +12,8 @@ import { createCallbackDestinations } from '#services/operations/callback-places
 import { createPost } from '#services/operations/send-callback.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import type { GivenKeys } from '#store/access/key-source.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import type { FixedKeys } from '#store/access/key-source.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 export const CALLBACK_KEY = Buffer.from('a key of at least 24 bytes, for tests');
 export const DATE = '2024-12-31';
@@ -24,12 +24,12 @@ export interface WorldOptions {
   readonly smtpUrl?: string;
   readonly buckets?: readonly string[];
   readonly endpoint?: string;
-  readonly keys?: GivenKeys;
+  readonly keys?: FixedKeys;
 }
 
 /** Creates a delivery service without scheduled days: files in memory, real targets. */
-export async function deliveryWorld(options: WorldOptions = {}) {
-  const base = await temporaryFolder();
+export async function openDeliveryWorld(options: WorldOptions = {}) {
+  const base = await createTemporaryFolder();
   const root = join(base, 'out');
   mkdirSync(root);
   const home = await openHome(join(base, 'home'));
@@ -61,7 +61,7 @@ export async function deliveryWorld(options: WorldOptions = {}) {
   const read: string[] = [];
 
   /** Creates a file of the day with a content. */
-  const file = (indexId: string, text: string, table = 'closing', name?: string): DayFile => {
+  const createPublishedFile = (indexId: string, text: string, table = 'closing', name?: string): DayFile => {
     const bytes = Buffer.from(text);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     contents.set(sha256, bytes);
@@ -69,7 +69,7 @@ export async function deliveryWorld(options: WorldOptions = {}) {
     return { name: own, indexId, table, bytes: bytes.length, sha256, artifact: sha256 };
   };
 
-  const clientOf = (body: object, secret?: string): ReadClient => ({
+  const clientOf = (body: object, secret?: string): ClientRecord => ({
     id: 'ACME',
     document: ClientBody.parse({ name: 'Acme', entitlements: [{}], ...body }),
     version: 1,
@@ -83,11 +83,11 @@ export async function deliveryWorld(options: WorldOptions = {}) {
     records,
     /** files whose content was read in order to be sent */
     read,
-    file,
+    file: createPublishedFile,
     clientOf,
     /** Delivers to the first target of a client, like a round of a day. */
     async deliver(
-      client: ReadClient,
+      client: ClientRecord,
       files: readonly DayFile[],
       { isAgain = false, signal = new AbortController().signal, wrap = (senders: Senders) => senders } = {},
     ): Promise<DeliveryCounts> {
@@ -126,4 +126,4 @@ export async function deliveryWorld(options: WorldOptions = {}) {
   };
 }
 
-export type DeliveryWorld = Awaited<ReturnType<typeof deliveryWorld>>;
+export type DeliveryWorld = Awaited<ReturnType<typeof openDeliveryWorld>>;

@@ -4,21 +4,21 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { Senders } from '#services/delivery/senders.js';
 import { CALLBACK_KEY, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
-import { linesIn, openWorlds } from './open-worlds.js';
+import { listLogLines, openWorlds } from './open-worlds.js';
 import { attachmentOf, startSmtpServer } from './smtp-server.js';
 
 let world: DeliveryWorld;
 const { closing, open: openNew } = openWorlds();
 const open = async (options?: WorldOptions) => (world = await openNew(options));
-const linesOf = () => linesIn(world);
+const linesOf = () => listLogLines(world);
 
 describe('a callback', () => {
-  interface Received {
+  interface ReceivedRequest {
     readonly headers: IncomingHttpHeaders;
     readonly body: Buffer;
   }
   async function createReceiver() {
-    const received: Received[] = [];
+    const received: ReceivedRequest[] = [];
     const state = { status: 204 };
     const server = createServer((incoming, outgoing) => {
       const chunks: Buffer[] = [];
@@ -33,7 +33,7 @@ describe('a callback', () => {
     return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, received, state };
   }
 
-  test('is signed, holds the file, and has the same id in every attempt', async () => {
+  test('is signed, contains the file, and has the same id in every attempt', async () => {
     const { host, received, state } = await createReceiver();
     await open({ callbackHosts: [host] });
     const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] });
@@ -58,7 +58,7 @@ describe('a callback', () => {
     expect(headers['webhook-signature']).toBe(`v1,${signature}`);
   });
 
-  test('of a host that the operator does not allow is not sent', async () => {
+  test('to a host that the operator does not allow is not sent', async () => {
     await open();
     const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: 'http://127.0.0.1:9/in' }] });
     expect((await world.deliver(client, [world.file('CORE', '1')])).reason).toContain('DIVISOR_CALLBACK_HOSTS');
@@ -69,11 +69,11 @@ describe('a callback', () => {
     await open({ callbackHosts: [host] });
     const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] });
     const files = [world.file('CORE', 'once')];
-    const dying = (senders: Senders): Senders => ({
+    const createFailingSenders = (senders: Senders): Senders => ({
       ...senders,
       callback: (job) => senders.callback({ ...job, delivered: () => Promise.reject(new Error('killed')) }),
     });
-    await expect(world.deliver(client, files, { wrap: dying })).rejects.toThrow('killed');
+    await expect(world.deliver(client, files, { wrap: createFailingSenders })).rejects.toThrow('killed');
     expect((await world.record()).files[0]!.state).toBe('sending');
     expect(await world.deliver(client, files)).toMatchObject({ delivered: 1 });
     expect(received.map(({ headers }) => headers['webhook-id']).length).toBe(2);
@@ -83,7 +83,7 @@ describe('a callback', () => {
 });
 
 describe('mail', () => {
-  const mailClient = (change: object = {}) =>
+  const createMailClient = (change: object = {}) =>
     world.clientOf({
       targets: [
         { type: 'mail', name: 'mail', to: ['desk@acme.example'], subject: '{client} {date:DD.MM.YYYY}', ...change },
@@ -96,7 +96,7 @@ describe('mail', () => {
     return server;
   }
 
-  test('has the reports attached, goes out once, and keeps its id', async () => {
+  test('has the reports attached, is sent once, and keeps its id', async () => {
     const server = await openWithMail();
     const files = [
       world.file('CORE', '%PDF-1.7 core', 'report'),
@@ -104,13 +104,13 @@ describe('mail', () => {
       world.file('CORE', 'csv'),
     ];
     server.state.answer = '451 later';
-    expect(await world.deliver(mailClient(), files)).toMatchObject({
+    expect(await world.deliver(createMailClient(), files)).toMatchObject({
       waiting: 2,
       reason: 'The mail server did not accept the mail: it answered 451.',
     });
     server.state.answer = '250 taken';
-    expect(await world.deliver(mailClient(), files)).toMatchObject({ delivered: 2 });
-    await world.deliver(mailClient(), files);
+    expect(await world.deliver(createMailClient(), files)).toMatchObject({ delivered: 2 });
+    await world.deliver(createMailClient(), files);
     expect(server.taken.length).toBe(1);
     const [mail] = server.taken;
     expect(mail).toMatchObject({ from: 'indices@desk.example', to: ['desk@acme.example'] });
@@ -119,14 +119,14 @@ describe('mail', () => {
     expect(attachmentOf(mail!, 'EVEN_20241231_report.pdf')!.toString()).toBe('%PDF-1.7 even');
     expect(attachmentOf(mail!, 'CORE_20241231_closing.csv')).toBeUndefined();
     const id = /Message-ID: (<[^>]+>)/i.exec(mail!.text)![1];
-    await world.deliver(mailClient(), files, { isAgain: true });
+    await world.deliver(createMailClient(), files, { isAgain: true });
     expect(server.taken.at(-1)!.text).toContain(id);
   });
 
   test('to a domain that the operator does not allow is not sent', async () => {
     const server = await openWithMail();
     const report = [world.file('CORE', '%PDF', 'report')];
-    const { reason } = await world.deliver(mailClient({ to: ['desk@evil.example'] }), report);
+    const { reason } = await world.deliver(createMailClient({ to: ['desk@evil.example'] }), report);
     expect(reason).toContain('--mail-domains');
     expect(server.taken).toEqual([]);
   });

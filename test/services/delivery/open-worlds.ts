@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach } from 'vitest';
-import { deliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
+import { openDeliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
 
 /** Opens worlds for the tests of a file; each world is closed after its test. */
 export function openWorlds() {
@@ -12,7 +12,7 @@ export function openWorlds() {
     /** actions after the test, run in reverse order */
     closing,
     async open(options: WorldOptions = {}): Promise<DeliveryWorld> {
-      const world = await deliveryWorld(options);
+      const world = await openDeliveryWorld(options);
       closing.push(() => world.close());
       return world;
     },
@@ -20,7 +20,7 @@ export function openWorlds() {
 }
 
 /** Returns the log lines of a world. */
-export const linesIn = async (world: DeliveryWorld) =>
+export const listLogLines = async (world: DeliveryWorld) =>
   (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
 
 export const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');

@@ -3,22 +3,22 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { startS3, type S3Service } from '../../store/s3/s3-service.js';
-import { deliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
-import { hashOf, linesIn, openWorlds } from './open-worlds.js';
-import { missingSftpServer, startSftpServer, type SftpServer } from './sftp-server.js';
+import { openDeliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
+import { hashOf, listLogLines, openWorlds } from './open-worlds.js';
+import { explainMissingSftpServer, startSftpServer, type SftpServer } from './sftp-server.js';
 
 let world: DeliveryWorld;
 const { closing, open: openNew } = openWorlds();
 const open = async (options?: WorldOptions) => (world = await openNew(options));
-const linesOf = () => linesIn(world);
+const linesOf = () => listLogLines(world);
 
-describe.skipIf(missingSftpServer() !== undefined)('an SFTP server', () => {
+describe.skipIf(explainMissingSftpServer() !== undefined)('an SFTP server', () => {
   let server: SftpServer;
   beforeAll(async () => {
     server = await startSftpServer();
     return () => server.stop();
   });
-  const sftpClient = (change: object = {}, secret: string | undefined = server.key) =>
+  const createSftpClient = (change: object = {}, secret: string | undefined = server.key) =>
     world.clientOf(
       {
         targets: [
@@ -35,10 +35,10 @@ describe.skipIf(missingSftpServer() !== undefined)('an SFTP server', () => {
     );
   const openWorld = () => open({ hosts: [`127.0.0.1:${server.port}`] });
 
-  test('holds files, checksums and folders, and receives each file once', async () => {
+  test('has files, checksums and folders, and receives each file once', async () => {
     await openWorld();
     const files = [world.file('CORE', 'one\n'), world.file('EVEN', 'two\n')];
-    const client = sftpClient({ path: '{date:YYYY}/{file}' });
+    const client = createSftpClient({ path: '{date:YYYY}/{file}' });
     expect(await world.deliver(client, files)).toMatchObject({ delivered: 2 });
     const folder = join(server.folder, '2024');
     expect(readdirSync(folder).toSorted()).toEqual([
@@ -60,21 +60,21 @@ describe.skipIf(missingSftpServer() !== undefined)('an SFTP server', () => {
   test('with another host key, without a key, or with an unknown one is refused at once', async () => {
     await openWorld();
     const files = [world.file('CORE', 'one')];
-    const other = sftpClient({ host_key: `SHA256:${'A'.repeat(43)}` });
+    const other = createSftpClient({ host_key: `SHA256:${'A'.repeat(43)}` });
     expect((await world.deliver(other, files)).reason).toBe(`The server has another host key: ${server.fingerprint}.`);
     expect((await world.record()).files[0]!.attempts).toBe(0);
-    const none = { ...sftpClient(), secretOf: () => undefined };
+    const none = { ...createSftpClient(), secretOf: () => undefined };
     expect((await world.deliver(none, files)).reason).toContain('No password and no key');
-    const password = sftpClient({}, 'guess');
+    const password = createSftpClient({}, 'guess');
     expect((await world.deliver(password, files)).reason).toContain('password or its key was refused');
     expect((await linesOf()).length).toBe(3);
   });
 
-  test('that is unavailable is attempted again, within the round and in the next one', async () => {
+  test('that is unavailable is retried, within the round and in the next one', async () => {
     await openWorld();
     const files = [world.file('CORE', 'late')];
-    const dead = sftpClient({ url: `sftp://${server.user}@127.0.0.1:9${server.folder}` });
-    const away = await deliveryWorld({ hosts: ['127.0.0.1:9'] });
+    const dead = createSftpClient({ url: `sftp://${server.user}@127.0.0.1:9${server.folder}` });
+    const away = await openDeliveryWorld({ hosts: ['127.0.0.1:9'] });
     closing.push(() => away.close());
     expect(await away.deliver(dead, files)).toMatchObject({
       waiting: 1,
@@ -85,12 +85,12 @@ describe.skipIf(missingSftpServer() !== undefined)('an SFTP server', () => {
 
   test('whose folder is missing fails with the message of the server', async () => {
     await openWorld();
-    const client = sftpClient({ url: `sftp://${server.user}@127.0.0.1:${server.port}/nonexistent/deep` });
+    const client = createSftpClient({ url: `sftp://${server.user}@127.0.0.1:${server.port}/nonexistent/deep` });
     const { reason } = await world.deliver(client, [world.file('CORE', 'one')]);
     expect(reason).toMatch(/could not store the file: No such file/i);
   });
 });
-if (missingSftpServer() !== undefined) console.log(`SFTP is not tested: ${missingSftpServer()}`);
+if (explainMissingSftpServer() !== undefined) console.log(`SFTP is not tested: ${explainMissingSftpServer()}`);
 
 describe('a bucket', () => {
   let service: S3Service;
@@ -107,7 +107,7 @@ describe('a bucket', () => {
     const files = [world.file('CORE', 'one\n')];
     expect(await world.deliver(own, files)).toMatchObject({ delivered: 1 });
     const client = createS3Client({ ...service.access, prefix: `${prefix}acme/` });
-    const textOf = (name: string) => client.get(name, async ({ body }) => textIn(body));
+    const textOf = (name: string) => client.get(name, async ({ body }) => readStreamText(body));
     expect(await textOf('CORE_20241231_closing.csv')).toBe('one\n');
     expect(await textOf('CORE_20241231_closing.csv.sha256')).toBe(`${hashOf('one\n')}  CORE_20241231_closing.csv\n`);
     await world.deliver(own, files, { isAgain: true });
@@ -139,7 +139,7 @@ describe('a bucket', () => {
   });
 });
 
-async function textIn(body: AsyncIterable<Uint8Array>): Promise<string> {
+async function readStreamText(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(chunk);
   return Buffer.concat(chunks).toString();

@@ -24,7 +24,7 @@ const SSHD = '/usr/sbin/sshd';
 const SFTP = ['/usr/lib/openssh/sftp-server', '/usr/libexec/openssh/sftp-server', '/usr/lib/ssh/sftp-server'];
 
 /** Returns the reason why the server cannot be started; undefined if it can. */
-export function missingSftpServer(): string | undefined {
+export function explainMissingSftpServer(): string | undefined {
   if (!existsSync(SSHD)) return `${SSHD} is not installed`;
   return SFTP.some((path) => existsSync(path)) ? undefined : 'openssh-sftp-server is not installed';
 }
@@ -67,7 +67,7 @@ export async function startSftpServer(): Promise<SftpServer> {
       running = spawn(SSHD, ['-D', '-e', '-f', join(base, 'config')], { stdio: ['ignore', 'ignore', 'pipe'] });
       const messages: string[] = [];
       running.stderr!.on('data', (text: Buffer) => messages.push(text.toString()));
-      for (let tries = 0; !(await listens(port)); tries++) {
+      for (let tries = 0; !(await isListening(port)); tries++) {
         if (tries > 100) throw new Error(`sshd does not listen: ${messages.join('')}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
@@ -101,7 +101,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-const listens = (port: number): Promise<boolean> =>
+const isListening = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => resolve(true));
     socket.on('error', () => resolve(false));

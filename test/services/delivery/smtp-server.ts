@@ -17,8 +17,8 @@ export async function startSmtpServer() {
     let to: string[] = [];
     let data: string[] | undefined;
     let rest = '';
-    const say = (text: string): void => void socket.write(`${text}\r\n`);
-    say('220 test');
+    const sendLine = (text: string): void => void socket.write(`${text}\r\n`);
+    sendLine('220 test');
     socket.on('error', () => {});
     socket.on('data', (chunk: Buffer) => {
       if (state.isDeaf) return;
@@ -31,22 +31,22 @@ export async function startSmtpServer() {
             if (state.answer.startsWith('250')) taken.push({ from, to, text: data.join('\r\n') });
             data = undefined;
             to = [];
-            say(state.answer);
+            sendLine(state.answer);
           }
-        } else if (/^(EHLO|HELO)/i.test(line)) say('250 test');
+        } else if (/^(EHLO|HELO)/i.test(line)) sendLine('250 test');
         else if (/^MAIL FROM/i.test(line)) {
           from = /<([^>]*)>/.exec(line)?.[1] ?? '';
-          say('250 ok');
+          sendLine('250 ok');
         } else if (/^RCPT TO/i.test(line)) {
           to.push(/<([^>]*)>/.exec(line)?.[1] ?? '');
-          say('250 ok');
+          sendLine('250 ok');
         } else if (/^DATA/i.test(line)) {
           data = [];
-          say('354 go on');
+          sendLine('354 go on');
         } else if (/^QUIT/i.test(line)) {
-          say('221 bye');
+          sendLine('221 bye');
           socket.end();
-        } else say('250 ok');
+        } else sendLine('250 ok');
       }
     });
   });

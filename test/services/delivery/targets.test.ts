@@ -11,21 +11,26 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type DeliveryWorld, type WorldOptions } from './delivery-world.js';
-import { hashOf, linesIn, openWorlds } from './open-worlds.js';
+import { hashOf, listLogLines, openWorlds } from './open-worlds.js';
 
 let world: DeliveryWorld;
 const { open: openNew } = openWorlds();
 const open = async (options?: WorldOptions) => (world = await openNew(options));
-const linesOf = () => linesIn(world);
+const linesOf = () => listLogLines(world);
 
 describe('a folder', () => {
-  const folderClient = (change: object = {}) =>
+  const createFolderClient = (change: object = {}) =>
     world.clientOf({ targets: [{ type: 'folder', name: 'house', url: `file://${world.root}/acme`, ...change }] });
 
-  test('holds the files under their names with a checksum each, and nothing else', async () => {
+  test('contains the files under their names with a checksum each, and nothing else', async () => {
     await open();
     const files = [world.file('CORE', 'a,b\n1,2\n'), world.file('EVEN', 'a,b\n3,4\n')];
-    expect(await world.deliver(folderClient(), files)).toEqual({ delivered: 2, waiting: 0, failed: 0, reason: null });
+    expect(await world.deliver(createFolderClient(), files)).toEqual({
+      delivered: 2,
+      waiting: 0,
+      failed: 0,
+      reason: null,
+    });
     const folder = join(world.root, 'acme');
     expect(readdirSync(folder).toSorted()).toEqual([
       'CORE_20241231_closing.csv',
@@ -42,10 +47,10 @@ describe('a folder', () => {
   test('receives a file once, however often it is delivered', async () => {
     await open();
     const files = [world.file('CORE', 'one')];
-    await world.deliver(folderClient(), files);
+    await world.deliver(createFolderClient(), files);
     const { mtimeMs, ino } = statSync(join(world.root, 'acme/CORE_20241231_closing.csv'));
-    await world.deliver(folderClient(), files);
-    await world.deliver(folderClient(), files, { isAgain: true });
+    await world.deliver(createFolderClient(), files);
+    await world.deliver(createFolderClient(), files, { isAgain: true });
     const after = statSync(join(world.root, 'acme/CORE_20241231_closing.csv'));
     expect([after.mtimeMs, after.ino]).toEqual([mtimeMs, ino]);
     expect(world.read.length).toBe(1);
@@ -57,8 +62,8 @@ describe('a folder', () => {
 
   test('receives a corrected file in place of the first', async () => {
     await open();
-    await world.deliver(folderClient(), [world.file('CORE', 'one')]);
-    await world.deliver(folderClient(), [world.file('CORE', 'two')]);
+    await world.deliver(createFolderClient(), [world.file('CORE', 'one')]);
+    await world.deliver(createFolderClient(), [world.file('CORE', 'two')]);
     expect(readFileSync(join(world.root, 'acme/CORE_20241231_closing.csv'), 'utf8')).toBe('two');
     expect(readFileSync(join(world.root, 'acme/CORE_20241231_closing.csv.sha256'), 'utf8')).toContain(hashOf('two'));
     expect((await linesOf()).at(-1)).toContain('in place of another version');
@@ -67,15 +72,15 @@ describe('a folder', () => {
   test('has paths by a pattern', async () => {
     await open();
     const path = '{client}/{date:YYYY}/{date:MM}/{index}-{table}.txt';
-    await world.deliver(folderClient({ path, checksum: false }), [world.file('CORE', 'one')]);
+    await world.deliver(createFolderClient({ path, checksum: false }), [world.file('CORE', 'one')]);
     expect(readFileSync(join(world.root, 'acme/ACME/2024/12/CORE-closing.txt'), 'utf8')).toBe('one');
     expect(existsSync(join(world.root, 'acme/ACME/2024/12/CORE-closing.txt.sha256'))).toBe(false);
   });
 
-  test('receives one of two files that have the same path, which the log says', async () => {
+  test('receives one of two files with the same path, which is logged', async () => {
     await open();
     const files = [world.file('CORE', 'one'), world.file('EVEN', 'two')];
-    await world.deliver(folderClient({ path: 'levels.csv' }), files);
+    await world.deliver(createFolderClient({ path: 'levels.csv' }), files);
     expect(readFileSync(join(world.root, 'acme/levels.csv'), 'utf8')).toBe('one');
     expect(await linesOf()).toContain(
       'levels.csv: EVEN_20241231_closing.csv was left out: CORE_20241231_closing.csv has the same path.',
@@ -89,15 +94,15 @@ describe('a folder', () => {
     expect((await world.deliver(outside, files)).reason).toContain('--delivery-roots');
     mkdirSync(join(world.base, 'secret'));
     symlinkSync(join(world.base, 'secret'), join(world.root, 'acme'));
-    expect((await world.deliver(folderClient(), files)).reason).toContain('A link leads out');
+    expect((await world.deliver(createFolderClient(), files)).reason).toContain('A link leads out');
     expect(readdirSync(join(world.base, 'secret'))).toEqual([]);
   });
 
-  test('that cannot be written fails with the reason, and has the file once it can', async () => {
+  test('that is not writable fails with the reason, and receives the file once it is writable', async () => {
     await open();
     writeFileSync(join(world.root, 'acme'), 'a file, no folder');
     const files = [world.file('CORE', 'one')];
-    expect(await world.deliver(folderClient(), files)).toMatchObject({ delivered: 0, waiting: 1, failed: 0 });
+    expect(await world.deliver(createFolderClient(), files)).toMatchObject({ delivered: 0, waiting: 1, failed: 0 });
     expect((await world.record()).files[0]).toMatchObject({
       state: 'waiting',
       attempts: 3,
@@ -105,7 +110,7 @@ describe('a folder', () => {
       code: 'DELIVERY_FAILED',
     });
     rmSync(join(world.root, 'acme'));
-    expect(await world.deliver(folderClient(), files)).toMatchObject({ delivered: 1 });
+    expect(await world.deliver(createFolderClient(), files)).toMatchObject({ delivered: 1 });
     expect((await world.record()).files[0]).toMatchObject({ state: 'delivered', attempts: 4, rounds: 2, code: null });
   });
 
@@ -121,7 +126,7 @@ describe('a folder', () => {
 });
 
 describe('an entitlement', () => {
-  const pathsFor = async (entitlements: object[], target: object = {}) => {
+  const listPathsFor = async (entitlements: object[], target: object = {}) => {
     await open();
     const client = world.clientOf({
       entitlements,
@@ -138,25 +143,28 @@ describe('an entitlement', () => {
   };
 
   test('decides by index, table and date which files a client receives', async () => {
-    expect(await pathsFor([])).toEqual([]);
-    expect(await pathsFor([{ indices: ['CORE'] }])).toEqual(['CORE_20241231_closing.csv', 'CORE_20241231_opening.csv']);
-    expect(await pathsFor([{ tables: ['closing'] }])).toEqual([
+    expect(await listPathsFor([])).toEqual([]);
+    expect(await listPathsFor([{ indices: ['CORE'] }])).toEqual([
+      'CORE_20241231_closing.csv',
+      'CORE_20241231_opening.csv',
+    ]);
+    expect(await listPathsFor([{ tables: ['closing'] }])).toEqual([
       'CORE_20241231_closing.csv',
       'EVEN_20241231_closing.csv',
     ]);
     expect(
-      await pathsFor([
+      await listPathsFor([
         { indices: ['CORE'], tables: ['opening'] },
         { indices: ['EVEN'], tables: ['report'] },
       ]),
     ).toEqual(['CORE_20241231_opening.csv', 'EVEN_20241231_report.pdf']);
-    expect(await pathsFor([{ starts_on: '2025-01-01' }])).toEqual([]);
-    expect(await pathsFor([{ ends_on: '2024-12-30' }])).toEqual([]);
-    expect((await pathsFor([{ starts_on: '2024-12-31', ends_on: '2024-12-31' }])).length).toBe(4);
+    expect(await listPathsFor([{ starts_on: '2025-01-01' }])).toEqual([]);
+    expect(await listPathsFor([{ ends_on: '2024-12-30' }])).toEqual([]);
+    expect((await listPathsFor([{ starts_on: '2024-12-31', ends_on: '2024-12-31' }])).length).toBe(4);
   });
 
-  test('is not widened by what a target asks for', async () => {
-    expect(await pathsFor([{ indices: ['CORE'] }], { tables: ['closing', 'report'] })).toEqual([
+  test('is not widened by a target', async () => {
+    expect(await listPathsFor([{ indices: ['CORE'] }], { tables: ['closing', 'report'] })).toEqual([
       'CORE_20241231_closing.csv',
     ]);
   });

@@ -34,7 +34,7 @@ test('announced dividends up to the expiry, discounted to today, lower the forwa
   expect(dividend_points).toBe(10);
 });
 
-test('along the curve each expiry has the dividends up to it, announced or given, and a roll those of both', async () => {
+test('along the curve each expiry has the dividends up to it, announced or given, and a roll those of both expiries', async () => {
   const findCurve = (rest: object) =>
     derivatives.termStructure(
       'X',
@@ -78,7 +78,7 @@ test('they are known only on the last date, and replace other assumptions on div
   await expect(findPrice({ ...announced, dividend_yield: 0.02 })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
-test('an index that reinvests its dividends loses none of them, one that does so net what is withheld', async () => {
+test('an index that reinvests its dividends loses none of them, a net index loses the withheld part', async () => {
   const createView = (variant: string, withholding_tax = 0) => ({
     show: () =>
       Promise.resolve({
@@ -104,7 +104,7 @@ test('an index that reinvests its dividends loses none of them, one that does so
   expect(await listAnnouncedDividends(createView('net', 0.25), TERMS)('X')).toEqual(announceDividend(0.5));
 });
 
-test('an expiry of a term structure that is named twice is refused where it stands again', () => {
+test('a repeated expiry of a term structure is refused at its second position', () => {
   const { error } = TermStructureQuery.safeParse({
     expiries: ['2025-03-14', '2025-05-26', '2025-03-14'],
     risk_free_rate: 0.05,

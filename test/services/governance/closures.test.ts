@@ -3,9 +3,9 @@ import type { CalendarClosures, RecordedCalendarClosures } from '#contract/closu
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import {
   createDefinition,
-  familyOn,
+  createFamilyOn,
   fileOf,
-  performed,
+  performDay,
   listPublishedDates,
   putSchedule,
   SESSIONS,
@@ -15,15 +15,15 @@ import { runService, type RunningService } from '../running-service.js';
 
 /** Service with an exchange that closes without notice; each test depends on the previous test. */
 let service: RunningService;
-let folder: Awaited<ReturnType<typeof familyOn>>;
-const day = (k: number): string => SESSIONS[k]!;
+let folder: Awaited<ReturnType<typeof createFamilyOn>>;
+const readSession = (k: number): string => SESSIONS[k]!;
 const CLOSURES = '/calendars/XNYS/closures';
 const POLICY = { materiality_bps: 0.01, correction_window: 1000 };
 const createClosure = (date: string, reason = 'Storm') => ({ date, session: 'closed', reason });
 
 beforeAll(async () => {
   service = await runService();
-  folder = await familyOn(service, 30);
+  folder = await createFamilyOn(service, 30);
   const publish = { type: 'publish', errors: POLICY };
   await putSchedule(service, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, publish] });
   await rerun('CORE');
@@ -34,7 +34,7 @@ beforeAll(async () => {
     id: 'TWO',
     name: 'Two',
     calendar: 'XNYS',
-    base_date: day(0),
+    base_date: readSession(0),
     kind: 'overlay',
     overlay: {
       type: 'blend',
@@ -60,7 +60,7 @@ const levelsOf = async (id: string) =>
 /** Last session of June 2023, on which the monthly index is rebalanced. */
 const MONTH_END = '2023-06-30';
 /** Session with rebalances after the end of every run. */
-const LATER = '2023-12-29';
+const LATER_DATE = '2023-12-29';
 
 test('a dry run lists sessions, rebalances and published closes that would change, and stores nothing', async () => {
   await service.ask('POST', '/analytics/CORE/publish', {});
@@ -86,7 +86,7 @@ test('a dry run lists sessions, rebalances and published closes that would chang
 const REST_OF_MONTH = [17, 18, 19, 20, 21, 24, 25, 26, 27, 28, 31].map((date) => `2023-07-${date}`);
 
 test.each([
-  ['after the end of a run', [LATER], []],
+  ['after the end of a run', [LATER_DATE], []],
   ['that moves a rebalance into a run', REST_OF_MONTH, ['BACK']],
 ])('of closures, one %s makes stale only the runs whose sessions or rebalances change', async (_, dates, ids) => {
   const { body } = await put(
@@ -98,16 +98,21 @@ test.each([
 
 test.each([
   ['a day that is closed anyway', [createClosure('2023-07-04')], 'changes[0].date', 'closed anyway'],
-  ['a date that occurs twice', [createClosure(day(3)), createClosure(day(3))], 'changes[1].date', 'occurs twice'],
+  [
+    'a date that occurs twice',
+    [createClosure(readSession(3)), createClosure(readSession(3))],
+    'changes[1].date',
+    'occurs twice',
+  ],
   [
     'a session without other hours',
-    [{ ...createClosure(day(3)), session: 'open' }],
+    [{ ...createClosure(readSession(3)), session: 'open' }],
     'changes[0].date',
     'give opens or closes',
   ],
   [
     'a close before the opening',
-    [{ ...createClosure(day(3)), session: 'open', closes: '09:00' }],
+    [{ ...createClosure(readSession(3)), session: 'open', closes: '09:00' }],
     'changes[0].closes',
     '09:30',
   ],
@@ -126,7 +131,7 @@ test.each([
   expect(finding!.message).toContain(text);
 });
 
-test('a recorded closure makes runs stale, and a new run has no such session; the earlier closes stand', async () => {
+test('a recorded closure makes runs stale, and a new run has no such session; the earlier closes stay', async () => {
   const before = await levelsOf('CORE');
   expect((await put([createClosure(MONTH_END)])).body).toMatchObject({ version: 1, dry_run: false });
   const stale = (await staleOf('CORE'))!;
@@ -141,7 +146,7 @@ test('a recorded closure makes runs stale, and a new run has no such session; th
   expect(body.recent[0]).toBe('2023-07-03');
 });
 
-test('a published close on the closed day stands, and the error policy restates the closes after it', async () => {
+test('a published close on the closed day stays, and the error policy restates the closes after it', async () => {
   const refused = await service.refusal('POST', '/analytics/CORE/publish', { restate: true, reason: 'Closed' });
   expect(refused.code).toBe('RESTATEMENT');
   expect(refused.message).toContain('error policy');
@@ -154,9 +159,9 @@ test('a published close on the closed day stands, and the error policy restates 
   expect(await listPublishedDates(service, 'CORE')).toEqual([...before, ...later]);
 });
 
-test('no run becomes stale by hours, by a closure after its end, or by one of another exchange', async () => {
-  const hours = { date: day(25), session: 'open', closes: '13:00', reason: 'Half day' };
-  await put([createClosure(MONTH_END), hours, createClosure(LATER)]);
+test('no run becomes stale by hours, by a closure after its end, or by a closure of another exchange', async () => {
+  const hours = { date: readSession(25), session: 'open', closes: '13:00', reason: 'Half day' };
+  await put([createClosure(MONTH_END), hours, createClosure(LATER_DATE)]);
   expect(await staleOf('CORE')).toBeNull();
   const { body } = await service.ask<RecordedCalendarClosures>('PUT', '/calendars/XTKS/closures', {
     changes: [createClosure('2023-07-03')],
@@ -169,7 +174,7 @@ test('no run becomes stale by hours, by a closure after its end, or by one of an
   );
   expect(found.events.map(({ date, summary }) => [date, summary])).toEqual([
     [MONTH_END, 'XNYS: closed: Storm'],
-    [day(25), 'XNYS: closes 13:00: Half day'],
+    [readSession(25), 'XNYS: closes 13:00: Half day'],
   ]);
 });
 
@@ -188,26 +193,30 @@ test('versions are listed, compared and restored, also after a restart', async (
 });
 
 test('an open day of a closed exchange ends with the reason, and the next day publishes with the version used', async () => {
-  const date = day(30);
-  expect((await performed(service, date)).state).toBe('waiting'); // there are no prices
-  const { body } = await put([createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER)]);
+  const date = readSession(30);
+  expect((await performDay(service, date)).state).toBe('waiting'); // there are no prices
+  const { body } = await put([
+    createClosure(MONTH_END),
+    createClosure(date, 'Day of mourning'),
+    createClosure(LATER_DATE),
+  ]);
   expect(body.effect.schedules).toEqual([{ schedule_id: 'close', ended: [date], missing: [] }]);
   await service.ask('GET', `/schedules/close/days/${date}?wait=30`);
   const reason = `XNYS was closed: Day of mourning (version ${body.version} of its changes)`;
   expect(await waitSettledDay(service, date)).toMatchObject({ state: 'skipped', reason });
-  await folder.write(fileOf(day(31)));
-  expect(await performed(service, day(31))).toMatchObject({ state: 'done', reason: null });
-  const kept = [createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER)];
-  const { effect } = (await put([...kept, createClosure(day(31))], true)).body;
-  expect(effect.removed).toEqual([day(31)]);
+  await folder.write(fileOf(readSession(31)));
+  expect(await performDay(service, readSession(31))).toMatchObject({ state: 'done', reason: null });
+  const kept = [createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER_DATE)];
+  const { effect } = (await put([...kept, createClosure(readSession(31))], true)).body;
+  expect(effect.removed).toEqual([readSession(31)]);
   expect(effect.schedules).toEqual([]); // a completed day stays completed
   const { entries } = (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/EVEN/published')).body;
   expect(entries.map((entry) => entry.date)).not.toContain(date);
-  expect(entries.at(-1)).toMatchObject({ date: day(31), calendar_version: body.version });
+  expect(entries.at(-1)).toMatchObject({ date: readSession(31), calendar_version: body.version });
 });
 
 test('bars of a closed day are reported by the next refresh', async () => {
-  const date = day(30);
+  const date = readSession(30);
   await folder.write(fileOf(date));
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
   expect((await service.finished('refresh:vendor')).status).toBe('succeeded');

@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BenchmarkStatement, GovernanceOverview, MethodologyChange, Procedure } from '#contract/governance.js';
-import { createDefinition, familyOn, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import { createDefinition, createFamilyOn, performDay, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with a published index, procedures and decisions; each test depends on the previous test. */
 let service: RunningService;
-const day = (k: number): string => SESSIONS[k]!;
+const readSession = (k: number): string => SESSIONS[k]!;
 const statementOf = async (id: string) =>
   (await service.ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body;
 
 beforeAll(async () => {
   service = await runService();
-  await familyOn(service, 10);
+  await createFamilyOn(service, 10);
   await putSchedule(service, { enabled: false, indices: ['CORE'] });
-  expect((await performed(service, day(9))).state).toBe('done');
+  expect((await performDay(service, readSession(9))).state).toBe('done');
 });
 afterAll(() => service.close());
 
-const cessation = (change: object = {}) => ({
+const createCessation = (change: object = {}) => ({
   name: 'Cessation',
   kind: 'cessation',
   text: 'An index ends six months after its notice.',
@@ -25,14 +25,14 @@ const cessation = (change: object = {}) => ({
   ...change,
 });
 
-test('a procedure is a document with versions, in the statement of the indices that it applies to', async () => {
-  expect((await service.ask('PUT', '/procedures/cessation', cessation())).status).toBe(200);
-  const later = cessation({ text: 'An index ends a year after its notice.', review_by: '2026-01-31' });
+test('a procedure is a document with versions, in the statement of its indices', async () => {
+  expect((await service.ask('PUT', '/procedures/cessation', createCessation())).status).toBe(200);
+  const later = createCessation({ text: 'An index ends a year after its notice.', review_by: '2026-01-31' });
   const put = await service.ask<Procedure>('PUT', '/procedures/cessation', later);
   expect(put.body).toMatchObject({ procedure_id: 'cessation', version: 2 });
-  expect((await service.ask('PUT', '/procedures/all', cessation({ kind: 'complaints', indices: null }))).status).toBe(
-    200,
-  );
+  expect(
+    (await service.ask('PUT', '/procedures/all', createCessation({ kind: 'complaints', indices: null }))).status,
+  ).toBe(200);
   const readIds = async (index: string) => (await statementOf(index)).procedures.map((one) => one.procedure_id);
   expect(await readIds('CORE')).toEqual(['all', 'cessation']);
   expect(await readIds('EVEN')).toEqual(['all']);
@@ -40,8 +40,8 @@ test('a procedure is a document with versions, in the statement of the indices t
   expect(first.body.text).toBe('An index ends six months after its notice.');
   expect((await service.ask('POST', '/procedures/cessation/versions/1/restore')).status).toBe(200);
   expect((await statementOf('CORE')).procedures[1]).toMatchObject({ version: 3, text: first.body.text });
-  expect((await service.refusal('PUT', '/procedures/x', cessation({ kind: 'lunch' }))).status).toBe(422);
-  expect((await service.refusal('PUT', '/procedures/x', cessation({ indices: ['NONE'] }))).status).toBe(422);
+  expect((await service.refusal('PUT', '/procedures/x', createCessation({ kind: 'lunch' }))).status).toBe(422);
+  expect((await service.refusal('PUT', '/procedures/x', createCessation({ indices: ['NONE'] }))).status).toBe(422);
   expect((await service.refusal('GET', '/procedures/none')).code).toBe('PROCEDURE_NOT_FOUND');
   expect((await service.ask('DELETE', '/procedures/all')).status).toBe(204);
   expect(await readIds('EVEN')).toEqual([]);
@@ -49,23 +49,28 @@ test('a procedure is a document with versions, in the statement of the indices t
 
 test('a statement counts the published closes, and lists the decisions of people about the index', async () => {
   const before = await statementOf('CORE');
-  expect(before.publication).toEqual({ first: day(0), through: day(9), closes: 10, restatements: 0 });
+  expect(before.publication).toEqual({ first: readSession(0), through: readSession(9), closes: 10, restatements: 0 });
   expect((await statementOf('EVEN')).publication).toBeNull();
   // A run without a reason does not count as a judgement.
   expect(before.discretion).toMatchObject({ judgements: [], overrides: [] });
   const again = { again: ['publish'], reason: 'Asked by a client' };
-  await performed(service, day(9), again);
+  await performDay(service, readSession(9), again);
   expect((await statementOf('CORE')).discretion.judgements).toMatchObject([{ reason: 'Asked by a client' }]);
   expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // the index has no schedule
   const { body } = await service.ask<GovernanceOverview>('GET', '/governance');
   expect(body.registers).toMatchObject({ clients: 0, errors: 0, judgements: 2 });
-  expect(body.statements).toContainEqual({ index_id: 'CORE', published_through: day(9), entries: 10, errors: 0 });
+  expect(body.statements).toContainEqual({
+    index_id: 'CORE',
+    published_through: readSession(9),
+    entries: 10,
+    errors: 0,
+  });
   expect(body.statements).toContainEqual({ index_id: 'EVEN', published_through: null, entries: 0, errors: 0 });
   expect(body.latest_judgements).toMatchObject([{ reason: 'Asked by a client' }]);
 });
 
-test('a statement lists prices that people gave in place of those of the source', async () => {
-  const request = { identifier: 'AA', date: day(8), price: 21, reason: 'Close of the exchange' };
+test('a statement lists prices that people overrode', async () => {
+  const request = { identifier: 'AA', date: readSession(8), price: 21, reason: 'Close of the exchange' };
   expect((await service.ask('POST', '/data/stores/vendor/overrides', request)).status).toBe(200);
   await service.finished('refresh:vendor');
   const own = (await statementOf('CORE')).discretion.overrides;
@@ -74,7 +79,7 @@ test('a statement lists prices that people gave in place of those of the source'
   const { body } = await service.ask(
     'PUT',
     '/indices/LATER',
-    createDefinition('LATER', 'EqualWeight', { base_date: day(9) }),
+    createDefinition('LATER', 'EqualWeight', { base_date: readSession(9) }),
   );
   expect(body, JSON.stringify(body)).toHaveProperty('index');
   expect((await statementOf('LATER')).discretion.overrides).toEqual([]); // before the base date of the index

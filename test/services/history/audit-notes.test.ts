@@ -13,7 +13,7 @@ interface Log {
   }[];
 }
 
-test('the log has cancelled jobs, refused keys and the reads that are asked for, and stays whole', async () => {
+test('the log has cancelled jobs, refused keys and the configured reads, and remains intact', async () => {
   const issued = issueKey({ name: 'desk', scopes: ['admin'], expires: null }, Date.now());
   const { record } = issued;
   const service = await runService(['--audit-reads', 'exports'], {
@@ -30,14 +30,14 @@ test('the log has cancelled jobs, refused keys and the reads that are asked for,
     expect((await service.ask('GET', '/data/prices/A', undefined, key)).status).toBeGreaterThanOrEqual(400);
     const rest = { spot: 4000, as_of: '2024-01-02', expiry: '2024-03-15', risk_free_rate: 0.05, dividend_yield: 0.015 };
     await service.ask('POST', '/derivatives/futures/price', rest, key);
-    const logged = async () => (await service.ask<Log>('GET', '/audit', undefined, key)).body.entries;
-    const of = async (kind: string) =>
-      (await logged())
+    const readAuditLog = async () => (await service.ask<Log>('GET', '/audit', undefined, key)).body.entries;
+    const listNotes = async (kind: string) =>
+      (await readAuditLog())
         .filter((entry) => entry.kind === kind)
         .map(({ action, id, author, key_id, note }) => [action, id, author, key_id, note]);
-    expect(await of('job')).toEqual([['cancelled', 'generate:m', 'desk', record.id, null]]);
-    await expect.poll(() => of('authentication')).toEqual([['refused', '127.0.0.1', '', undefined, null]]);
-    expect(await of('read')).toEqual([]); // a refused request leaves no entry
+    expect(await listNotes('job')).toEqual([['cancelled', 'generate:m', 'desk', record.id, null]]);
+    await expect.poll(() => listNotes('authentication')).toEqual([['refused', '127.0.0.1', '', undefined, null]]);
+    expect(await listNotes('read')).toEqual([]); // a refused request leaves no entry
     await service.ask('GET', '/data/reference', undefined, key);
     await service.restart();
     expect((await service.ask<Log>('GET', '/audit', undefined, key)).status).toBe(200);

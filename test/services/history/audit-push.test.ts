@@ -5,10 +5,10 @@ import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { createAuditSender, createAuditPush } from '#services/history/audit-push.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 async function openLog() {
-  const engine = await openDocumentStore({ folder: await temporaryFolder() });
+  const engine = await openDocumentStore({ folder: await createTemporaryFolder() });
   onTestFinished(() => engine.close());
   const documents = createVersionedStore(engine);
   const write = (id: string) => documents.transaction(async (tx) => void (await tx.put('template', id, { id })));
@@ -70,7 +70,7 @@ test('new entries reach the receiver in order, none is lost during an outage, an
   expect([...tokens]).toEqual(['Bearer secret']);
 });
 
-test('syslog gets one framed message an entry', async () => {
+test('syslog receives one framed message per entry', async () => {
   const { documents, write } = await openLog();
   const messages: string[] = [];
   const server = createTcpServer(async (socket) => messages.push(await textOf(socket)));

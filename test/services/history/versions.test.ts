@@ -14,14 +14,14 @@ type AuditLog = z.infer<typeof AuditLogSchema>;
 let service: RunningService;
 const keys: Record<string, Record<string, string>> = {};
 
-function newKey(name: string, scopes: readonly Scope[]): string {
+function createKey(name: string, scopes: readonly Scope[]): string {
   const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
   keys[name] = { 'x-api-key': key };
   return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
 }
 
 beforeAll(async () => {
-  const given = [newKey('anna', ['read', 'write', 'data', 'run']), newKey('root', ['admin'])];
+  const given = [createKey('anna', ['read', 'write', 'data', 'run']), createKey('root', ['admin'])];
   service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
 });
 afterAll(() => service.close());
@@ -33,7 +33,7 @@ const ask = <T = Record<string, unknown>>(
   headers: Record<string, string> = {},
 ) => service.ask<T>(method, path, body, { ...keys['anna'], ...headers });
 
-const index = (id: string, over: object = {}) => ({
+const createIndexBody = (id: string, over: object = {}) => ({
   id,
   name: id,
   calendar: 'XNYS',
@@ -45,7 +45,7 @@ const index = (id: string, over: object = {}) => ({
 
 /** Paths of a document of each family, and two states of the document. */
 const FAMILIES = [
-  ['an index', '/indices/AA', index('AA'), index('AA', { name: 'Other' })],
+  ['an index', '/indices/AA', createIndexBody('AA'), createIndexBody('AA', { name: 'Other' })],
   [
     'a strategy',
     '/strategies/SS',
@@ -72,7 +72,7 @@ const FAMILIES = [
   ],
 ] as const;
 
-beforeAll(() => ask('PUT', '/indices/BASE', index('BASE')));
+beforeAll(() => ask('PUT', '/indices/BASE', createIndexBody('BASE')));
 
 describe.each(FAMILIES)('%s', (_, path, first, second) => {
   test('is listed write by write, read as it was, and restored after its deletion', async () => {
@@ -107,7 +107,7 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
     expect(after.map(({ restored_from: from }) => from)).toEqual([1, null, null, null]);
   });
 
-  test('has no version beyond its last, and that of a deletion is neither read nor restored', async () => {
+  test('has no version after its last, and the version of a deletion is neither read nor restored', async () => {
     const refusalOf = async (method: string, at: string) => {
       const { status, body } = await ask<{ readonly error: { readonly code: string } }>(method, `${path}${at}`);
       return [status, body.error.code];
@@ -140,8 +140,8 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
 });
 
 test('two versions of an index differ by paths, and by sentences of the methodology', async () => {
-  await ask('PUT', '/indices/DIFF', index('DIFF'));
-  await ask('PUT', '/indices/DIFF', index('DIFF', { rebalance: { frequency: 'weekly' } }));
+  await ask('PUT', '/indices/DIFF', createIndexBody('DIFF'));
+  await ask('PUT', '/indices/DIFF', createIndexBody('DIFF', { rebalance: { frequency: 'weekly' } }));
   const { body } = await ask<VersionDifference>('GET', '/indices/DIFF/versions/diff?from=1&to=2');
   expect(body.changes).toContainEqual({
     path: '/rebalance/frequency',
@@ -163,17 +163,17 @@ test('two versions of an index differ by paths, and by sentences of the methodol
 });
 
 test('a note may be in any script, and has at most 500 characters', async () => {
-  const inBytes = (note: string) => Buffer.from(note, 'utf8').toString('latin1');
-  await ask('PUT', '/data/watchlists/noted', { name: 'N' }, { 'x-change-note': inBytes('Obergrenze für Öl') });
+  const encodeLatin1 = (note: string) => Buffer.from(note, 'utf8').toString('latin1');
+  await ask('PUT', '/data/watchlists/noted', { name: 'N' }, { 'x-change-note': encodeLatin1('Obergrenze für Öl') });
   const { versions } = (await ask<VersionList>('GET', '/data/watchlists/noted/versions')).body;
   expect(versions[0]!.note).toBe('Obergrenze für Öl');
   const long = await ask('PUT', '/data/watchlists/noted', { name: 'M' }, { 'x-change-note': 'x'.repeat(501) });
   expect(long.status).toBe(422);
 });
 
-test('an optimised child that goes with its parent keeps its versions and comes back after it', async () => {
-  await ask('PUT', '/indices/UP', index('UP'));
-  await ask('PUT', '/indices/DOWN', index('DOWN', { pipeline: null, derivation: { source_index_id: 'UP' } }));
+test('an optimised child that is deleted with its parent keeps its versions and is restored after it', async () => {
+  await ask('PUT', '/indices/UP', createIndexBody('UP'));
+  await ask('PUT', '/indices/DOWN', createIndexBody('DOWN', { pipeline: null, derivation: { source_index_id: 'UP' } }));
   await ask('DELETE', '/indices/UP');
   expect((await ask('POST', '/indices/DOWN/versions/1/restore')).status).toBe(422);
   expect((await ask('POST', '/indices/UP/versions/1/restore')).status).toBe(200);
@@ -195,7 +195,7 @@ describe('the declaration of a data store', () => {
     },
   };
 
-  test('has a version for each change of it, none for data that came', async () => {
+  test('has a version for each change of it, none for new data', async () => {
     const imported = { store_id: 'two', name: 'Two', tables, activate: false };
     expect((await ask('POST', '/data/import', imported)).status).toBe(201);
     await ask('PATCH', '/data/stores/two', { name: 'Both' });
@@ -210,13 +210,13 @@ describe('the declaration of a data store', () => {
     expect(changes).toEqual([{ path: '/name', op: 'replace', before: 'Two', after: 'Both' }]);
   });
 
-  test('data has who brought it, when and why, in its versions and in the log of writes', async () => {
-    const noted = (note: string) => ({ 'x-change-note': note, 'x-request-id': `r-${note.length}` });
-    await ask('POST', '/data/stores/two/activate', undefined, noted('Go live'));
+  test('data has its author, time and reason, in its versions and in the log of writes', async () => {
+    const createNoteHeaders = (note: string) => ({ 'x-change-note': note, 'x-request-id': `r-${note.length}` });
+    await ask('POST', '/data/stores/two/activate', undefined, createNoteHeaders('Go live'));
     await service.finished('load:two', keys['anna']);
     const later = { market: { ...tables.market, data: [['A', '2024-01-05', 4]], index: [0] } };
     const more = { store_id: 'two', name: 'Both', tables: later, on_exists: 'append' };
-    await ask('POST', '/data/import', more, noted('Friday'));
+    await ask('POST', '/data/import', more, createNoteHeaders('Friday'));
     const { versions } = (await ask<DataVersions>('GET', '/data/stores/two/versions')).body;
     expect(versions.map(({ source, author, note, request_id: id }) => [source, author, note, id])).toEqual([
       ['append', 'anna', 'Friday', 'r-6'],
@@ -237,7 +237,7 @@ describe('the declaration of a data store', () => {
     expect((await ask('POST', '/data/import', other)).status).toBe(201); // the served store cannot be deleted
   });
 
-  test('comes back as it was, but not once its data was deleted with it', async () => {
+  test('is restored, but not after its data was deleted with it', async () => {
     expect((await ask('POST', `${path}/1/restore`)).body).toMatchObject({ store_id: 'two', name: 'Two' });
     await ask('DELETE', '/data/stores/two');
     expect((await ask<{ readonly error: unknown }>('POST', `${path}/1/restore`)).body.error).toMatchObject({
@@ -246,7 +246,7 @@ describe('the declaration of a data store', () => {
   });
 });
 
-test('versions come through a restart', async () => {
+test('versions are kept over a restart', async () => {
   const before = (await ask<VersionList>('GET', '/indices/DIFF/versions')).body;
   await service.restart();
   expect((await ask<VersionList>('GET', '/indices/DIFF/versions')).body).toEqual(before);

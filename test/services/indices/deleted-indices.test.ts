@@ -33,10 +33,10 @@ const createDefinition = (id: string) => ({
 async function readFiles(): Promise<string[]> {
   await service.restart();
   await service.resumed();
-  return filesNow();
+  return listArtifactFiles();
 }
 
-const filesNow = async () => (await readdir(join(service.root, 'home', 'artifacts'))).toSorted();
+const listArtifactFiles = async () => (await readdir(join(service.root, 'home', 'artifacts'))).toSorted();
 
 async function runJob(path: string, body: unknown = {}): Promise<JobStatus> {
   const { body: status } = await service.ask<JobStatus>('POST', path, body);
@@ -44,7 +44,7 @@ async function runJob(path: string, body: unknown = {}): Promise<JobStatus> {
 }
 
 /** Creates an index with a run and with a result of every kind of job about it. */
-async function worked(id: string): Promise<readonly string[]> {
+async function runEveryJob(id: string): Promise<readonly string[]> {
   expect((await service.ask('PUT', `/indices/${id}`, createDefinition(id))).status).toBe(200);
   const jobs = [
     await runJob(`/analytics/${id}/backtest`),
@@ -66,11 +66,11 @@ async function waitForState(jobId: string, state: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-test('results of a deleted index are forgotten with their files, those of another stay', async () => {
-  const remaining = await worked('KEPT');
+test('results of a deleted index are deleted with their files, those of another index stay', async () => {
+  const remaining = await runEveryJob('KEPT');
   const between = await readFiles();
-  const deleted = await worked('GONE');
-  expect((await filesNow()).length).toBeGreaterThan(between.length);
+  const deleted = await runEveryJob('GONE');
+  expect((await listArtifactFiles()).length).toBeGreaterThan(between.length);
   const { body } = await service.ask<IndexDeletion>('DELETE', '/indices/GONE');
   expect(body.deleted).toEqual([
     { index_id: 'GONE', backtest_record_deleted: true, backtest_results_deleted: 5, derived_from: null },
@@ -126,14 +126,14 @@ test.each([
     expect((await service.refusal('GET', `/jobs/${jobId}`)).code).toBe('JOB_NOT_FOUND');
   await service.ask('PUT', '/indices/BUSY', createDefinition('BUSY'));
   expect((await runJob('/analytics/BUSY/backtest')).status).toBe('succeeded');
-  const jobsNow = async () =>
+  const readJobs = async () =>
     (await service.ask<{ readonly jobs: { readonly pending: number; readonly running: number } }>('GET', '/health'))
       .body.jobs;
-  await expect.poll(jobsNow).toMatchObject({ pending: 0, running: 0 });
+  await expect.poll(readJobs).toMatchObject({ pending: 0, running: 0 });
   await service.ask('DELETE', '/indices/BUSY');
 });
 
-test('a running backtest of a deleted index is cancelled, and one that comes too late ends with INDEX_DELETED', async () => {
+test('a running backtest of a deleted index is cancelled, and a late one ends with INDEX_DELETED', async () => {
   await service.ask('PUT', '/indices/LATE', createDefinition('LATE'));
   for (let turn = 0; turn < 10; turn++) {
     const submitted = service.ask<JobStatus>('POST', '/analytics/LATE/backtest', {});

@@ -78,7 +78,7 @@ const pack = (date: string) =>
   client.call('packRebalance', { params, body: { as_of: date, accounts: [{ name: 'F', cash: 1e9 }] } });
 const readRebalances = async () => (await client.call('listRebalances', { params })).rebalances.map(({ date }) => date);
 
-test('the next rebalance of a pack is the next one of the run', async () => {
+test('the next rebalance of a pack is that of the run', async () => {
   const dates = await readRebalances();
   expect(dates.slice(1)).toEqual(['2024-03-28', '2024-06-28', '2024-09-30', '2024-12-31']);
   for (const [date, next] of [
@@ -90,7 +90,7 @@ test('the next rebalance of a pack is the next one of the run', async () => {
     expect((await pack(date)).effective).toBe(next);
 });
 
-test('the orders of a rebalance lead to the weights that the run takes on its date', async () => {
+test('the orders of a rebalance lead to the weights of the run on its date', async () => {
   for (const date of (await readRebalances()).slice(1)) {
     const packed = await pack(date);
     expect(packed.basis).toBe('announced');

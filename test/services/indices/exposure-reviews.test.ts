@@ -39,6 +39,10 @@ test('the preview of a risk control explains its exposure', async () => {
     expect(exposure).toBeCloseTo(isWithin ? before! : isLimited ? limited : target, 12);
     if (k > 0) expect(before).toBe(steps[k - 1]!.exposure);
   }
+  const document = { ...ON_TOP, id: 'SENT', overlay } as const;
+  const { exposure } = await client.call('sketchLevel', { body: { document } });
+  const last = await client.call('previewDocument', { body: { document, as_of: '2022-12-30' } });
+  expect([exposure!.index.at(-1), exposure!.data.at(-1)]).toEqual(['2022-12-30', last.overlay!.exposure!.exposure]);
 });
 
 test('a quanto is run, extended, reconciled and viewed without an exchange rate', async () => {

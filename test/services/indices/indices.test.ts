@@ -13,7 +13,7 @@ import type {
 type Entry = StoredDocument | UnreadableDocument;
 
 /** Creates a document store in memory; a transaction that throws leaves the documents unchanged. */
-function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> } {
+function createMemoryStore(): DocumentStore & { readonly entries: Map<string, Entry> } {
   const entries = new Map<string, Entry>();
   let writes = 0;
   const keyOf = (kind: DocumentKind, id: string) => `${kind} ${id}`;
@@ -76,7 +76,7 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
 }
 
 function setUp(live: readonly string[] = []) {
-  const documents = memoryStore();
+  const documents = createMemoryStore();
   const cancelled: string[] = [];
   const jobs: Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'> = {
     get: async () => undefined,
@@ -124,7 +124,7 @@ const deriveIndex = (id: string, source: string) => ({
 });
 const createStored = (id: string, body: unknown): StoredDocument => ({ id, body, etag: 'e', updatedAt: '' });
 
-test('a list asked for again has what was written in between', async () => {
+test('a list that is read again has the writes in between', async () => {
   const { documents, indices } = setUp();
   const listRunStates = async () => (await indices.list({})).indices.map(({ id, has_run }) => `${id} ${has_run}`);
   await indices.create(createRules('A'));
@@ -158,7 +158,7 @@ describe('definitions that cannot be read', () => {
     expect((await indices.list({})).skipped).toBe(0);
   });
 
-  test('a new definition can take the place of one that cannot be read, but not by POST', async () => {
+  test('a new definition can replace an unreadable one, but not by POST', async () => {
     const { documents, indices } = setUp();
     documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });
     await expect(indices.create(createRules('TORN'))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
@@ -168,7 +168,7 @@ describe('definitions that cannot be read', () => {
 });
 
 describe('deleting', () => {
-  test('running backtests of the whole family are cancelled first, and every result of it is forgotten', async () => {
+  test('running backtests of the whole family are cancelled first, and every result of it is deleted', async () => {
     const { documents, indices, cancelled } = setUp(['backtest:PARENT', 'backtest:GRAND']);
     await indices.create(createRules('PARENT'));
     await indices.create(deriveIndex('SON', 'PARENT'));
@@ -194,7 +194,7 @@ describe('deleting', () => {
     expect([...documents.entries.keys()].toSorted()).toEqual(['index OTHER', 'job backtest:OTHER']);
   });
 
-  test('a precondition that does not hold removes nothing', async () => {
+  test('a failed precondition removes nothing', async () => {
     const { indices } = setUp();
     await indices.create(createRules('KEPT'));
     await expect(indices.remove('KEPT', ['another'])).rejects.toMatchObject({ code: 'PRECONDITION_FAILED' });
@@ -215,7 +215,7 @@ describe('references', () => {
     });
   });
 
-  test('a later change of the parent leaves the child as it is and warns of it', async () => {
+  test('a later change of the parent leaves the child unchanged and causes a warning', async () => {
     const { indices } = setUp();
     await indices.create(createRules('P'));
     await indices.create(deriveIndex('K', 'P'));

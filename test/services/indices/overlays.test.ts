@@ -8,7 +8,7 @@ let service: RunningService;
 let client: DivisorClient;
 const BASE = { calendar: 'XNYS', base_date: '2022-06-01', base_value: 1000 } as const;
 const DOUBLE = { ...BASE, id: 'DOUBLE', name: 'Double', kind: 'overlay', source_index_id: 'TOP' } as const;
-const twice = { type: 'leverage', factor: 2 } as const;
+const twiceLeverage = { type: 'leverage', factor: 2 } as const;
 
 beforeAll(async () => {
   service = await runService();
@@ -22,7 +22,7 @@ beforeAll(async () => {
     body: { ...BASE, id: 'TOP', name: 'Top', rebalance: { frequency: 'monthly' }, pipeline },
   });
   await client.run('startBacktest', { params: { index_id: 'TOP' }, body: {} });
-  await client.call('createIndex', { body: { ...DOUBLE, overlay: twice } });
+  await client.call('createIndex', { body: { ...DOUBLE, overlay: twiceLeverage } });
   await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: { end: '2022-11-30' } });
   const extended = await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: {} });
   expect([extended.extended_from, extended.full_run_reason]).toEqual(['2022-11-30', null]);
@@ -33,7 +33,7 @@ const params = { index_id: 'DOUBLE' };
 const levelsOf = async (index_id: string, variant: 'price' | 'total') =>
   (await client.call('getLevels', { params: { index_id }, query: { variant } })).levels.data.map(Number);
 
-test('twice the return in every return variant, contributions of names and parts are the total return', async () => {
+test('twice the return in every return variant, contributions of securities and parts sum to the total return', async () => {
   for (const variant of ['price', 'total'] as const) {
     const [own, beneath] = [await levelsOf('DOUBLE', variant), await levelsOf('TOP', variant)];
     let level = 1000;
@@ -65,7 +65,7 @@ test('twice the return in every return variant, contributions of names and parts
   expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
 });
 
-test('contributions of securities and its own parts add up together, and the answer says that', async () => {
+test('contributions of securities and its own parts sum together, and the answer states this', async () => {
   const of = { index_id: 'COSTLY' };
   const fee = { ...DOUBLE, id: 'COSTLY', overlay: { type: 'fee', percent: 5 } } as const;
   await client.call('createIndex', { body: fee });
@@ -82,10 +82,10 @@ test('contributions of securities and its own parts add up together, and the ans
   await client.call('deleteIndex', { params: of });
 });
 
-test('its preview has what it holds after the close, by way of the index beneath', async () => {
-  const previewOn = (as_of: string | null) => client.call('previewIndex', { params, body: { as_of } });
+test('its preview has its holdings after the close, through the underlying index', async () => {
+  const requestPreviewOn = (as_of: string | null) => client.call('previewIndex', { params, body: { as_of } });
   for (const date of ['2022-10-31', '2022-11-16']) {
-    const preview = await previewOn(date);
+    const preview = await requestPreviewOn(date);
     const { weights } = await client.call('getWeights', { params, query: { as_of: date } });
     expect(preview.assets.map(({ identifier }) => identifier)).toEqual(weights.map(({ identifier }) => identifier));
     for (const { identifier, weight } of weights) expect(preview.weights[identifier]).toBeCloseTo(weight, 12);
@@ -97,25 +97,29 @@ test('its preview has what it holds after the close, by way of the index beneath
       overlay: { type: 'leverage', index_ids: ['TOP'] },
     });
   }
-  expect(await previewOn(null)).toMatchObject({ as_of: '2022-06-01', total_weight: expect.closeTo(2, 12) });
-  await expect(previewOn('2022-05-31')).rejects.toMatchObject({ code: 'NO_DATA_AT_DATE' });
+  expect(await requestPreviewOn(null)).toMatchObject({ as_of: '2022-06-01', total_weight: expect.closeTo(2, 12) });
+  await expect(requestPreviewOn('2022-05-31')).rejects.toMatchObject({ code: 'NO_DATA_AT_DATE' });
   const document = { ...DOUBLE, id: 'SENT', overlay: { type: 'fee', percent: 1 } } as const;
   const sent = await client.call('previewDocument', { body: { document, as_of: '2022-11-16' } });
   expect([sent.index_version, sent.total_weight]).toEqual([null, expect.closeTo(1, 12)]);
 });
 
-test('a sketch of a document that is not stored has the levels of its run', async () => {
-  const { level } = await client.call('sketchLevel', { body: { document: { ...DOUBLE, overlay: twice } } });
+test('the levels of an unsaved document are those of its run', async () => {
+  const { level, volatility, exposure } = await client.call('sketchLevel', {
+    body: { document: { ...DOUBLE, overlay: twiceLeverage } },
+  });
+  expect([volatility.data[0], exposure]).toEqual([null, null]);
+  expect(volatility.data.at(-1)).toBeGreaterThan(0);
   const { levels } = await client.call('getLevels', { params, query: { variant: 'price' } });
   const levelOn = new Map(levels.index.map((date, k) => [String(date).slice(0, 10), Number(levels.data[k])]));
   expect([level.index.length, level.index[0], level.index.at(-1)]).toEqual([80, '2022-06-01', '2022-12-30']);
   level.data.forEach((value, k) => expect(Number(value) / levelOn.get(String(level.index[k]))!).toBeCloseTo(1, 12));
-  const none = { document: { ...DOUBLE, source_index_id: 'NONE', overlay: twice } };
+  const none = { document: { ...DOUBLE, source_index_id: 'NONE', overlay: twiceLeverage } };
   await expect(client.call('sketchLevel', { body: none })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
 test('an unknown member is an error, which names the one that may be meant', async () => {
-  const body = { ...DOUBLE, id: 'ODD', overlay: { ...twice, finnancing: 'SOFR' }, tagz: [] };
+  const body = { ...DOUBLE, id: 'ODD', overlay: { ...twiceLeverage, finnancing: 'SOFR' }, tagz: [] };
   const { status, body: refused } = await service.ask('PUT', '/indices/ODD', body);
   expect(status).toBe(422);
   expect(refused).toMatchObject({
@@ -141,7 +145,7 @@ test('an unknown member is an error, which names the one that may be meant', asy
   });
 });
 
-test('its rebalances to come are those of the index beneath', async () => {
+test('its next rebalances are those of the underlying index', async () => {
   const scheduleOf = (index_id: string) =>
     client.call('getSchedule', { params: { index_id }, query: { as_of: '2022-12-30' } });
   const [own, beneath] = [await scheduleOf('DOUBLE'), await scheduleOf('TOP')];
@@ -153,7 +157,7 @@ test('its rebalances to come are those of the index beneath', async () => {
   expect(daysOf('TOP').length).toBeGreaterThan(4);
 });
 
-test('every view of its run answers as that of the index beneath, and what is stored reconciles', async () => {
+test('every view of its run answers as that of the underlying index, and the stored run reconciles', async () => {
   const views = ['overview', 'record', 'rebalances', 'performance', 'factor-risk', 'rolling', 'limits', 'exposures'];
   const others = [
     'dividend-points',
@@ -170,7 +174,7 @@ test('every view of its run answers as that of the index beneath, and what is st
 });
 
 test('a strategy on it and an overlay of another calendar reconcile, and are extended when they are run again', async () => {
-  await client.call('createIndex', { body: { ...DOUBLE, id: 'LONDON', calendar: 'XLON', overlay: twice } });
+  await client.call('createIndex', { body: { ...DOUBLE, id: 'LONDON', calendar: 'XLON', overlay: twiceLeverage } });
   await client.call('createStrategy', { body: { id: 'HALF', name: 'Half', index_id: 'DOUBLE', exposure: 0.5 } });
   for (const index_id of ['LONDON', 'HALF']) {
     await client.run('startBacktest', { params: { index_id }, body: { end: '2022-11-30' } });
@@ -198,7 +202,7 @@ test('it explains itself, and a variant of it can be swept', async () => {
   expect(returns.get('{"/document/overlay/factor":1}')).toBeCloseTo(top.at(-1)! / top[0]! - 1, 12);
 });
 
-test('a rate that the store lacks is refused with its name before there is a job, beneath and in a sweep, too', async () => {
+test('a rate that the store lacks is refused with its name before a job is created, also underneath and in a sweep', async () => {
   const yen = { ...DOUBLE, id: 'YEN', overlay: { type: 'currency', to: 'JPY' } } as const;
   const fee = { ...DOUBLE, id: 'ON-YEN', source_index_id: 'YEN', overlay: { type: 'fee', percent: 1 } } as const;
   for (const body of [yen, fee]) await client.call('createIndex', { body });
@@ -245,15 +249,15 @@ test('a report of several indices begins each on a new page, with the parts of o
   ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
-interface Told {
+interface FindingsBody {
   readonly findings: readonly { readonly severity: string; readonly path: string; readonly accepted?: string[] }[];
 }
 const errorsOf = async (document: object) =>
-  (await service.ask<Told>('POST', '/indices/validate', document)).body.findings.filter(
+  (await service.ask<FindingsBody>('POST', '/indices/validate', document)).body.findings.filter(
     ({ severity }) => severity === 'error',
   );
 
-test('it has the currency into which it converts, else that of the index beneath, unless it says another', async () => {
+test('it has the currency of its conversion, otherwise that of the underlying index, unless it states another', async () => {
   const overlay = { type: 'currency', to: 'EUR' } as const;
   const sent = { ...DOUBLE, id: 'E', overlay } as const;
   const currencyOf = async (index_id: string) => (await client.call('getIndex', { params: { index_id } })).currency;
@@ -269,7 +273,7 @@ test('it has the currency into which it converts, else that of the index beneath
 });
 
 test('a basis other than 360 and 365 is refused with both, and costs of trading are refused before a job is created', async () => {
-  const errors = await errorsOf({ ...DOUBLE, overlay: { ...twice, basis: 252 } });
+  const errors = await errorsOf({ ...DOUBLE, overlay: { ...twiceLeverage, basis: 252 } });
   expect(errors).toMatchObject([{ path: 'overlay.basis', accepted: ['360', '365'] }]);
   const refused = await service.refusal('POST', '/analytics/DOUBLE/backtest', { transaction_cost_bps: 5 });
   expect(refused).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
@@ -294,14 +298,14 @@ test('it refuses circles, costs and decisions, and is deleted with its underlyin
       .filter(({ code }) => !['CURRENCY_ASSUMED'].includes(code))
       .map(({ code, path }) => [code, path]);
   };
-  const blend = (index_id: string) => ({ type: 'blend', parts: [{ index_id, weight: 1 }] });
-  expect(await findingsOf({ ...BASE, id: 'TOP', name: 'Top', kind: 'overlay', overlay: blend('DOUBLE') })).toEqual([
-    ['CIRCULAR_REFERENCE', 'overlay.parts[0].index_id'],
-  ]);
+  const createBlend = (index_id: string) => ({ type: 'blend', parts: [{ index_id, weight: 1 }] });
+  expect(
+    await findingsOf({ ...BASE, id: 'TOP', name: 'Top', kind: 'overlay', overlay: createBlend('DOUBLE') }),
+  ).toEqual([['CIRCULAR_REFERENCE', 'overlay.parts[0].index_id']]);
   expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'excess_return', cash: 'SOFR' } })).toEqual([
     ['UNKNOWN_IDENTIFIER', 'overlay.cash'],
   ]);
-  expect(await findingsOf({ ...DOUBLE, id: 'B', currency: 'EUR', overlay: twice })).toEqual([
+  expect(await findingsOf({ ...DOUBLE, id: 'B', currency: 'EUR', overlay: twiceLeverage })).toEqual([
     ['NOT_IN_CHOICES', 'currency'],
   ]);
   expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'decrement' } })).toEqual([

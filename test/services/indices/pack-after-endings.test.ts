@@ -32,7 +32,7 @@ const market = generateMarket(
   },
   () => {},
 );
-const ended = market.identifiers.at(-1)!;
+const endedSecurity = market.identifiers.at(-1)!;
 const dateOf = (row: number): string => formatDay(market.dates[row]!);
 
 let service: RunningService;
@@ -41,7 +41,7 @@ beforeAll(async () => {
   for (const panel of market.fields.values())
     for (let row = GONE; row < market.dates.length; row++) panel[(row + 1) * market.identifiers.length - 1] = NaN;
   const acquired = { type: 'ACQUISITION', value: 120, exDay: market.dates[GONE]!, payDay: null, status: null } as const;
-  const of = { identifier: ended, announcedDay: null, related: null, subscriptionPrice: null };
+  const of = { identifier: endedSecurity, announcedDay: null, related: null, subscriptionPrice: null };
   service = await runService();
   client = createDivisorClient({ url: service.url() });
   const folder = join(service.root, 'ended');
@@ -64,8 +64,8 @@ afterAll(() => service.close());
 
 const params = { index_id: 'E' };
 
-test('a security that has ended since the announcement is bought no more: the pack is what the index trades', async () => {
-  const accounts = [{ name: 'F', cash: 1e6, holdings: [{ identifier: ended, shares: 100 }] }];
+test('a security that has ended since the announcement is not bought: the pack equals the trades of the index', async () => {
+  const accounts = [{ name: 'F', cash: 1e6, holdings: [{ identifier: endedSecurity, shares: 100 }] }];
   const pack = await client.call('packRebalance', { params, body: { as_of: dateOf(EFFECTIVE), accounts } });
   const { weights } = await client.call('getWeights', { params, query: { as_of: dateOf(EFFECTIVE) } });
   const wanted = pack.accounts[0]!.trades.filter(({ side }) => side === 'buy');
@@ -75,10 +75,10 @@ test('a security that has ended since the announcement is bought no more: the pa
     expect(weight_target).toBeCloseTo(weights.find((own) => own.identifier === identifier)!.weight, 12);
   expect(wanted).toHaveLength(3);
   const reports = pack.findings.map(({ code, places, value }) => [code, places ?? value]);
-  expect(reports).toContainEqual(['NOT_IN_INDEX', [ended]]);
-  expect(reports).toContainEqual(['STALE_FILL', ended]);
+  expect(reports).toContainEqual(['NOT_IN_INDEX', [endedSecurity]]);
+  expect(reports).toContainEqual(['STALE_FILL', endedSecurity]);
   const orders = pack.reconciliation!.accounts[0]!.orders;
-  const gone = orders.find(({ identifier }) => identifier === ended)!;
+  const gone = orders.find(({ identifier }) => identifier === endedSecurity)!;
   expect(gone.shares_announced).toBeGreaterThan(0);
   expect(gone.shares).toBe(0);
 });
@@ -88,17 +88,17 @@ test('a holding that has ended is neither sold nor counted, and its payment is r
     const accounts = [{ name: 'F', cash: 1e6, holdings: [...holdings] }];
     return client.call('packRebalance', { params, body: { as_of: dateOf(EFFECTIVE), accounts } });
   };
-  const held = await packFor([{ identifier: ended, shares: 100 }]);
+  const held = await packFor([{ identifier: endedSecurity, shares: 100 }]);
   const without = await packFor([]);
   expect(held.accounts).toEqual(without.accounts);
   expect(held.accounts[0]!.value).toBe(1e6);
   expect([held.liquidation, held.reconciliation]).toEqual([without.liquidation, without.reconciliation]);
-  const [told] = held.findings.filter(({ value }) => value === ended);
+  const [told] = held.findings.filter(({ value }) => value === endedSecurity);
   expect(told).toMatchObject({ code: 'STALE_FILL', path: 'accounts[0].holdings[0].identifier' });
   expect(told!.message).toContain(`(ACQUISITION of ${dateOf(GONE)}): paid 120 per share.`);
 });
 
-test('before it has ended the orders of the announcement have it', async () => {
+test('before it has ended the announced orders contain it', async () => {
   const body = { as_of: dateOf(GONE - 1), aum: 1e6 };
   const { accounts, findings } = await client.call('packRebalance', { params, body });
   expect(accounts[0]!.trades.map(({ weight_target }) => weight_target)).toEqual([0.25, 0.25, 0.25, 0.25]);
@@ -106,15 +106,15 @@ test('before it has ended the orders of the announcement have it', async () => {
 });
 
 test('a pack without an announced rebalance states the next one, or that there is none', async () => {
-  const toldOn = async (as_of: string) => {
+  const packOn = async (as_of: string) => {
     const { basis, findings } = await client.call('packRebalance', { params, body: { as_of, aum: 1e6 } });
     return [basis, findings.filter(({ code }) => code === 'NOT_ANNOUNCED')];
   };
-  const [basis, told] = await toldOn(dateOf(DECIDED - 1));
+  const [basis, told] = await packOn(dateOf(DECIDED - 1));
   expect([basis, told]).toMatchObject(['indicative', [{ severity: 'info', path: 'as_of' }]]);
   expect(JSON.stringify(told)).toContain(`effective on ${dateOf(EFFECTIVE)}, is decided on ${dateOf(DECIDED)}`);
-  expect(await toldOn(dateOf(DECIDED))).toEqual(['announced', []]);
-  const none = await toldOn(dateOf(EFFECTIVE + 1));
+  expect(await packOn(dateOf(DECIDED))).toEqual(['announced', []]);
+  const none = await packOn(dateOf(EFFECTIVE + 1));
   expect(none).toMatchObject(['indicative', [{ severity: 'warning' }]]);
   expect(JSON.stringify(none)).toContain(`E has no rebalance on or after ${dateOf(EFFECTIVE + 1)}`);
 });

@@ -4,11 +4,11 @@ import { PLUGIN_EXAMPLES, type ListedPlugin, type Plugin, type PluginPreview } f
 import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   await service.job('/data/synthetic', { store_id: 'm', seed: 3, assets: 25, start: '2020-01-02', end: '2022-06-30' });
   for (const [id, body] of Object.entries(PLUGIN_EXAMPLES)) await service.ok('PUT', `/plugins/${id}`, body);
 });
@@ -48,7 +48,7 @@ const byExpressions = {
   },
 };
 
-test('a definition on the three examples weighs as the same rules written as expressions', async () => {
+test('a definition with the three examples has the weights of equivalent expressions', async () => {
   const weightsOf = async (document: object) => {
     const body = { document, as_of: '2022-03-31' };
     const { weights } = await service.ok<PreviewResponse>('POST', '/indices/preview', body);
@@ -63,25 +63,32 @@ test('a definition on the three examples weighs as the same rules written as exp
 test('a run is stale once its plug-in has changed', async () => {
   await service.ok('PUT', '/indices/NEAR', definition);
   await service.job('/analytics/NEAR/backtest');
-  const stale = async () => (await service.ok<{ stale: StaleState | null }>('GET', '/analytics/NEAR/overview')).stale;
-  expect(await stale()).toBeNull();
+  const fetchStale = async () =>
+    (await service.ok<{ stale: StaleState | null }>('GET', '/analytics/NEAR/overview')).stale;
+  expect(await fetchStale()).toBeNull();
   const { source } = PLUGIN_EXAMPLES['near-high'];
   const { sha256 } = await service.ok<Plugin>('GET', '/plugins/near-high');
   await service.ok('PUT', '/plugins/near-high', { ...PLUGIN_EXAMPLES['near-high'], source: `// Changed.\n${source}` });
   expect((await service.ok<Plugin>('GET', '/plugins/near-high')).sha256).not.toBe(sha256);
-  expect(await stale()).toMatchObject({
+  expect(await fetchStale()).toMatchObject({
     definition: true,
     reasons: ['The index NEAR changed since this run: plugins.'],
   });
 });
 
 describe('a preview', () => {
-  const preview = (plugin: object, more: object = {}) =>
+  const previewPlugin = (plugin: object, more: object = {}) =>
     service.ok<PluginPreview>('POST', '/plugins/preview', { plugin, ...more });
 
   test('has the values of compute for every security, the largest first, and stores nothing', async () => {
     const half = { ...PLUGIN_EXAMPLES['damped-cap'], parameters: { power: 1 } };
-    const { valid, as_of: session, securities, valued, values } = await preview(half, { parameters: { power: 0.5 } });
+    const {
+      valid,
+      as_of: session,
+      securities,
+      valued,
+      values,
+    } = await previewPlugin(half, { parameters: { power: 0.5 } });
     expect([valid, session]).toEqual([true, '2022-06-30']);
     expect([values.length, valued]).toEqual([securities, securities]);
     expect(values).toEqual(values.toSorted((a, b) => b.value - a.value));
@@ -93,7 +100,7 @@ describe('a preview', () => {
       request,
     );
     expect(value).toBeCloseTo(written[0]!.value, 8);
-    expect((await preview(half, { limit: 3 })).values).toHaveLength(3);
+    expect((await previewPlugin(half, { limit: 3 })).values).toHaveLength(3);
     const { plugins } = await service.ok<{ plugins: ListedPlugin[] }>('GET', '/plugins');
     expect(plugins).toHaveLength(Object.keys(PLUGIN_EXAMPLES).length);
     const users = plugins.flatMap(({ plugin_id: id, used_by: ids }) => ids.map((index) => [index, id] as const));
@@ -104,21 +111,28 @@ describe('a preview', () => {
     }
   });
 
-  test('names the line of a script that fails, and the column and the parameter that do not exist', async () => {
+  test('states the failing line of a script, and a missing column or parameter', async () => {
     const inputs = { close: 'CLOSE' };
-    const wrong = async (plugin: object, more: object = {}) => {
-      const { valid, values, findings } = await preview({ name: 'X', kind: 'datapoint', inputs, ...plugin }, more);
+    const previewInvalid = async (plugin: object, more: object = {}) => {
+      const { valid, values, findings } = await previewPlugin(
+        { name: 'X', kind: 'datapoint', inputs, ...plugin },
+        more,
+      );
       expect([valid, values]).toEqual([false, []]);
       return findings.map(({ path, message }) => `${path}: ${message}`);
     };
     const fails = 'function compute({ close }) {\n  return close.map(() => missing);\n}';
-    expect(await wrong({ source: fails })).toEqual([expect.stringMatching(/^source: The source .*line 2.*2022-06-30/)]);
-    expect(await wrong({ source: 'function compute( {' })).toEqual([expect.stringMatching(/^source: The source /)]);
+    expect(await previewInvalid({ source: fails })).toEqual([
+      expect.stringMatching(/^source: The source .*line 2.*2022-06-30/),
+    ]);
+    expect(await previewInvalid({ source: 'function compute( {' })).toEqual([
+      expect.stringMatching(/^source: The source /),
+    ]);
     const source = 'function compute({ close }) { return close; }';
-    expect(await wrong({ source, inputs: { close: 'ESG_SCORE' } })).toEqual([
+    expect(await previewInvalid({ source, inputs: { close: 'ESG_SCORE' } })).toEqual([
       expect.stringMatching(/^inputs: .*ESG_SCORE/),
     ]);
-    expect(await wrong({ source }, { parameters: { power: 2 } })).toEqual([
+    expect(await previewInvalid({ source }, { parameters: { power: 2 } })).toEqual([
       expect.stringMatching(/^request\.parameters\.power: /),
     ]);
   });
@@ -141,7 +155,7 @@ describe('a plug-in that reads a column which the store lacks', () => {
       .map(({ severity, path, message: text }) => [severity, path, text]);
   const place = 'pipeline.selection[1].params.field';
 
-  test('is named with the column when the definition is validated and stored', async () => {
+  test('is reported with the column when the definition is validated and stored', async () => {
     const { valid, findings } = await service.ok<{ valid: boolean; findings: Finding[] }>(
       'POST',
       '/indices/validate',

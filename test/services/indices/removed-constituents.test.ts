@@ -66,7 +66,7 @@ const actionsOf = async (id: string) =>
   }));
 const findOnlyAction = async (id: string, of: string) => (await actionsOf(id)).find((one) => one.of === of)!.action;
 
-test('a merger into a security outside the universe is listed as the removal that it was', async () => {
+test('a merger into a security outside the universe is listed as a removal', async () => {
   const merger = await findOnlyAction('remove', 'A MERGER effective');
   expect(merger).toMatchObject({ weight_after: 0, shares_after: 0, proceeds: 100, received: null });
   expect(merger.divisor_after! / merger.divisor_before!).toBeCloseTo(2 / 3, 12);
@@ -76,13 +76,13 @@ test('a merger into a security outside the universe is listed as the removal tha
   });
 });
 
-test('a coming merger is pro forma what it will be', async () => {
+test('an announced merger is shown pro forma as it will be', async () => {
   const coming = await findOnlyAction('remove', 'B MERGER coming');
   expect(coming).toMatchObject({ proceeds: 80, received: null });
   expect(await findOnlyAction('convert', 'B MERGER coming')).toMatchObject({ received: { identifier: 'D', ratio: 4 } });
 });
 
-test('a spun-off security that left at its first close is listed with the shares that were held', async () => {
+test('a spun-off security that left at its first close is listed with its shares', async () => {
   const exit = await findOnlyAction('remove', 'S SPIN_OFF_EXIT effective');
   const spinOff = await findOnlyAction('remove', 'B SPIN_OFF effective');
   expect(exit).toMatchObject({ ex_date: DATES[3], related: 'B', value: 20, proceeds: 20, shares_after: 0 });

@@ -35,7 +35,7 @@ const PRICES = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 const N = market.identifiers.length;
 const dateOf = (row: number): string => formatDay(market.dates[row]!);
 /** Returns identifiers by market value on a row, largest first. */
-function ranked(row: number): string[] {
+function listRanked(row: number): string[] {
   const [close, shares] = [market.fields.get('CLOSE')!, market.fields.get('SHARES_OUTSTANDING')!];
   return market.identifiers
     .map((name, i) => ({ name, value: close[row * N + i]! * shares[row * N + i]! }))
@@ -43,7 +43,7 @@ function ranked(row: number): string[] {
     .toSorted((a, b) => b.value - a.value)
     .map(({ name }) => name);
 }
-const [FIRST, SECOND, THIRD] = ranked(1) as [string, string, string];
+const [FIRST, SECOND, THIRD] = listRanked(1) as [string, string, string];
 
 let service: RunningService;
 let client: DivisorClient;
@@ -91,7 +91,7 @@ afterAll(() => service.close());
 
 const explain = (id: string, identifier: string) =>
   client.call('explainName', { params: { index_id: id, identifier }, query: { as_of: dateOf(59) } });
-const preview = (id: string, row: number) =>
+const requestIndexPreview = (id: string, row: number) =>
   client.call('previewIndex', { params: { index_id: id }, body: { as_of: dateOf(row) } });
 const pack = (id: string, row: number) =>
   client.call('packRebalance', {
@@ -122,7 +122,7 @@ describe('a constituent that was acquired between reviews', () => {
     left_rank: null,
   };
 
-  test('and the security that replaced it are explained by date, rule and rank', async () => {
+  test('and its replacement are explained by date, rule and rank', async () => {
     const entered = await explain('NEXT', THIRD);
     expect(entered).toMatchObject({ included: true, excluded_by: 'top', replacements: [replaced] });
     expect(entered.entered).toMatchObject({ date: dateOf(GONE), event: 'replacement', related: FIRST });
@@ -133,8 +133,8 @@ describe('a constituent that was acquired between reviews', () => {
   });
 
   test('is in the preview of that date and in no other', async () => {
-    expect((await preview('NEXT', GONE)).replacements).toEqual([replaced]);
-    expect((await preview('NEXT', GONE + 1)).replacements).toEqual([]);
+    expect((await requestIndexPreview('NEXT', GONE)).replacements).toEqual([replaced]);
+    expect((await requestIndexPreview('NEXT', GONE + 1)).replacements).toEqual([]);
   });
 
   test('is traded by the rebalance pack of that date', async () => {
@@ -144,7 +144,7 @@ describe('a constituent that was acquired between reviews', () => {
     expect(await pack('NEXT', GONE + 1)).toMatchObject({ basis: 'indicative', replacements: [] });
   });
 
-  test('is replaced from a reserve by the place in the list', async () => {
+  test('is replaced from a reserve by its position in the list', async () => {
     const { replacements } = await explain('RESERVE', THIRD);
     expect(replacements).toEqual([{ ...replaced, rule: 'reserve', ranked_on: null, rank: 2 }]);
   });
@@ -152,7 +152,7 @@ describe('a constituent that was acquired between reviews', () => {
 
 describe('a security that leaves while a review is pending', () => {
   test('is replaced in the rebalance pack, as the index replaces it', async () => {
-    const [, , next] = ranked(GONE - 1);
+    const [, , next] = listRanked(GONE - 1);
     const swap = { entered: next, left: FIRST, rule: 'next_ranked', date: dateOf(EFFECTIVE) };
     const early = await pack('PENDING', BETWEEN);
     expect(early).toMatchObject({ effective: dateOf(EFFECTIVE), basis: 'announced', replacements: [swap] });
@@ -173,8 +173,8 @@ describe('a fast exit', () => {
   };
 
   test('is announced by preview, rebalance pack and pro forma file before it takes effect', async () => {
-    const [swap] = (await preview('EXIT', DECIDED)).replacements!;
-    const order = ranked(DECIDED);
+    const [swap] = (await requestIndexPreview('EXIT', DECIDED)).replacements!;
+    const order = listRanked(DECIDED);
     expect(swap).toMatchObject(exited);
     expect(order[swap!.rank - 1]).toBe(swap!.entered);
     expect(order[swap!.left_rank! - 1]).toBe(SECOND);

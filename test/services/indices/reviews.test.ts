@@ -78,7 +78,7 @@ afterAll(() => service.close());
 const params = { index_id: 'R' };
 const readSnapshots = async () => (await client.call('getRecord', { params })).index.target!.rebalances;
 
-test('snapshots name their review, their dates and how much of a rebalance is done', async () => {
+test('snapshots state their review, their dates and the share of a rebalance that is complete', async () => {
   const rows = (await readSnapshots()).map(({ date, review, reference_date, announced, pricing_date, phase }) =>
     [date, review, reference_date, announced, pricing_date, phase].join(' '),
   );
@@ -123,7 +123,7 @@ describe.each([
   ['a later close of a phase', '2024-03-18'],
   ['the last close of a phase', '2024-03-19'],
 ])('the orders of %s', (_, date) => {
-  test('lead to the weights that the run takes on its date', async () => {
+  test('lead to the weights of the run on its date', async () => {
     const accounts = [{ name: 'F', cash: 1e9, holdings: [] }];
     const pack = await client.call('packRebalance', { params, body: { as_of: date, accounts } });
     const { weights } = (await readSnapshots()).find((one) => one.date === date)!;
@@ -134,7 +134,7 @@ describe.each([
   });
 });
 
-test('orders before an announcement are indicative and say when it comes', async () => {
+test('orders before an announcement are indicative and state its date', async () => {
   const body = { as_of: '2024-02-29', accounts: [{ name: 'F', cash: 1e6, holdings: [] }] };
   const pack = await client.call('packRebalance', { params, body });
   expect(pack).toMatchObject({ effective: '2024-03-15', basis: 'indicative' });
@@ -158,7 +158,7 @@ test('a preview of a reference date and an explanation have the weights of the r
   expect(explained.weight).toBeCloseTo(monthly!.weights[identifier!]!, 15);
 });
 
-test('the methodology says the dates and the reviews', async () => {
+test('the methodology states the dates and the reviews', async () => {
   const { sentences } = await client.call('getMethodology', { params });
   const text = JSON.stringify(sentences);
   expect(text).toContain('the last session of the month before that of the effective date');
@@ -229,13 +229,13 @@ describe('a document is checked', () => {
   });
 
   test('for amendments with a wrong value, an unknown member, or no effect', async () => {
-    const amended = (changes: object) => check({ amendments: [{ effective_from: '2024-02-01', changes }] });
-    const [wrong] = await amended({ rounding: { level: 99 } });
+    const checkAmended = (changes: object) => check({ amendments: [{ effective_from: '2024-02-01', changes }] });
+    const [wrong] = await checkAmended({ rounding: { level: 99 } });
     expect(wrong!.at).toBe('error OUT_OF_RANGE amendments[0].changes.rounding.level');
     expect(wrong!.message).toContain('is 99; at most 15 is accepted');
-    expect((await amended({ treatment: {} }))[0]!.at).toBe('error UNKNOWN_FIELD amendments[0].changes.treatment');
-    expect((await amended({ pipeline: null }))[0]!.at).toBe('error PIPELINE_XOR_DERIVATION amendments[0].changes');
-    expect(await amended({})).toContainEqual({
+    expect((await checkAmended({ treatment: {} }))[0]!.at).toBe('error UNKNOWN_FIELD amendments[0].changes.treatment');
+    expect((await checkAmended({ pipeline: null }))[0]!.at).toBe('error PIPELINE_XOR_DERIVATION amendments[0].changes');
+    expect(await checkAmended({})).toContainEqual({
       at: 'warning NO_EFFECT amendments[0].changes',
       message: 'amendments[0].changes changes nothing, because the document already has these values.',
     });

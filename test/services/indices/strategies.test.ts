@@ -3,28 +3,28 @@ import type { JobStatus } from '#jobs/status.js';
 import { createStrategies, type Strategies } from '#services/indices/strategies.js';
 import { openHome, type Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const temporaryFolder = temporaryFolders();
+const temporaryFolder = openTemporaryFolders();
 let home: Home;
 let store: Store;
 let strategies: Strategies;
-const live = new Set<string>();
+const liveIndices = new Set<string>();
 const cancelled: string[] = [];
 
-const raise = (cause: unknown): never => {
+const throwCause = (cause: unknown): never => {
   throw cause;
 };
 
 beforeEach(async () => {
   home = await openHome(await temporaryFolder());
-  store = await openStore({ home, onFailure: raise });
-  live.clear();
+  store = await openStore({ home, onFailure: throwCause });
+  liveIndices.clear();
   cancelled.length = 0;
   const jobs = {
     get: async () => undefined,
     ids: async () => [],
-    isLive: async (id: string) => live.has(id),
+    isLive: async (id: string) => liveIndices.has(id),
     cancel: async (id: string) => {
       cancelled.push(id);
       return {} as JobStatus; // the result is not read
@@ -36,7 +36,7 @@ beforeEach(async () => {
     markets: {
       served: () => undefined,
       current: () => undefined,
-      require: () => raise('no market'),
+      require: () => throwCause('no market'),
       settled: async () => {},
     },
   });
@@ -82,9 +82,9 @@ describe('stored strategies', () => {
     expect((await strategies.list({})).skipped).toBe(0);
   });
 
-  test('a backtest under way is cancelled before its strategy goes', async () => {
+  test('a pending backtest is cancelled before its strategy is deleted', async () => {
     await strategies.create({ id: 'S', name: 'S', index_id: 'I' });
-    live.add('backtest:S');
+    liveIndices.add('backtest:S');
     await strategies.remove('S', undefined);
     expect(cancelled).toEqual(['backtest:S']);
   });

@@ -9,16 +9,16 @@ import { waitUntil } from '../../waiting.js';
 /** Key with which the service signs callbacks. */
 const KEY = Buffer.from('a key of at least 24 bytes, for tests');
 
-interface Received {
+interface ReceivedRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
 /** Creates a receiver of callbacks whose responses the test determines. */
 async function createReceiver() {
-  const received: Received[] = [];
+  const received: ReceivedRequest[] = [];
   const state = { status: 204, redirect: '', isSilent: false };
-  let arrived = (): void => {};
+  let resolveArrival = (): void => {};
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -26,7 +26,7 @@ async function createReceiver() {
       received.push({ headers: incoming.headers, body: Buffer.concat(chunks).toString() });
       if (!state.isSilent)
         outgoing.writeHead(state.status, state.redirect === '' ? {} : { Location: state.redirect }).end();
-      arrived();
+      resolveArrival();
     });
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
@@ -36,7 +36,7 @@ async function createReceiver() {
     state,
     /** Resolves after at least this number of messages has arrived. */
     async count(least: number) {
-      while (received.length < least) await new Promise<void>((resolve) => void (arrived = resolve));
+      while (received.length < least) await new Promise<void>((resolve) => void (resolveArrival = resolve));
     },
     close: () => server.close(),
   };
@@ -104,7 +104,7 @@ test('a message not accepted before a stop is delivered after the start, once th
   expect(hooks.received.at(-1)!.headers['webhook-id']).toBe(callbacks[0]!.delivery_id);
 });
 
-test('a stop does not wait for a receiver that does not answer, and the message is not lost', async () => {
+test('a stop does not wait for a receiver that does not respond, and the message is not lost', async () => {
   hooks.state.isSilent = true;
   const before = hooks.received.length;
   const { job_id: jobId } = await generate('silent', '/hook');
@@ -116,7 +116,7 @@ test('a stop does not wait for a receiver that does not answer, and the message 
   expect(await waitForCallback(jobId, 'delivered')).toMatchObject({ attempts: 1 });
 });
 
-test('a redirect is a failure, and a receiver that is gone is not tried again', async () => {
+test('a redirect is a failure, and a receiver that no longer exists is not retried', async () => {
   Object.assign(hooks.state, { status: 302, redirect: formatUrl('/elsewhere') });
   const before = hooks.received.length;
   const { job_id: jobId } = await generate('c', '/hook');

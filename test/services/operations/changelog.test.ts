@@ -44,11 +44,11 @@ Words before the first release are no entry.
 const changelog = createChangelog({ text: TEXT, version: '1.10.0' });
 const listVersions = (since?: string) => changelog.read(since).entries.map(({ version }) => version);
 
-test('entries come newest first; a release without changes is left out, an empty Unreleased is not', () => {
+test('entries are listed newest first; a release without changes is omitted, an empty Unreleased is not', () => {
   expect(listVersions()).toEqual(['Unreleased', '1.10.0', '1.9.0-rc.1', '1.1.0']);
 });
 
-test('sections keep their headings and each change whole', () => {
+test('sections keep their headings and complete changes', () => {
   const [unreleased, release] = changelog.read(undefined).entries;
   expect(unreleased).toEqual({ version: 'Unreleased', date: null, sections: [] });
   expect(release).toEqual({
@@ -99,7 +99,7 @@ describe('versions', () => {
     expect(parsed.toReversed().toSorted(compareVersions)).toEqual(parsed);
   });
 
-  test('are ordered: a comparison reversed changes its sign', () => {
+  test('are ordered: a reversed comparison changes its sign', () => {
     const version = fc
       .tuple(fc.nat(3), fc.nat(3), fc.nat(3), fc.constantFrom('', '-a', '-a.1', '-1', '-2.b'))
       .map(([a, b, c, tail]) => parseVersion(`${a}.${b}.${c}${tail}`)!);
@@ -113,7 +113,7 @@ describe('versions', () => {
   });
 });
 
-test('the changelog that ships has the form it is read by, and an entry for the running version', () => {
+test('the shipped changelog has a valid form, and an entry for the running version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   const shipped = createChangelog({ text: readFileSync('CHANGELOG.md', 'utf8'), version }).read(undefined);
   expect(

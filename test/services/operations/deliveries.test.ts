@@ -7,9 +7,9 @@ import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { createTestClock } from '../../jobs/test-clock.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const URL_OF_TEST = 'https://hooks.test/end';
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -49,12 +49,12 @@ async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['
   };
 }
 
-const busy: Failure = { reason: 'The receiver answered 503.', isFinal: false };
+const busyFailure: Failure = { reason: 'The receiver answered 503.', isFinal: false };
 const countStored = async ({ documents }: Awaited<ReturnType<typeof createWorld>>) =>
   (await documents.ids('delivery')).length;
 
 test('a message is sent until its receiver accepts it, after pauses that double', async () => {
-  const here = await createWorld([busy, busy, busy, undefined]);
+  const here = await createWorld([busyFailure, busyFailure, busyFailure, undefined]);
   const deliveries = here.open();
   await here.add('a');
   await here.until(async () => (await countStored(here)) === 0);
@@ -66,8 +66,8 @@ test('a message is sent until its receiver accepts it, after pauses that double'
   await here.discard();
 });
 
-test('it is given up after the last attempt, or when the receiver wants no more of it', async () => {
-  const here = await createWorld([busy]);
+test('it is abandoned after the last attempt, or when the receiver rejects it finally', async () => {
+  const here = await createWorld([busyFailure]);
   const deliveries = here.open();
   await here.add('a');
   await here.until(async () => (await countStored(here)) === 0);
@@ -85,7 +85,7 @@ test('it is given up after the last attempt, or when the receiver wants no more 
 });
 
 test('the next process delivers the pending messages, with the attempts so far', async () => {
-  const here = await createWorld([busy, undefined]);
+  const here = await createWorld([busyFailure, undefined]);
   const first = here.open();
   await here.add('a');
   await here.until(async () => {
@@ -102,7 +102,7 @@ test('the next process delivers the pending messages, with the attempts so far',
   await here.discard();
 });
 
-test('nothing is sent to a host that the operator took from the list', async () => {
+test('nothing is sent to a host that the operator removed from the list', async () => {
   const here = await createWorld([undefined], ['other.test']);
   const deliveries = here.open();
   await here.add('a');
@@ -135,7 +135,7 @@ test.each([
   else expect(problemOf(url)?.reason).toMatch(reason);
 });
 
-test('private networks are reached where they are allowed, and never where metadata of a cloud is', () => {
+test('private networks are reached if they are allowed, but never cloud metadata addresses', () => {
   const allowed = createCallbackDestinations({ hosts: [], isPrivateAllowed: true, hasSecret: true }).isAddressAllowed;
   expect(['127.0.0.1', '10.0.0.1', '192.168.1.1', 'fd00::1', '8.8.8.8'].map(allowed)).toEqual(Array(5).fill(true));
   expect(['169.254.169.254', 'fe80::1', '0.0.0.0', '224.0.0.1', '::'].map(allowed)).toEqual(Array(5).fill(false));

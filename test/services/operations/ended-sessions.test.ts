@@ -8,10 +8,10 @@ import type { DocumentStore } from '#store/port.js';
 
 let folder: string;
 let documents: DocumentStore;
-let now: number;
+let nowMs: number;
 
 beforeEach(async () => {
-  now = Date.parse('2026-11-20T12:00:00Z');
+  nowMs = Date.parse('2026-11-20T12:00:00Z');
   folder = await mkdtemp(join(tmpdir(), 'sessions-'));
   documents = await openDocumentStore({ folder });
 });
@@ -21,10 +21,10 @@ afterEach(async () => {
 });
 
 const HOUR = 3_600_000;
-const readFront = (isReadOnly = false) => createEndedSessions({ documents, isReadOnly, now: () => now });
-const sessionOf = (id: string, subject = 'ada', scopes = ['read']) => ({ id, subject, scopes, ends: now + 8 * HOUR });
+const readFront = (isReadOnly = false) => createEndedSessions({ documents, isReadOnly, now: () => nowMs });
+const sessionOf = (id: string, subject = 'ada', scopes = ['read']) => ({ id, subject, scopes, ends: nowMs + 8 * HOUR });
 
-test('a session that ends at one process ends at every other, and stays ended after a start', async () => {
+test('a session that ends at one process ends at every other, and remains ended after a restart', async () => {
   const [one, other] = [await readFront(), await readFront()];
   const session = sessionOf('s1');
   expect([one.has(session), other.has(session)]).toEqual([false, false]);
@@ -42,12 +42,12 @@ test('sign-outs of two processes at once end both sessions', async () => {
   expect([later.has(sessionOf('s1')), later.has(sessionOf('s2'))]).toEqual([true, true]);
 });
 
-test('no number of sign-outs revives a session, or takes more room than sixteen of each person', async () => {
+test('no number of sign-outs revives a session, or needs more space than sixteen per person', async () => {
   const ended = await readFront();
   const sessions = Array.from({ length: 40 }, (_, i) => sessionOf(`s${i}`));
   for (const session of sessions) {
     await ended.add(session);
-    now += 1000;
+    nowMs += 1000;
   }
   const begunLater = sessionOf('later');
   for (const each of [ended, await readFront()]) {
@@ -59,12 +59,12 @@ test('no number of sign-outs revives a session, or takes more room than sixteen 
   expect(body.sessions.length).toBeLessThanOrEqual(16);
 });
 
-test('what would have ended anyway is forgotten, and what allows nothing is not kept', async () => {
+test('expired sign-outs are deleted, and those without effect are not stored', async () => {
   const ended = await readFront();
   for (const subject of ['ada', 'bob', 'eve']) await ended.add(sessionOf('s', subject));
   await ended.add(sessionOf('s', 'nobody', []));
   expect(await documents.ids('ended-sessions')).toHaveLength(3);
-  now += 8 * HOUR;
+  nowMs += 8 * HOUR;
   await ended.add(sessionOf('t', 'dan'));
   expect(await documents.ids('ended-sessions')).toHaveLength(1);
 });

@@ -42,18 +42,22 @@ function createService(
   });
 }
 
-const good: Check = { name: 'store', look: () => undefined };
-const bad: Check = { name: 'disk', look: () => '3 MiB are free; 256 MiB are needed.', unready: 'STORAGE_FULL' };
-const odd: Check = { name: 'calendar', look: () => 'Old.' };
+const passingCheck: Check = { name: 'store', look: () => undefined };
+const failingCheck: Check = {
+  name: 'disk',
+  look: () => '3 MiB are free; 256 MiB are needed.',
+  unready: 'STORAGE_FULL',
+};
+const oddCheck: Check = { name: 'calendar', look: () => 'Old.' };
 
 test('health is ok with a served store and passing checks', async () => {
-  const health = await createService([good]).health();
+  const health = await createService([passingCheck]).health();
   expect(health.reason).toBeNull();
   expect([health.status, health.started_at]).toEqual(['ok', '2026-11-20T03:05:40.123000+00:00']);
   expect(health.checks).toEqual([{ name: 'store', ok: true, message: null }]);
 });
 
-test('health is answered while documents and jobs cannot be read, with what was read last', async () => {
+test('health is answered while documents and jobs cannot be read, with the last values', async () => {
   const outage = { is: true };
   const broken: Check = { name: 'database', look: () => (outage.is ? 'Gone.' : undefined) };
   const { health } = createService([broken], { outage });
@@ -97,13 +101,13 @@ test('health lists the latest 20 changes of its state with their causes', async 
   expect([later.length, later.at(-1)]).toEqual([20, { since, ...ok }]);
 });
 
-test('what is read of jobs stays while the store takes longer', async () => {
-  const slow = createService([good], { storeMs: 5 });
+test('the last values of jobs remain while the store is slow', async () => {
+  const slow = createService([passingCheck], { storeMs: 5 });
   expect(await slow.health()).toMatchObject({ jobs: { pending: 2, running: 1 }, store: { active: 'main' } });
 });
 
 test('callers of the same turn get the same answer, later callers another', async () => {
-  const { health } = createService([good]);
+  const { health } = createService([passingCheck]);
   const [answered, beside] = await Promise.all([health(), health()]);
   expect(beside).toBe(answered);
   expect(health()).toBe(answered);
@@ -111,50 +115,50 @@ test('callers of the same turn get the same answer, later callers another', asyn
   expect(await health()).not.toBe(answered);
 });
 
-test('health reports the jobs and the store as of its last read of each', async () => {
+test('health reports the jobs and the store as of the last read of each', async () => {
   const outage = { is: false };
-  const { look, health } = createService([good], { outage });
+  const { look, health } = createService([passingCheck], { outage });
   await look();
   outage.is = true;
   expect(await health()).toMatchObject({
     jobs: { pending: 2, lanes: { heavy: { places: 4 } } },
     store: { active: 'main' },
   });
-  const later = createService([good], { outage });
+  const later = createService([passingCheck], { outage });
   expect(await later.health()).toMatchObject({ jobs: { pending: 0 }, store: { active: 'main' } });
 });
 
 /** Returns the part of a request that both handlers read. */
-const askedBy = (scopes: readonly Scope[]) =>
+const createReadPrincipal = (scopes: readonly Scope[]) =>
   ({ principal: { keyId: null, name: null, scopes: new Set(scopes) } }) as never;
 
-test('the answer to a question for health publishes every limit', async () => {
-  const { getHealth } = createHealthHandlers(createService([good]));
-  const { json: answer } = await getHealth(askedBy(['read']));
+test('the answer of health states every limit', async () => {
+  const { getHealth } = createHealthHandlers(createService([passingCheck]));
+  const { json: answer } = await getHealth(createReadPrincipal(['read']));
   expect(Health.parse(answer)).toEqual(answer);
   expect(answer).toHaveProperty('limits', LIMITS);
 });
 
-test('a client that is not known gets the version and nothing else', async () => {
-  const { getHealth, getReadiness } = createHealthHandlers(createService([good]));
-  expect(await getHealth(askedBy([]))).toEqual({ json: { status: 'live', version: expect.any(String) } });
-  expect(await getReadiness(askedBy([]))).toEqual({ json: { status: 'ready', checks: [] } });
-  expect(await getReadiness(askedBy(['run']))).toMatchObject({ json: { checks: [{ ok: true }] } });
+test('an unknown client receives only the version', async () => {
+  const { getHealth, getReadiness } = createHealthHandlers(createService([passingCheck]));
+  expect(await getHealth(createReadPrincipal([]))).toEqual({ json: { status: 'live', version: expect.any(String) } });
+  expect(await getReadiness(createReadPrincipal([]))).toEqual({ json: { status: 'ready', checks: [] } });
+  expect(await getReadiness(createReadPrincipal(['run']))).toMatchObject({ json: { checks: [{ ok: true }] } });
 });
 
 test('health is degraded without a served store, or with a failing check', async () => {
-  expect(await createService([good], { active: null }).health()).toMatchObject({
+  expect(await createService([passingCheck], { active: null }).health()).toMatchObject({
     status: 'degraded',
     reason: 'No data store is active.',
   });
-  expect(await createService([good, odd]).health()).toMatchObject({
+  expect(await createService([passingCheck, oddCheck]).health()).toMatchObject({
     status: 'degraded',
     reason: 'Checks that fail: calendar.',
   });
 });
 
 test('a failing check makes the service unready only if it is declared so', () => {
-  expect(createService([good, odd]).readiness()).toHaveLength(2);
-  expect(() => createService([good, bad]).readiness()).toThrow('The check disk fails: 3 MiB are free');
-  expect(() => createService([good], { draining: true }).readiness()).toThrow('stopping');
+  expect(createService([passingCheck, oddCheck]).readiness()).toHaveLength(2);
+  expect(() => createService([passingCheck, failingCheck]).readiness()).toThrow('The check disk fails: 3 MiB are free');
+  expect(() => createService([passingCheck], { draining: true }).readiness()).toThrow('stopping');
 });

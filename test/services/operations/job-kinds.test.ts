@@ -4,17 +4,17 @@ import type { JobStatus } from '#jobs/status.js';
 import { issueKey } from '#services/operations/keys.js';
 import { runService, type RunningService } from '../running-service.js';
 
-const given: string[] = [];
-function newKey(name: string, scopes: readonly Scope[]): { readonly 'X-API-Key': string } {
+const givenKeys: string[] = [];
+function createKey(name: string, scopes: readonly Scope[]): { readonly 'X-API-Key': string } {
   const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
-  given.push(`${name}:${record.id}:${record.sha256}:${scopes.join('+')}`);
+  givenKeys.push(`${name}:${record.id}:${record.sha256}:${scopes.join('+')}`);
   return { 'X-API-Key': key };
 }
-const operator = newKey('operator', ['admin']);
-const desk = newKey('desk', ['read', 'run', 'data']);
+const operator = createKey('operator', ['admin']);
+const desk = createKey('desk', ['read', 'run', 'data']);
 
 let service: RunningService;
-beforeAll(async () => void (service = await runService([], { DIVISOR_API_KEYS: given.join(',') })));
+beforeAll(async () => void (service = await runService([], { DIVISOR_API_KEYS: givenKeys.join(',') })));
 afterAll(() => service.close());
 
 const generate = (id: string, query: string, key: object) =>

@@ -9,7 +9,7 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 
 let folder: string;
 let documents: DocumentStore;
-let now = Date.parse('2026-11-20T12:00:00Z');
+let nowMs = Date.parse('2026-11-20T12:00:00Z');
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'keys-'));
@@ -22,9 +22,9 @@ afterEach(async () => {
 });
 
 const open = async (environment: Parameters<typeof createKeys>[0]['environment'] = []): Promise<Keys> =>
-  createKeys({ documents, environment, now: () => now });
+  createKeys({ documents, environment, now: () => nowMs });
 
-test('a key has the published form, is accepted with its scopes, and is kept only as a digest', async () => {
+test('a key has the published form, is accepted with its scopes, and is stored only as a digest', async () => {
   const keys = await open();
   expect(keys.areConfigured()).toBe(false);
   const { key, record } = await keys.create({ name: 'ci', scopes: ['read', 'run'], expires: null });
@@ -35,7 +35,7 @@ test('a key has the published form, is accepted with its scopes, and is kept onl
   expect(JSON.stringify([keys.list(), await documents.get('key', record.id)])).not.toContain(secret);
 });
 
-test('a limited key is stored without the digest that releases without limits look for, and is read in both forms', async () => {
+test('a limited key is stored without the digest that releases without limits read, and is read in both forms', async () => {
   const keys = await open();
   const limits = [{ prefixes: ['a-'] }, { sources: ['10.0.0.0/8'] }];
   for (const [i, limit] of limits.entries()) {
@@ -48,26 +48,26 @@ test('a limited key is stored without the digest that releases without limits lo
   }
 });
 
-test('keys outlive the process that made them', async () => {
+test('keys are kept after the process that created them ends', async () => {
   const { key } = await (await open()).create({ name: 'ci', scopes: ['read'], expires: null });
   expect((await open()).verify(key)?.scopes).toEqual(new Set(['read']));
 });
 
-test('unknown, wrong, malformed, revoked and expired keys are all nobody', async () => {
+test('unknown, wrong, malformed, revoked and expired keys are all rejected', async () => {
   const keys = await open();
   const { key, record } = await keys.create({
     name: 'a',
     scopes: ['read'],
     expires: '2026-11-21T00:00:00.000000+00:00',
   });
-  const other = issueKey({ name: 'b', scopes: ['read'], expires: null }, now).key;
+  const other = issueKey({ name: 'b', scopes: ['read'], expires: null }, nowMs).key;
   expect(keys.verify(other)).toBeUndefined();
   expect(keys.verify(`${key.slice(0, 17)}${other.slice(17)}`)).toBeUndefined();
   for (const text of ['', 'dvs_', key.slice(0, -1), `${key}x`, key.toUpperCase(), `dvs_${record.id}_`])
     expect(keys.verify(text)).toBeUndefined();
-  now = Date.parse('2026-11-20T23:59:59.999Z');
+  nowMs = Date.parse('2026-11-20T23:59:59.999Z');
   expect(keys.verify(key)).toBeDefined();
-  now = Date.parse('2026-11-21T00:00:00Z');
+  nowMs = Date.parse('2026-11-21T00:00:00Z');
   expect(keys.verify(key)).toBeUndefined();
 });
 
@@ -81,7 +81,7 @@ test('a revoked key stays revoked, and a service whose keys are all revoked is n
   expect((await open()).areConfigured()).toBe(true);
 });
 
-test('two keys that are accepted have different names; that of a revoked one is free', async () => {
+test('two valid keys have different names; the name of a revoked key is free', async () => {
   const keys = await open();
   const { record } = await keys.create({ name: 'ci', scopes: ['read'], expires: null });
   await expect(keys.create({ name: 'ci', scopes: ['read'], expires: null })).rejects.toMatchObject({
@@ -92,11 +92,11 @@ test('two keys that are accepted have different names; that of a revoked one is 
 });
 
 test('a rotated key is accepted together with its successor for the overlap, with the same terms', async () => {
-  now = Date.parse('2026-11-20T12:00:00Z');
+  nowMs = Date.parse('2026-11-20T12:00:00Z');
   const keys = await open();
   const terms = { name: 'ci', scopes: ['run'] as const, prefixes: ['a-'], sources: ['10.0.0.0/8'] };
   const old = await keys.create({ ...terms, expires: '2026-11-30T12:00:00.000000+00:00' });
-  now = Date.parse('2026-11-25T12:00:00Z');
+  nowMs = Date.parse('2026-11-25T12:00:00Z');
   const { key, record } = await keys.rotate(old.record.id, 3_600_000);
   expect(record).toMatchObject(terms);
   expect(Date.parse(record.expires!)).toBe(Date.parse('2026-12-05T12:00:00Z')); // valid for ten days, like the first key
@@ -104,13 +104,13 @@ test('a rotated key is accepted together with its successor for the overlap, wit
     true,
     true,
   ]);
-  now = Date.parse('2026-11-25T13:00:00Z');
+  nowMs = Date.parse('2026-11-25T13:00:00Z');
   expect([keys.verify(old.key, '10.1.1.1'), keys.verify(key, '10.1.1.1')?.keyId]).toEqual([undefined, record.id]);
   await expect(keys.rotate(old.record.id, 1000)).rejects.toThrow('is not accepted any more');
   expect((await open()).verify(old.key, '10.1.1.1')).toBeUndefined();
 });
 
-test('a key that is limited to addresses is nobody elsewhere', async () => {
+test('a key that is limited to addresses is rejected elsewhere', async () => {
   const keys = await open();
   const { key } = await keys.create({ name: 'desk', scopes: ['read'], expires: null, sources: ['10.0.0.0/8', '::1'] });
   const accepted = ['10.9.9.9', '::ffff:10.0.0.1', '::1', '11.0.0.1', undefined].map(
@@ -120,23 +120,23 @@ test('a key that is limited to addresses is nobody elsewhere', async () => {
 });
 
 test('the last use of a key is known, to the minute, also after a restart', async () => {
-  now = Date.parse('2026-11-20T12:00:00Z');
+  nowMs = Date.parse('2026-11-20T12:00:00Z');
   const keys = await open();
   const { key, record } = await keys.create({ name: 'ci', scopes: ['read'], expires: null });
   expect(keys.list()[0]).toMatchObject({ id: record.id, last_used: null });
   keys.verify(key);
-  now += 30_000;
+  nowMs += 30_000;
   keys.verify(key);
   expect(keys.list()[0]!.last_used).toContain('2026-11-20T12:00:00');
   await expect.poll(async () => (await documents.ids('key-use')).length).toBe(1);
   expect((await open()).list()[0]!.last_used).toContain('2026-11-20T12:00:00');
-  now += 31_000;
+  nowMs += 31_000;
   keys.verify(key);
   expect(keys.list()[0]!.last_used).toContain('2026-11-20T12:01:01');
 });
 
-test('a key of the environment counts, is listed, and cannot be revoked here', async () => {
-  const { key, record } = issueKey({ name: 'env', scopes: ['data'], expires: null }, now);
+test('a key of the environment is accepted, is listed, and cannot be revoked by a command', async () => {
+  const { key, record } = issueKey({ name: 'env', scopes: ['data'], expires: null }, nowMs);
   const keys = await open([{ ...record, created: null }]);
   expect(keys.areConfigured()).toBe(true);
   expect(keys.verify(key)?.scopes).toEqual(new Set(['data']));

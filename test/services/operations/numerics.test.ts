@@ -25,8 +25,8 @@ function covarianceOf(i: number, j: number, from = 0, to = DAYS.length): number 
   const [x, y] = [i, j].map((name) =>
     closes[name]!.slice(from + 1, to).map((close, t) => close / closes[name]![from + t]! - 1),
   );
-  const mean = (values: readonly number[]) => values.reduce((total, value) => total + value, 0) / values.length;
-  const [mx, my] = [mean(x!), mean(y!)];
+  const computeMean = (values: readonly number[]) => values.reduce((total, value) => total + value, 0) / values.length;
+  const [mx, my] = [computeMean(x!), computeMean(y!)];
   return (252 * x!.reduce((total, value, t) => total + (value - mx) * (y![t]! - my), 0)) / (x!.length - 1);
 }
 

@@ -14,7 +14,7 @@ const NAMES = ['A', 'B', 'C', 'D', 'LATE'];
  * First day of LATE, which has prices on 450 sessions: 89 % of the last 504 sessions, which a derived index uses, and
  * 60 % of all sessions.
  */
-const LISTED = DAYS.length - 470;
+const LISTED_FROM = DAYS.length - 470;
 
 function listRows(): unknown[][] {
   const random = createCounterRandom({ seed: 3, stream: 1 });
@@ -22,7 +22,7 @@ function listRows(): unknown[][] {
   return DAYS.flatMap((day, t) =>
     NAMES.flatMap((name, i) => {
       levels[i]! *= 1 + 0.01 * random.normal();
-      return name === 'LATE' && t < LISTED ? [] : [[name, day, Math.round(levels[i]! * 1e4) / 1e4]];
+      return name === 'LATE' && t < LISTED_FROM ? [] : [[name, day, Math.round(levels[i]! * 1e4) / 1e4]];
     }),
   );
 }
@@ -78,7 +78,7 @@ describe('a preview of an optimisation', () => {
     expect(listSentences(run.findings)).toEqual(expect.arrayContaining(listSentences(body.findings)));
   });
 
-  test('leaves out what the window of its run does not cover, and both name it', async () => {
+  test('omits securities that the window of its run does not cover, and both report them', async () => {
     const { body } = await previewOf(rowsOf, { objective: 'min_variance' });
     const run = await runOf(rowsOf, { objective: 'min_variance' });
     expect(body.weights['LATE']).toBeUndefined();
@@ -93,7 +93,7 @@ describe('a preview of an optimisation', () => {
     expect(later.weights['LATE']).toBeGreaterThan(0);
   });
 
-  test('refuses what its run refuses', async () => {
+  test('refuses the requests that its run refuses', async () => {
     const infeasible = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.1 } }];
     expect(
       await service.refusal('POST', '/optimise/preview', { index_id: 'P', constraints: infeasible }),

@@ -33,7 +33,7 @@ async function run(id: string, more: object = {}): Promise<JobStatus> {
 const expectClose = (a: number, b: number, scale: number): void => expect(Math.abs(a - b)).toBeLessThan(1e-9 * scale);
 
 describe('the backtest of an account', () => {
-  test('has cash that every session equals that of the one before and its entries', async () => {
+  test('has cash that equals on every session the previous cash and its entries', async () => {
     const job = await run('cash');
     expect(job.error).toBeNull();
     const view = job.result as AccountBacktestView;
@@ -52,7 +52,7 @@ describe('the backtest of an account', () => {
     expect(new Set(view.entries.map(({ kind }) => kind)).size).toBeGreaterThanOrEqual(4);
   });
 
-  test('taxes each year by the lots that were sold', async () => {
+  test('taxes each year by the sold lots', async () => {
     const view = (await run('taxes', { dividend_rate: 0 })).result as AccountBacktestView;
     expect(view.years.map(({ year }) => year)).toEqual([2023]);
     const [{ short_gain: short, long_gain: long, tax }] = view.years as [AccountBacktestView['years'][number]];
@@ -63,7 +63,7 @@ describe('the backtest of an account', () => {
     expectClose(view.tax_paid, tax, 1_000_000);
   });
 
-  test('repeats with the same bits, and is refused where the model is later than a rebalance', async () => {
+  test('is bit-identical when repeated, and is refused if the model is later than a rebalance', async () => {
     const lots = world.accountsOf(1)[0]!.lots.filter(({ acquired }) => acquired < '2023-01-03');
     const account = { account_id: 'B', cash: 50_000, lots, tax: { lot_method: 'hifo' } };
     const [one, two] = [

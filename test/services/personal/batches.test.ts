@@ -18,7 +18,7 @@ import type { BatchCollection, BatchView } from '#contract/batches.js';
 import { Account } from '#domain/personal/account-request.js';
 import { readCommon, verifyResult } from '#domain/personal/verify-result.js';
 import type { JobStatus } from '#jobs/status.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
 
 let world: BatchWorld;
@@ -50,13 +50,13 @@ describe('a batch of accounts', () => {
     }
   });
 
-  test('proves trades of any fraction to 1e-8 of the value', async () => {
+  test('proves trades with fractional shares to 1e-8 of the value', async () => {
     const view = await world.batch('fractions', world.accountsOf(6));
     expect(view.by_status).toEqual({ optimal: 6 });
     expect(view.largest_gap).toBeLessThan(1e-8);
   });
 
-  test('reports a bad account with its place and runs the others', async () => {
+  test('reports an invalid account with its position and runs the others', async () => {
     const [good, bad] = world.accountsOf(2);
     bad!.lots[3]!.shares = -1;
     bad!.lots[4]!.identifier = 'NOBODY';
@@ -77,7 +77,7 @@ describe('a batch of accounts', () => {
     ]);
   });
 
-  test('reads a table of lots as it arrives, and names line and column of each bad cell', async () => {
+  test('reads a table of lots as it arrives, and reports line and column of each invalid cell', async () => {
     const [a, b] = world.common.identifiers as [string, string];
     const rows = [
       'account_id,identifier,shares,cost,acquired',
@@ -165,7 +165,7 @@ describe('a batch of accounts', () => {
     const [first, ...others] = world.accountsOf(3).map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
     const accounts = [first!, ...others];
     await world.batch('json', accounts);
-    const parquetOf = await parquetMaker();
+    const parquetOf = await createParquetMaker();
     const send = (batchId: string, body: Uint8Array<ArrayBuffer>) =>
       world.service.download(
         `/optimise/batches?terms=${encodeURIComponent(JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId }))}`,
@@ -244,7 +244,7 @@ describe('a batch of accounts', () => {
     expect(first!.weights[excluded!]).toBeUndefined();
   });
 
-  test('names the securities of the parent without an estimate, and both dates', async () => {
+  test('reports the securities of the parent without an estimate, and both dates', async () => {
     const job = await world.start('young', [{ account_id: 'A', cash: 1000 }], { parent: 'EVEN' });
     const { status, error } = await world.service.finished(job);
     expect([status, error?.code]).toEqual(['failed', 'MODEL_LACKS_NAMES']);
@@ -270,7 +270,7 @@ describe('a batch of accounts', () => {
     expect((result as BatchView).refused).toEqual([]);
   });
 
-  test('names the conflicting rows of an infeasible account', async () => {
+  test('reports the conflicting rows of an infeasible account', async () => {
     const account = {
       ...world.accountsOf(1)[0]!,
       tracking_error_limit: 0.0001,
@@ -289,7 +289,7 @@ describe('a batch of accounts', () => {
     expect((await readTable('accounts'))[1]).toContain('tracking_error_limit');
   });
 
-  test('gives the same bits again, whatever accounts are with it', async () => {
+  test('is bit-identical when repeated, with any other accounts', async () => {
     const accounts = world.accountsOf(30);
     await world.batch('many', accounts);
     await world.batch('one', [accounts[27]]);
@@ -298,8 +298,8 @@ describe('a batch of accounts', () => {
 });
 
 /** Returns a function that converts rows to a Parquet file. */
-async function parquetMaker(): Promise<(rows: readonly object[]) => Promise<Uint8Array<ArrayBuffer>>> {
-  const folder = await temporaryFolder();
+async function createParquetMaker(): Promise<(rows: readonly object[]) => Promise<Uint8Array<ArrayBuffer>>> {
+  const folder = await createTemporaryFolder();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   return async (rows) => {
     const [from, to] = [join(folder, 'rows.ndjson'), join(folder, 'rows.parquet')];

@@ -31,7 +31,7 @@ async function decadeOf(method: string): Promise<AccountBacktestView> {
  * Returns the largest difference between the cash of a session and the previous cash plus the entries of the session,
  * as a fraction of the account's value.
  */
-function largestDifference({ sessions, entries }: AccountBacktestView): number {
+function computeLargestGap({ sessions, entries }: AccountBacktestView): number {
   const movements = new Map<string, number>();
   for (const { date, amount } of entries) movements.set(date, (movements.get(date) ?? 0) + amount);
   let [before, worst] = [CASH, 0];
@@ -67,7 +67,7 @@ test.runIf(IS_SOAK)(
       const view = await decadeOf(method);
       expect(view.sessions.length).toBeGreaterThan(2600);
       expect(view.years).toHaveLength(10);
-      const worst = largestDifference(view);
+      const worst = computeLargestGap(view);
       const paid = view.entries.reduce((sum, { kind, amount }) => (kind === 'tax' ? sum - amount : sum), 0);
       const due = view.years.reduce((sum, { tax }) => sum + tax, 0);
       const received = view.entries.reduce((sum, { kind, amount }) => (kind === 'dividend' ? sum + amount : sum), 0);

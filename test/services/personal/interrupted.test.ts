@@ -7,9 +7,9 @@ import { openBatches, type BatchWorld } from './batch-world.js';
 /** Maximum milliseconds until a cancelled batch releases its thread on an idle machine. */
 const BACK_MS = 2500;
 /** Number of accounts in a batch that is still running when it is interrupted. */
-const MANY = IS_SOAK ? 160 : 96;
+const ACCOUNT_COUNT = IS_SOAK ? 160 : 96;
 /** Number of accounts in a batch that would take twenty times as long as its first part. */
-const LONG = 640;
+const LONG_ACCOUNT_COUNT = 640;
 
 let world: BatchWorld;
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => world?.service.close());
 
 /** Resolves after a share of the accounts is solved. @returns the state of the job */
-async function inTheMiddle(jobId: string, share = 0.2): Promise<JobStatus> {
+async function waitForProgress(jobId: string, share = 0.2): Promise<JobStatus> {
   for (;;) {
     const { body } = await world.service.ask<JobStatus>('GET', `/jobs/${jobId}`);
     if (body.status !== 'pending' && (body.status !== 'running' || body.progress > share)) return body;
@@ -26,27 +26,27 @@ async function inTheMiddle(jobId: string, share = 0.2): Promise<JobStatus> {
   }
 }
 
-describe('a batch that is interrupted', () => {
-  test('continues after the node ends in its middle, and has every account once', async () => {
-    const accounts = world.accountsOf(MANY);
+describe('an interrupted batch', () => {
+  test('continues after its node ends in the middle, and has every account once', async () => {
+    const accounts = world.accountsOf(ACCOUNT_COUNT);
     const jobId = await world.start('away', accounts, { whole_shares: true });
-    expect(await inTheMiddle(jobId)).toMatchObject({ status: 'running', attempt: 1 });
+    expect(await waitForProgress(jobId)).toMatchObject({ status: 'running', attempt: 1 });
     await world.service.restart(undefined, 'new');
     const { status, error, attempt, result } = await world.service.finished(jobId);
     expect([status, error, attempt]).toEqual(['succeeded', null, 2]);
-    expect((result as BatchView).accounts).toBe(MANY);
+    expect((result as BatchView).accounts).toBe(ACCOUNT_COUNT);
     const results = await world.resultsOf('away');
     expect(results.map(({ account_id }) => account_id)).toEqual(accounts.map(({ account_id }) => account_id));
     await world.batch('whole', accounts, { whole_shares: true });
     expect(await world.resultsOf('whole')).toEqual(results);
   });
 
-  test('gives its thread back long before its end when it is cancelled', async () => {
+  test('releases its thread long before its end when it is cancelled', async () => {
     const [one] = world.accountsOf(1);
-    const accounts = world.accountsOf(LONG);
+    const accounts = world.accountsOf(LONG_ACCOUNT_COUNT);
     const submitted = performance.now();
     const jobId = await world.start('cancelled', accounts, { whole_shares: true });
-    expect((await inTheMiddle(jobId, 0.05)).status).toBe('running');
+    expect((await waitForProgress(jobId, 0.05)).status).toBe('running');
     const firstPartMs = performance.now() - submitted;
     const start = performance.now();
     const { body } = await world.service.ask<JobStatus>('DELETE', `/jobs/${jobId}`);

@@ -4,16 +4,16 @@ import type { PartLines } from '#domain/personal/batch-parts.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import { createBatchJob, type BatchJobDependencies } from '#services/personal/batch-job.js';
 
-const UNUSED = () => Promise.reject(new Error('unused'));
+const rejectUnused = () => Promise.reject(new Error('unused'));
 const DEPENDENCIES = {
-  documents: { get: UNUSED },
-  artifacts: { damaged: UNUSED, read: UNUSED },
+  documents: { get: rejectUnused },
+  artifacts: { damaged: rejectUnused, read: rejectUnused },
   markets: { settled: () => Promise.resolve() },
   dataVersions: { at: () => Promise.resolve({ served: { identity: 'M' } }) },
   workers: 1,
 } as unknown as BatchJobDependencies;
 
-test('a batch queued with its accounts in the payload is computed in the parts of one with a file', async () => {
+test('a batch queued with its accounts in the payload is computed in the same parts as one with a file', async () => {
   const accounts = Array.from({ length: 60 }, (_, at) => ({ account_id: `A${at}` }));
   const { decode, runParts } = createBatchJob(DEPENDENCIES);
   const stored = { batch_id: 'b', terms: {}, documents: {}, models: {}, accounts, engine_version: '0.4.0' };

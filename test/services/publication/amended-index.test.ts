@@ -104,7 +104,7 @@ test('twenty closes are published, an amendment keeps the run current, and twent
   expect(all.map(({ date }) => date)).toEqual(sessions.slice(0, 40));
 });
 
-test('the extended run has the bits of a whole one, and other levels than without the amendment', async () => {
+test('the extended run is bit-identical to a whole one, and has other levels than without the amendment', async () => {
   const extended = (await createEntries()).slice(20).map(({ price }) => price);
   await service.ask('PUT', '/indices/TWIN', {
     ...createDefinition({ amendments: [findAmendment(sessions[22]!)] }),
@@ -135,16 +135,16 @@ test('an amendment within the run is a change of its definition', async () => {
   expect(body.stale!.reasons.join()).toContain('amendments');
 });
 
-test('the text in force on a day is served, and the methodology names both', async () => {
-  const on = async (date: string) =>
+test('the text in force on a day is served, and the methodology states both', async () => {
+  const previewOnDate = async (date: string) =>
     (
       await service.ask<{ readonly pipeline: { readonly weighting: { readonly type: string } } }>(
         'GET',
         `/indices/AMD?on=${date}`,
       )
     ).body.pipeline.weighting.type;
-  expect(await on(sessions[29]!)).toBe('EqualWeight');
-  expect(await on(sessions[30]!)).toBe('MarketCapWeight');
+  expect(await previewOnDate(sessions[29]!)).toBe('EqualWeight');
+  expect(await previewOnDate(sessions[30]!)).toBe('MarketCapWeight');
   const { body } = await service.ask<{ readonly sentences?: readonly string[] }>('GET', '/indices/AMD/methodology');
   expect(JSON.stringify(body)).toContain(`From the first review on or after ${sessions[30]!}`);
 });

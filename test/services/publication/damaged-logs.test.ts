@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry } from '#domain/documents/publication-document.js';
 import { createPublications, type PublicationsDependencies } from '#services/publication/publications.js';
 import { formatNumberedId } from '#store/document-id.js';
-import type { FoundDocument } from '#store/port.js';
+import type { DocumentLookup } from '#store/port.js';
 
 const createEntry = (seq: number): PublicationEntry => ({
   seq,
@@ -31,7 +31,7 @@ function logWithout(...lost: readonly number[]) {
   const bodies = new Map<string, unknown>([['publication-head EQ', { seq: 3, hash: NO_HASH, batches: 3 }]]);
   for (const batch of [1, 2, 3].filter((one) => !lost.includes(one)))
     bodies.set(`publication ${formatNumberedId('EQ', batch)}`, { entries: [createEntry(batch)] });
-  const get = (kind: string, id: string): Promise<FoundDocument> => {
+  const get = (kind: string, id: string): Promise<DocumentLookup> => {
     const body = bodies.get(`${kind} ${id}`);
     return Promise.resolve(body === undefined ? undefined : { id, body, etag: '', updatedAt: '' });
   };
@@ -39,7 +39,7 @@ function logWithout(...lost: readonly number[]) {
   return entries('EQ', {});
 }
 
-test.each([1, 2, 3])('a log that lost its batch %i is refused before any of it is answered', async (batch) => {
+test.each([1, 2, 3])('a log without its batch %i is refused before any of it is sent', async (batch) => {
   await expect(logWithout(batch)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
   const seqs: number[] = [];
   for await (const entries of await logWithout()) seqs.push(...entries.map(({ seq }) => seq));

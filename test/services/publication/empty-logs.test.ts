@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runHere } from '../../cli/process.js';
-import { inPython } from './in-python.js';
+import { runInPython } from './in-python.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -11,11 +11,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test.each(['', '{"entries":[]}'])('a file without entries (%j) is no log that holds', async (text) => {
+test.each(['', '{"entries":[]}'])('a file without entries (%j) is no valid log', async (text) => {
   const file = join(folder, 'log');
   await writeFile(file, text);
   const judged = [
-    await inPython([file]),
+    await runInPython([file]),
     await runHere(['verify-published', file]),
     await runHere(['audit', '--check', file]),
   ];

@@ -4,17 +4,17 @@ import type { PublishedError } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import { measureDisagreements } from '#services/publication/disagreements.js';
 import { verifyLog } from '#store/publication/verify-log.js';
-import { familyOn, fileOf, performed, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
+import { createFamilyOn, fileOf, performDay, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with an index whose vendor corrects prices; each test depends on the previous test. */
 let service: RunningService;
-let folder: Awaited<ReturnType<typeof familyOn>>;
-const day = (k: number): string => SESSIONS[k]!;
+let folder: Awaited<ReturnType<typeof createFamilyOn>>;
+const readSession = (k: number): string => SESSIONS[k]!;
 
 beforeAll(async () => {
   service = await runService();
-  folder = await familyOn(service, 10);
+  folder = await createFamilyOn(service, 10);
   await rerun();
   expect((await publish({})).published).toBe(10);
 });
@@ -26,19 +26,19 @@ async function rerun(): Promise<void> {
 }
 
 /** Delivers the file of a session for the first time, or again. */
-async function delivered(k: number, edit?: Edit): Promise<void> {
-  await folder.write(fileOf(day(k), edit));
+async function deliverDay(k: number, edit?: Edit): Promise<void> {
+  await folder.write(fileOf(readSession(k), edit));
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });
   expect((await service.finished(body.job_id)).status).toBe('succeeded');
 }
 
 const publish = async (request: object) =>
   (await service.ask<Publication>('POST', '/analytics/CORE/publish', request)).body;
-const register = async () =>
+const readErrorRegister = async () =>
   (await service.ask<{ errors: PublishedError[] }>('GET', '/analytics/CORE/published/errors')).body.errors;
 const createEntries = async () =>
   (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/CORE/published')).body.entries;
-const scaled =
+const createScalingEdit =
   (security: string, factor: number): Edit =>
   (price, name) =>
     name === security ? Math.round(price * factor * 100) / 100 : price;
@@ -47,67 +47,74 @@ const policy = { materiality_bps: 5, correction_window: 3 };
 
 test('levels that differ by rounding only are no changed levels', () => {
   const level = 1252.6049124413228;
-  const closes = { dates: [day(0), day(1), day(2)], price: [level * 1.001, level * (1 + 4e-16), level] };
+  const closes = {
+    dates: [readSession(0), readSession(1), readSession(2)],
+    price: [level * 1.001, level * (1 + 4e-16), level],
+  };
   const standing = new Map(closes.dates.map((date) => [date, { price: level, total: null, net: null }]));
   const all = closes.dates.map((date, position) => ({ date, position }));
   const none = [null, null, null];
   const sizes = measureDisagreements(all, { ...closes, total: none, net: none } as never, standing as never);
-  expect(sizes).toMatchObject({ levels_changed: 1, largest: { date: day(0) } });
+  expect(sizes).toMatchObject({ levels_changed: 1, largest: { date: readSession(0) } });
 });
 
-test('a difference below the threshold is left, and the next close has the notice once', async () => {
-  await delivered(9, scaled('FF', 1.0005)); // a change in one of six equal weights, about a basis point in total
-  await delivered(10);
+test('a difference below the threshold is not restated, and the next close has the notice once', async () => {
+  await deliverDay(9, createScalingEdit('FF', 1.0005)); // a change in one of six equal weights, about a basis point in total
+  await deliverDay(10);
   await rerun();
   const refused = await service.refusal('POST', '/analytics/CORE/publish', {});
   expect(refused.code).toBe('RESTATEMENT'); // without a restatement policy
   const before = await createEntries();
   const answer = await publish({ error_policy: policy });
-  expect(answer).toMatchObject({ published: 1, restated: 0, error: { decision: 'left', dates: 1, first: day(9) } });
+  expect(answer).toMatchObject({
+    published: 1,
+    restated: 0,
+    error: { decision: 'left', dates: 1, first: readSession(9) },
+  });
   const log = await createEntries();
   expect(log.slice(0, 10)).toEqual(before);
-  expect(log[10]).toMatchObject({ kind: 'close', date: day(10), reason: answer.error!.notice });
-  const [error, ...others] = await register();
+  expect(log[10]).toMatchObject({ kind: 'close', date: readSession(10), reason: answer.error!.notice });
+  const [error, ...others] = await readErrorRegister();
   expect(others).toEqual([]);
   // Computed by hand: the published level compared with the level of the run.
   const { published, run, change_bps } = error!.largest!;
   expect(change_bps).toBeCloseTo(10_000 * (run / published - 1), 9);
   expect(Math.abs(change_bps)).toBeLessThan(5);
 
-  await delivered(11);
+  await deliverDay(11);
   await rerun();
   expect(await publish({ error_policy: policy })).toMatchObject({ published: 1, error: { decision: 'left' } });
-  expect(await register()).toHaveLength(1); // the error is already registered
+  expect(await readErrorRegister()).toHaveLength(1); // the error is already registered
   expect((await createEntries()).at(-1)!.reason).toBeNull();
 });
 
 test('a material error within the window is restated from its first material date by a schedule', async () => {
-  await delivered(11, scaled('BB', 1.05));
-  await folder.write(fileOf(day(12)));
+  await deliverDay(11, createScalingEdit('BB', 1.05));
+  await folder.write(fileOf(readSession(12)));
   const steps = [{ type: 'refresh' }, { type: 'run' }, { type: 'publish', errors: policy }];
-  await putSchedule(service, { enabled: false, indices: ['CORE'], starts_on: day(12), steps });
-  const done = await performed(service, day(12));
+  await putSchedule(service, { enabled: false, indices: ['CORE'], starts_on: readSession(12), steps });
+  const done = await performDay(service, readSession(12));
   expect(done.state).toBe('done');
   expect(done.steps[2]!.items[0]!.message).toContain('published again');
   const log = await createEntries();
-  expect(log.filter(({ kind }) => kind === 'restatement').map(({ date }) => date)).toEqual([day(11)]);
-  expect(log.at(-1)).toMatchObject({ kind: 'close', date: day(12) });
-  const [error] = await register();
-  expect(error).toMatchObject({ seq: 2, decision: 'restated', restated: 1, material_from: day(11), policy });
+  expect(log.filter(({ kind }) => kind === 'restatement').map(({ date }) => date)).toEqual([readSession(11)]);
+  expect(log.at(-1)).toMatchObject({ kind: 'close', date: readSession(12) });
+  const [error] = await readErrorRegister();
+  expect(error).toMatchObject({ seq: 2, decision: 'restated', restated: 1, material_from: readSession(11), policy });
   expect(log.find(({ kind }) => kind === 'restatement')!.reason).toBe(error!.reason);
-  expect(error!.notice).toContain(`CORE: the close of ${day(11)} was published again. Largest change`);
-  expect(error!.first).toBe(day(9)); // the immaterial difference is part of the error, but stays published
+  expect(error!.notice).toContain(`CORE: the close of ${readSession(11)} was published again. Largest change`);
+  expect(error!.first).toBe(readSession(9)); // the immaterial difference is part of the error, but stays published
 });
 
-test('a material error before the window is announced, and published closes stand', async () => {
-  await delivered(5, scaled('CC', 0.9));
-  await delivered(13);
+test('a material error before the window is announced, and published closes stay', async () => {
+  await deliverDay(5, createScalingEdit('CC', 0.9));
+  await deliverDay(13);
   await rerun();
   const before = await createEntries();
   const answer = await publish({ error_policy: policy });
   expect(answer).toMatchObject({ published: 1, restated: 0, error: { decision: 'announced' } });
   expect((await createEntries()).slice(0, before.length)).toEqual(before);
-  expect((await register())[0]!.notice).toContain('were wrong and stand as published');
+  expect((await readErrorRegister())[0]!.notice).toContain('were wrong and stand as published');
 });
 
 test('a restatement by a person is registered with its reason, and the log is still intact', async () => {
@@ -115,7 +122,7 @@ test('a restatement by a person is registered with its reason, and the log is st
   const { restated, error } = await publish({ restate: true, reason });
   expect(restated).toBeGreaterThan(0);
   expect(error).toMatchObject({ decision: 'restated', policy: null, reason, restated });
-  expect((await register()).map(({ seq, decision }) => [seq, decision])).toEqual([
+  expect((await readErrorRegister()).map(({ seq, decision }) => [seq, decision])).toEqual([
     [4, 'restated'],
     [3, 'announced'],
     [2, 'restated'],

@@ -16,13 +16,13 @@ import type { LevelChange } from '#domain/documents/published-error.js';
 import { issueKey } from '#services/operations/keys.js';
 import { runHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
-import { inPython } from './in-python.js';
+import { runInPython } from './in-python.js';
 
 /** Service with an index whose closes are published; each test depends on the previous test. */
 let service: RunningService;
 const keys: Record<string, Record<string, string>> = {};
 
-function newKey(name: string, scopes: readonly Scope[]): string {
+function createKey(name: string, scopes: readonly Scope[]): string {
   const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
   keys[name] = { 'x-api-key': key };
   return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
@@ -45,7 +45,7 @@ async function runToEnd(path: string, body: unknown): Promise<void> {
 }
 
 /** Size of the changes in a refused publication. */
-interface Refused {
+interface RefusalBody {
   readonly dates: readonly string[];
   readonly levels_changed: number;
   readonly largest: Pick<LevelChange, 'change' | 'change_bps' | 'published' | 'run'> | null;
@@ -62,9 +62,9 @@ const createDefinition = (weighting: object) => ({
 
 beforeAll(async () => {
   const given = [
-    newKey('root', ['admin']),
-    newKey('desk', ['read', 'publish']),
-    newKey('analyst', ['read', 'write', 'run', 'data']),
+    createKey('root', ['admin']),
+    createKey('desk', ['read', 'publish']),
+    createKey('analyst', ['read', 'write', 'run', 'data']),
   ];
   service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
   await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 12, start: '2023-01-03', end: '2023-06-30' });
@@ -112,7 +112,7 @@ test('closes are published once: existing ones are not repeated, later ones are 
   );
 });
 
-test('a composition hash is that of the index weights of the close, as anybody can make it of the export', async () => {
+test('a composition hash is that of the index weights of the close, and can be recomputed from the export', async () => {
   const byDate = new Map<string, Record<string, number>>();
   for (const { date, identifier, index_weight: weight } of await rowsOf('weights'))
     byDate.set(String(date), { ...byDate.get(String(date)), [String(identifier)]: Number(weight) });
@@ -126,12 +126,12 @@ test('a composition hash is that of the index weights of the close, as anybody c
   }
 });
 
-test('a run that disagrees is refused with its dates and changes nothing; it is restated with a reason alone', async () => {
+test('a run that disagrees is refused with its dates and changes nothing; it is restated only with a reason', async () => {
   const before = await entriesOf();
   await ask('PUT', '/indices/PUB', createDefinition({ type: 'PriceWeight' }));
   await runToEnd('/analytics/PUB/backtest', {});
   const refusal = await ask<{
-    readonly error: { readonly code: string; readonly detail: Refused };
+    readonly error: { readonly code: string; readonly detail: RefusalBody };
   }>('POST', '/analytics/PUB/publish', {}, 'desk');
   expect([refusal.status, refusal.body.error.code]).toEqual([409, 'RESTATEMENT']);
   const { dates, largest, levels_changed: changed } = refusal.body.error.detail;
@@ -145,8 +145,8 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
       return { date: entry.date, ratio: run == null || standing === null ? 1 : Number(run) / standing };
     }),
   );
-  const size = ({ ratio }: { readonly ratio: number }) => Math.abs(ratio - 1);
-  const worst = ratios.toSorted((a, b) => size(b) - size(a))[0]!;
+  const computeErrorSize = ({ ratio }: { readonly ratio: number }) => Math.abs(ratio - 1);
+  const worst = ratios.toSorted((a, b) => computeErrorSize(b) - computeErrorSize(a))[0]!;
   expect(largest!.change_bps / 1e4).toBeCloseTo(worst.ratio - 1, 12);
   expect(largest!.change).toBe(largest!.run - largest!.published);
   expect(changed).toBe(new Set(ratios.filter(({ ratio }) => ratio !== 1).map(({ date }) => date)).size);
@@ -165,7 +165,7 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   expect((await publish({ through: '2023-01-31' })).body).toMatchObject({ published: 0, restated: 0 });
 });
 
-test('a new key signs afterwards, and the log shows which key signed what', async () => {
+test('a new key signs afterwards, and the log shows which key signed which entry', async () => {
   const keysOf = async () =>
     (await ask<{ readonly keys: PublicKey[] }>('GET', '/analytics/PUB/published/keys')).body.keys;
   const [old] = await keysOf();
@@ -193,44 +193,44 @@ test('a new key signs afterwards, and the log shows which key signed what', asyn
   expect(JSON.stringify(await keysOf())).not.toContain('private');
 });
 
-test('the log verifies without the service, by the command and by a page of Python, and an edited one does not', async () => {
+test('the log is verified without the service, by the command and by a Python script, and an edited log fails', async () => {
   const lines = await service.download('/analytics/PUB/published', {
     headers: { ...keys['desk']!, accept: 'application/x-ndjson' },
   });
   expect(lines.headers.get('content-type')).toBe('application/x-ndjson');
   const text = await lines.text();
   const { body } = await ask('GET', '/analytics/PUB/published/keys');
-  const at = (name: string) => join(service.root, name);
-  await writeFile(at('keys.json'), JSON.stringify(body));
-  await writeFile(at('log'), text);
-  await writeFile(at('log.json'), JSON.stringify({ entries: await entriesOf() }));
-  expect(await verifyPublished([at('log'), '--key', at('keys.json')])).toBe(0);
-  expect(await verifyPublished([at('log.json'), '--key', at('keys.json')])).toBe(0);
-  expect(await verifyPublished([at('log')])).toBe(0);
-  await expect(verifyPublished([at('log'), '--head', 'zz'])).rejects.toThrow('--head takes the hash of an entry');
-  expect(await inPython([at('log'), at('keys.json'), 'zz'])).toMatchObject({ status: 64 });
+  const toPath = (name: string) => join(service.root, name);
+  await writeFile(toPath('keys.json'), JSON.stringify(body));
+  await writeFile(toPath('log'), text);
+  await writeFile(toPath('log.json'), JSON.stringify({ entries: await entriesOf() }));
+  expect(await verifyPublished([toPath('log'), '--key', toPath('keys.json')])).toBe(0);
+  expect(await verifyPublished([toPath('log.json'), '--key', toPath('keys.json')])).toBe(0);
+  expect(await verifyPublished([toPath('log')])).toBe(0);
+  await expect(verifyPublished([toPath('log'), '--head', 'zz'])).rejects.toThrow('--head takes the hash of an entry');
+  expect(await runInPython([toPath('log'), toPath('keys.json'), 'zz'])).toMatchObject({ status: 64 });
 
   // Signatures in pure Python are slow, so a few entries around the key change suffice.
   const some = text.split('\n').slice(0, 6).join('\n') + '\n';
-  await writeFile(at('some'), some);
-  expect(await inPython([at('log')])).toMatchObject({
+  await writeFile(toPath('some'), some);
+  expect(await runInPython([toPath('log')])).toMatchObject({
     status: 0,
     text: expect.stringContaining('signatures not verified') as string,
   });
-  expect(await inPython([at('some'), at('keys.json')])).toMatchObject({ status: 0 });
-  expect(await inPython([at('log.json')])).toMatchObject({ status: 0 });
+  expect(await runInPython([toPath('some'), toPath('keys.json')])).toMatchObject({ status: 0 });
+  expect(await runInPython([toPath('log.json')])).toMatchObject({ status: 0 });
   const head = (await entriesOf()).at(-1)!.hash;
   for (const [hash, status] of [
     [head, 0],
     ['0'.repeat(64), 1],
   ] as const)
-    expect(await inPython([at('log'), '--head', hash])).toMatchObject({ status });
-  await writeFile(at('cut'), text.split('\n').slice(2).join('\n'));
-  for (const judged of [await inPython([at('cut')]), await runHere(['verify-published', at('cut')])])
+    expect(await runInPython([toPath('log'), '--head', hash])).toMatchObject({ status });
+  await writeFile(toPath('cut'), text.split('\n').slice(2).join('\n'));
+  for (const judged of [await runInPython([toPath('cut')]), await runHere(['verify-published', toPath('cut')])])
     expect(JSON.stringify(judged)).toContain('Entry 1: it is missing: the log is incomplete and begins with entry 3.');
-  await writeFile(at('empty.json'), '{}');
-  for (const words of [[at('log'), at('empty.json')], [at('log'), at('none')], [at('none')], []])
-    expect((await inPython(words)).status, words.join(' ')).toBe(64);
+  await writeFile(toPath('empty.json'), '{}');
+  for (const words of [[toPath('log'), toPath('empty.json')], [toPath('log'), toPath('none')], [toPath('none')], []])
+    expect((await runInPython(words)).status, words.join(' ')).toBe(64);
 
   const edits: readonly [string, string][] = [
     ['"kind":"close"', '"kind":"restatement"'],
@@ -240,14 +240,14 @@ test('the log verifies without the service, by the command and by a page of Pyth
   ];
   for (const [from, to] of edits) {
     const edited = some.split('\n').map((line, i) => (i === 3 ? line.replace(from, to) : line));
-    await writeFile(at('edited'), edited.join('\n'));
-    expect(await verifyPublished([at('edited'), '--key', at('keys.json')]), to).toBe(1);
-    const judged = await inPython([at('edited'), at('keys.json')]);
+    await writeFile(toPath('edited'), edited.join('\n'));
+    expect(await verifyPublished([toPath('edited'), '--key', toPath('keys.json')]), to).toBe(1);
+    const judged = await runInPython([toPath('edited'), toPath('keys.json')]);
     expect(judged, to).toMatchObject({ status: 1, text: expect.stringMatching(/^Entry 4:/) });
   }
 });
 
-test('the log outlives its index, and continues when that is back', async () => {
+test('the log is kept after its index is deleted, and continues when the index is restored', async () => {
   const before = await entriesOf();
   await ask('DELETE', '/indices/PUB');
   expect(await entriesOf()).toEqual(before);
@@ -259,7 +259,7 @@ test('the log outlives its index, and continues when that is back', async () => 
   expect((await publish({})).body).toMatchObject({ published: 0, restated: 0, head: before.at(-1)!.hash });
 });
 
-test('the audit log shows the publisher and the author of the definition, only to an administrator', async () => {
+test('the audit log shows the publisher and the author of the definition, to administrators only', async () => {
   expect((await ask('GET', '/audit', undefined, 'desk')).status).toBe(403);
   const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit');
   expect(body.entries.map(({ seq }) => seq)).toEqual(Array.from({ length: body.head.seq }, (_, i) => i + 1));
@@ -306,7 +306,7 @@ test('the audit log shows the publisher and the author of the definition, only t
   expect(ofIndex.body.entries).toEqual([body.entries.find(({ kind }) => kind === 'index')]);
 });
 
-test('closes that rest on bars of only some names are refused with their counts, unless they are asked for', async () => {
+test('closes based on bars of only some securities are refused with their counts, unless the request allows them', async () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
   const absent: Readonly<Record<string, readonly string[]>> = { '2024-01-04': ['A', 'B'], '2024-01-05': ['A'] };
   const data = dates.flatMap((date) =>

@@ -15,7 +15,7 @@ const importStatus = async (store_id: string, rows: object, on_exists = 'replace
   (await service.ask('POST', '/data/import', { store_id, name: store_id, tables: rows, on_exists, activate: true }))
     .status;
 
-async function backtest(): Promise<string> {
+async function runBacktestJob(): Promise<string> {
   const { body: job } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/backtest', {});
   expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
   const { body } = await service.ask<{ readonly runs: readonly { readonly run_id: string }[] }>(
@@ -25,7 +25,7 @@ async function backtest(): Promise<string> {
   return body.runs[0]!.run_id;
 }
 
-const preview = (as_known_on: number) =>
+const requestPreview = (as_known_on: number) =>
   service.ask<{ readonly constituents?: unknown }>('POST', '/indices/CORE/preview', {
     as_of: '2024-01-05',
     as_known_on,
@@ -33,7 +33,7 @@ const preview = (as_known_on: number) =>
 
 let published: string;
 let newest: string;
-let then: unknown;
+let earlierAnswer: unknown;
 
 beforeAll(async () => {
   service = await runService();
@@ -41,15 +41,15 @@ beforeAll(async () => {
   const index = { id: 'CORE', name: 'Core', calendar: 'XNYS', base_date: '2024-01-02' };
   const rules = { rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'PriceWeight' } } };
   expect((await service.ask('PUT', '/indices/CORE', { ...index, ...rules })).status).toBe(200);
-  published = await backtest();
-  then = (await preview(1)).body.constituents;
+  published = await runBacktestJob();
+  earlierAnswer = (await requestPreview(1)).body.constituents;
   expect(await service.ask('POST', '/analytics/CORE/publish', {})).toMatchObject({ body: { published: 4 } });
   await importStatus('m', createTables(5, 2));
   await importStatus('other', createTables(6, 3));
 });
 afterAll(() => service.close());
 
-test('a store that published runs were made on stays, and they are computed again', async () => {
+test('a store of published runs cannot be deleted, and the runs are computed again', async () => {
   expect(await service.refusal('DELETE', '/data/stores/m')).toMatchObject({
     status: 409,
     code: 'STORE_PUBLISHED',
@@ -58,8 +58,8 @@ test('a store that published runs were made on stays, and they are computed agai
   expect(await service.refusal('DELETE', '/data/stores/other')).toMatchObject({ code: 'STORE_ACTIVE' });
   const { body: activation } = await service.ask<{ readonly job_id: string }>('POST', '/data/stores/m/activate', {});
   await service.finished(activation.job_id);
-  expect((await preview(1)).body.constituents).toEqual(then);
-  newest = await backtest();
+  expect((await requestPreview(1)).body.constituents).toEqual(earlierAnswer);
+  newest = await runBacktestJob();
   const { body: asked } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/runs/diff', {
     from: published,
     to: newest,
@@ -84,20 +84,20 @@ test('the log of writes has the reason of a restatement as its note', async () =
   expect(body.entries.map(({ note }) => note)).toEqual([null, 'Another vendor']);
 });
 
-test('purged and imported again under its id, its numbers go on', async () => {
+test('when it is purged and imported again under its id, its numbers continue', async () => {
   await importStatus('other', createTables(6, 3));
   expect((await service.ask('DELETE', '/data/stores/m?purge=true')).status).toBe(204);
   await importStatus('m', createTables(5, 4));
   const { body } = await service.ask('GET', '/data/stores/m/versions');
   expect(body).toMatchObject({ total: 1, versions: [{ version: 3, source: 'import', readable: true }] });
-  expect(await preview(1)).toMatchObject({
+  expect(await requestPreview(1)).toMatchObject({
     status: 404,
     body: { error: { code: 'VERSION_NOT_FOUND', detail: { version: 1, first: 3, last: 3 } } },
   });
-  expect((await preview(3)).status).toBe(200);
+  expect((await requestPreview(3)).status).toBe(200);
 });
 
-test('a store of the same id has no publication from before the purge, and is deleted as any other', async () => {
+test('a store of the same id has no publication from before the purge, and is deleted like any other', async () => {
   await importStatus('other', createTables(6, 3));
   expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
   const unserved = { store_id: 'm', name: 'm', tables: createTables(3, 5), on_exists: 'replace', activate: false };
@@ -109,14 +109,14 @@ test('a store of the same id has no publication from before the purge, and is de
   expect(await service.refusal('DELETE', '/data/stores/m')).toMatchObject({ code: 'STORE_PUBLISHED' });
 });
 
-test('where the newest run was deleted, views name those that are there', async () => {
+test('if the newest run was deleted, views name the existing ones', async () => {
   expect((await service.ask('DELETE', '/analytics/CORE/record')).status).toBe(204);
   const { code, detail } = await service.refusal('GET', '/analytics/CORE/levels');
   expect([code, (detail as { readonly run_ids: unknown }).run_ids]).toEqual(['RUN_NOT_FOUND', [newest, published]]);
   expect((await service.ask('GET', `/analytics/CORE/levels?run_id=${published}`)).status).toBe(200);
 });
 
-test('an index that was deleted before is purged with its published runs, and its log stays', async () => {
+test('an index that was deleted before is purged with its published runs, and its log is kept', async () => {
   expect((await service.ask('DELETE', '/indices/CORE')).status).toBe(200);
   const kept = await service.ask('GET', '/analytics/CORE/runs');
   expect(kept.body).toMatchObject({

@@ -2,7 +2,7 @@ import type { PortfolioBookPayload } from '#clients/typescript/divisor.js';
 import type { Pdf, PlacedText } from '../../views/report/read-pdf.js';
 
 /** Returns the lines below a title, at the left edge of the title's half of the page, down to the next title. */
-export function linesRightOf({ pages }: Pdf, title: string): string[] {
+export function readLinesRightOf({ pages }: Pdf, title: string): string[] {
   const texts = pages.find((page) => page.texts.some(({ text }) => text === title))!.texts;
   const head = texts.find(({ text }) => text === title)!;
   const below = texts.filter(({ x, y }) => x >= head.x - 1 && y < head.y - 1);
@@ -22,7 +22,7 @@ export function linesRightOf({ pages }: Pdf, title: string): string[] {
  * Returns half of the traded amount of a date divided by the portfolio value, which is the turnover of the weights
  * apart from costs.
  */
-export function turnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
+export function computeTurnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
   const [day, notional] = [transactions.columns.indexOf('date'), transactions.columns.indexOf('notional')];
   const traded = transactions.data
     .filter((row) => row[day] === date)

@@ -75,7 +75,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
   return { completion: await job.run(payload, attempt), drawn };
 }
 
-test('a render is made from the run that is the latest when it starts, and written with the end of its job', async () => {
+test('a render uses the latest run at its start, and is written with the end of its job', async () => {
   const { completion, drawn } = await render({ runs: [run(1)], draws: ['drawn'] });
   expect(drawn[0]).toMatchObject({
     runs: [
@@ -113,7 +113,7 @@ test('a run that is replaced while it is read is read again', async () => {
   expect(drawn.map(({ runs }) => runs[0]!.columns.artifact)).toEqual(['columns-1', 'columns-2']);
 });
 
-test('a run whose files are gone though it is still the latest fails the render', async () => {
+test('a latest run with missing files fails the render', async () => {
   await expect(render({ runs: [run(1)], draws: ['unreadable'] })).rejects.toMatchObject({
     code: 'DOCUMENT_UNREADABLE',
   });

@@ -11,13 +11,13 @@ import {
   type SeriesPayload,
 } from '#clients/typescript/divisor.js';
 import { formatPercent, formatRatio } from '#views/report/numbers.js';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
-import { linesRightOf, turnoverOn } from './printed-figures.js';
+import { readLinesRightOf, computeTurnoverOn } from './printed-figures.js';
 
 /** Returns true if an external tool that also reads the documents is installed. */
-const has = (command: string) => spawnSync(command, ['-v']).error === undefined;
-const TOOLS = { pdftotext: has('pdftotext'), pdffonts: has('pdffonts'), qpdf: has('qpdf') };
+const isInstalled = (command: string) => spawnSync(command, ['-v']).error === undefined;
+const TOOLS = { pdftotext: isInstalled('pdftotext'), pdffonts: isInstalled('pdffonts'), qpdf: isInstalled('qpdf') };
 for (const [tool, isHere] of Object.entries(TOOLS))
   if (!isHere) console.log(`Reports are not read by ${tool}: this machine has none.`);
 
@@ -34,7 +34,7 @@ const common = {
 };
 
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   client = createDivisorClient({ url: service.url });
   await client.run('generateSynthetic', {
     body: { store_id: 'market', seed: 5, assets: 36, start: '2019-01-02', end: '2022-12-30' },
@@ -125,8 +125,8 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
     formatRatio(concentration.effective_assets),
     formatPercent(concentration.largest),
     ...Object.values(overview.exposure ?? {}).map(formatPercent),
-    ...yearlyReturns(overview).map(formatPercent),
-    ...monthlyReturns(overview).map(formatPercent),
+    ...computeYearlyReturns(overview).map(formatPercent),
+    ...computeMonthlyReturns(overview).map(formatPercent),
     ...[...sectors.values()].map(formatPercent),
     ...weights.flatMap(({ weight, raw_weight }) => [formatPercent(weight), formatPercent(raw_weight)]),
     formatPercent(rolling.risk.data.at(-1)![volatility] as number),
@@ -134,13 +134,13 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
   ]);
 }
 
-const monthlyReturns = (overview: OverviewView) => returnsBy('2020-01'.length, overview);
-const yearlyReturns = (overview: OverviewView) => returnsBy('2020'.length, overview);
+const computeMonthlyReturns = (overview: OverviewView) => computeReturnsBy('2020-01'.length, overview);
+const computeYearlyReturns = (overview: OverviewView) => computeReturnsBy('2020'.length, overview);
 
 /**
  * Returns the last level of each month or year divided by the previous one; `length` is the length of the date prefix.
  */
-function returnsBy(length: number, { level: { index, data } }: OverviewView): number[] {
+function computeReturnsBy(length: number, { level: { index, data } }: OverviewView): number[] {
   const ends = index.flatMap((date, i) => (index[i + 1]?.slice(0, length) === date.slice(0, length) ? [] : [data[i]!]));
   return ends.map((level, i) => level / (i === 0 ? data[0]! : ends[i - 1]!) - 1);
 }
@@ -158,7 +158,7 @@ function rebalanceFigures({ rebalances }: BookPayload): string[] {
 const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
 
 /** Returns the lines of the latest rebalances, each with its first percentage, the turnover. */
-const turnoversIn = (text: string): Map<string, string> =>
+const listTurnovers = (text: string): Map<string, string> =>
   new Map(
     [...text.matchAll(/^\s*(\d{4}-\d{2}-\d{2})\s+\d+\s+\d+\s+\d+\s+(-?[\d.,]+%)/gm)].map((match) => [
       match[1]!,
@@ -180,11 +180,11 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     const figures = await figuresOf(id);
     const { portfolio } = await client.call('getRecord', { params: { index_id: id } });
     for (const text of texts) {
-      const turnovers = turnoversIn(text);
+      const turnovers = listTurnovers(text);
       expect(turnovers.size).toBe(4);
       for (const [date, printed] of turnovers)
         expect(
-          Math.abs(turnoverOn(portfolio, date) - Number(printed.replace('%', '')) / 100),
+          Math.abs(computeTurnoverOn(portfolio, date) - Number(printed.replace('%', '')) / 100),
           `turnover of ${date}`,
         ).toBeLessThan(0.0002);
       const printed = text.match(FIGURE) ?? [];
@@ -226,7 +226,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     const names = new Map(entries.map(({ identifier, fields }) => [identifier, fields['NAME']]));
     const formatLine = ({ asset_id, contribution }: (typeof ranked)[number]) =>
       `${names.get(asset_id)} ${formatPercent(contribution)}`;
-    const printed = linesRightOf(readPdf((await createFactsheet(id)).bytes), 'Contributors and detractors');
+    const printed = readLinesRightOf(readPdf((await createFactsheet(id)).bytes), 'Contributors and detractors');
     const lines = [...ranked.slice(0, 5), ...ranked.slice(-5)].map(formatLine);
     expect(ranked[4]!.contribution).toBeGreaterThan(0);
     expect(ranked.at(-5)!.contribution).toBeLessThan(0);
@@ -236,7 +236,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     );
   });
 
-  test.skipIf(!TOOLS.pdffonts)('has every font in it', async () => {
+  test.skipIf(!TOOLS.pdffonts)('has every font embedded', async () => {
     const { path } = await createFactsheet(id);
     const rows = spawnSync('pdffonts', [path], { encoding: 'utf8' }).stdout.trim().split('\n').slice(2);
     expect(rows.length).toBeGreaterThan(0);
@@ -244,7 +244,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     for (const row of rows) expect(row).toMatch(/ yes yes yes +\d+ +\d+$/);
   });
 
-  test.skipIf(!TOOLS.qpdf)('is a document without a fault', async () => {
+  test.skipIf(!TOOLS.qpdf)('is a valid document', async () => {
     const { path } = await createFactsheet(id);
     const { status, stdout } = spawnSync('qpdf', ['--check', path], { encoding: 'utf8' });
     expect(status, stdout).toBe(0);
@@ -254,7 +254,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
 
 describe('a derived index', () => {
   /** Computes the annualised deviation of the daily return differences, from the levels in the record. */
-  const realised = (own: SeriesPayload, parent: SeriesPayload): number => {
+  const computeRealisedRisk = (own: SeriesPayload, parent: SeriesPayload): number => {
     const levels = new Map(parent.index.map((date, i) => [date, parent.data[i]!]));
     const shared = own.index.flatMap((date, i) => {
       const level = levels.get(date);
@@ -265,12 +265,12 @@ describe('a derived index', () => {
     return Math.sqrt((252 * gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0)) / (gaps.length - 1));
   };
 
-  test.each(['DERIVED', 'HEDGED'])('%s shows the tracking error that it had to its parent', async (index_id) => {
+  test.each(['DERIVED', 'HEDGED'])('%s shows the realised tracking error to its parent', async (index_id) => {
     const params = { index_id };
     const { portfolio, index } = await client.call('getRecord', { params });
     // The first portfolio value is the capital on the day before the first date of the index.
     const nav = { ...portfolio.nav, index: portfolio.nav.index.slice(1), data: portfolio.nav.data.slice(1) };
-    const expected = realised(nav, index.target!.levels);
+    const expected = computeRealisedRisk(nav, index.target!.levels);
     expect(expected).toBeGreaterThan(0.001);
     const { parent } = await client.call('getOverview', { params });
     expect(parent).toMatchObject({ index_id: 'CAPPED', observations: nav.data.length });
@@ -280,7 +280,7 @@ describe('a derived index', () => {
     );
   });
 
-  test('is forecast the tracking error that a model of its window has of its first weights', async () => {
+  test('is shown the forecast tracking error of its first weights by a model of its window', async () => {
     const params = { index_id: 'DERIVED' };
     const { index } = await client.call('getRecord', { params });
     const [weights, parents] = [index.optimised!.rebalances[0]!.weights, index.target!.rebalances[0]!.weights];
@@ -304,7 +304,7 @@ describe('a derived index', () => {
     );
   });
 
-  test('has the tracking error that a run has which names its parent as the benchmark', async () => {
+  test('has the tracking error of a run with its parent as the benchmark', async () => {
     const params = { index_id: 'DERIVED' };
     const body = { transaction_cost_bps: COST_BPS, benchmark: { id: 'CAPPED', kind: 'index' as const } };
     const { benchmark } = await client.run('startBacktest', { params, body });
@@ -317,7 +317,7 @@ describe('a derived index', () => {
     });
   });
 
-  test('alone has a parent', async () => {
+  test('has a parent, and no other index has one', async () => {
     const { parent } = await client.call('getOverview', { params: { index_id: 'PLAIN' } });
     expect(parent).toBeUndefined();
     expect(readPdf((await createFactsheet('PLAIN')).bytes).text).not.toContain('Tracking error to parent 0');

@@ -15,7 +15,7 @@ interface Result {
   readonly pages: number;
 }
 
-const index = (id: string) => ({
+const createIndexBody = (id: string) => ({
   id,
   name: `Index ${id}`,
   calendar: 'XNYS',
@@ -40,7 +40,7 @@ beforeAll(async () => {
   });
   expect((await service.finished(result.body.job_id)).status).toBe('succeeded');
   for (const id of ['RUN', 'BARE', 'GONE'])
-    expect((await service.ask('PUT', `/indices/${id}`, index(id))).status).toBe(200);
+    expect((await service.ask('PUT', `/indices/${id}`, createIndexBody(id))).status).toBe(200);
   for (const id of ['RUN', 'GONE']) {
     await service.ask('POST', `/analytics/${id}/backtest`, { transaction_cost_bps: 5 });
     expect((await service.finished(`backtest:${id}`)).status).toBe('succeeded');
@@ -56,7 +56,7 @@ const createTemplate = (id: string, rest: object = {}) => ({ template_id: id, na
 const put = (id: string, body: object = createTemplate(id), headers: Record<string, string> = {}) =>
   service.ask('PUT', `/reports/templates/${id}`, body, headers);
 
-async function rendered(request: object): Promise<Result> {
+async function renderToEnd(request: object): Promise<Result> {
   const { status, body } = await service.ask<JobStatus>('POST', '/reports/render', request);
   expect(status, JSON.stringify(body)).toBe(202);
   const job = await service.finished(body.job_id);
@@ -103,7 +103,7 @@ describe('templates', () => {
     });
   });
 
-  test('are changed under the etag they were read with only', async () => {
+  test('are changed only under the etag with which they were read', async () => {
     const { etag } = await put('TAGGED');
     expect((await service.download('/reports/templates/TAGGED', { headers: { 'if-none-match': etag! } })).status).toBe(
       304,
@@ -137,7 +137,7 @@ describe('templates', () => {
     });
   });
 
-  test('that are built in can be read and taken as a beginning, not changed', async () => {
+  test('that are built in can be read and copied, but not changed', async () => {
     const { status, body } = await service.ask<{ blocks: { index_id: unknown }[] }>(
       'GET',
       '/reports/templates/FACTSHEET-A4',
@@ -156,7 +156,7 @@ describe('templates', () => {
   });
 });
 
-describe('what cannot be rendered is refused before there is a job', () => {
+describe('an invalid render is refused before a job is created', () => {
   const requestRefusal = (body: object) => service.refusal('POST', '/reports/render', body);
 
   test('an unknown template, a built-in without an index, an index without a run', async () => {
@@ -193,7 +193,7 @@ describe('what cannot be rendered is refused before there is a job', () => {
     expect(await requestRefusal({ template_id: 'UNRUN' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
   });
 
-  test('a body with fields it does not have', async () => {
+  test('a body with unknown fields', async () => {
     const refusal = await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: 'RUN', format: 'docx' });
     expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     expect(refusal.detail!['findings']).toMatchObject([{ code: 'UNKNOWN_FIELD', path: 'format' }]);
@@ -201,7 +201,7 @@ describe('what cannot be rendered is refused before there is a job', () => {
 });
 
 describe('renders', () => {
-  test('of a built-in bear its index and print the numbers of the service', async () => {
+  test('of a built-in template state their index and print the numbers of the service', async () => {
     const posted = await service.download('/reports/render', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -261,7 +261,7 @@ describe('renders', () => {
 
   test('of a stored template bind their blocks themselves', async () => {
     await put('BOUND');
-    expect(await rendered({ template_id: 'BOUND' })).toMatchObject({
+    expect(await renderToEnd({ template_id: 'BOUND' })).toMatchObject({
       template_id: 'BOUND',
       name: 'Monthly',
       index_id: null,
@@ -270,11 +270,11 @@ describe('renders', () => {
     });
   });
 
-  test('of a copy of a built-in are those of the built-in', async () => {
+  test('of a copy of a built-in template equal those of the built-in', async () => {
     const { body } = await service.ask('GET', '/reports/templates/FACTSHEET-LETTER');
     await put('COPY', { ...body, template_id: 'COPY' });
     const textOf = async (request: object) => {
-      const { render_id: id, index_id } = await rendered(request);
+      const { render_id: id, index_id } = await renderToEnd(request);
       const bytes = await (await service.download(`/reports/renders/${id}`)).arrayBuffer();
       return { index_id, text: readPdf(new Uint8Array(bytes)).text.replaceAll(/Rendered .*/g, '') };
     };
@@ -289,7 +289,7 @@ describe('renders', () => {
 
   test('are listed newest first, by index and template, page by page', async () => {
     const results = [];
-    for (let i = 0; i < 3; i++) results.push(await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' }));
+    for (let i = 0; i < 3; i++) results.push(await renderToEnd({ template_id: 'REBALANCE-A4', index_id: 'RUN' }));
     type Page = { readonly renders: readonly Result[]; readonly total: number };
     const listRenders = async (query: string) => (await service.ask<Page>('GET', `/reports/renders?${query}`)).body;
     const ids = results.map(({ render_id: id }) => id).toSorted();
@@ -304,8 +304,8 @@ describe('renders', () => {
     expect(await listRenders('index_id=BARE')).toMatchObject({ renders: [], total: 0 });
   });
 
-  test('are there after a restart, and until they are removed', async () => {
-    const { render_id } = await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' });
+  test('are kept over a restart, until they are removed', async () => {
+    const { render_id } = await renderToEnd({ template_id: 'REBALANCE-A4', index_id: 'RUN' });
     await service.restart();
     const path = `/reports/renders/${render_id}`;
     const { status, headers } = await service.download(path);
@@ -333,7 +333,7 @@ describe('renders', () => {
     });
   });
 
-  test('whose index is deleted on the way either are finished or fail by its name', async () => {
+  test('whose index is deleted meanwhile either complete or fail with its name', async () => {
     const submitted = await Promise.all(
       Array.from({ length: 5 }, () =>
         service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'GONE' }),

@@ -8,22 +8,22 @@ import type { Parts } from '#jobs/parts.js';
 import { createRiskModelJob } from '#services/risk/risk-model-job.js';
 
 const WHOLE_MAX = 3;
-const refTo = (name: string) => ({ name, bytes: 8, sha256: name });
+const createRefTo = (name: string) => ({ name, bytes: 8, sha256: name });
 
-function partsOutput(outputs: Readonly<Record<string, string>>) {
+function createPartsOutput(outputs: Readonly<Record<string, string>>) {
   const rows = Object.values(outputs).filter((name) => name !== 'figures');
-  return { figures: refTo(`figures of ${rows.join()}`), rows: rows.map(refTo) };
+  return { figures: createRefTo(`figures of ${rows.join()}`), rows: rows.map(createRefTo) };
 }
 
 /** Outputs of parts that another node has computed. */
-type Elsewhere = readonly { artifact: object; files: readonly object[]; parts: readonly number[] }[];
+type RemoteParts = readonly { artifact: object; files: readonly object[]; parts: readonly number[] }[];
 
 /** Runs a job and records its tasks. @param covered number of securities that can be estimated */
 async function runJob(
   identifiers: readonly string[],
   settings: object,
   covered = identifiers.length,
-  elsewhere: Elsewhere = [],
+  elsewhere: RemoteParts = [],
 ) {
   const dropped: string[] = [];
   const served = { market: { identifiers }, identity: { contentHash: 'content' } };
@@ -40,7 +40,7 @@ async function runJob(
     compute: async (task: string, input: Readonly<Record<string, unknown>>) => {
       tasks.push({ task, input });
       if (task === 'risk-model-size') return { securities: covered };
-      if (task === 'risk-model-parts') return partsOutput(input['outputs'] as Readonly<Record<string, string>>);
+      if (task === 'risk-model-parts') return createPartsOutput(input['outputs'] as Readonly<Record<string, string>>);
       const { covariance } = input;
       return { assetIds: identifiers, diagnostics: {}, factorModel: null, factors: null, excluded: {}, covariance };
     },
@@ -75,10 +75,10 @@ test('a model of more securities than one thread estimates is computed in parts'
   }
 });
 
-test('the matrix is the files of its parts in their order, each once, whoever wrote them', async () => {
+test('the matrix consists of the files of its parts in order, each once, whichever node wrote them', async () => {
   const theirs = {
-    artifact: refTo('theirs'),
-    files: [refTo('their 1'), refTo('their 2')],
+    artifact: createRefTo('theirs'),
+    files: [createRefTo('their 1'), createRefTo('their 2')],
     parts: [1, 2, EIGENVALUES_PART],
   };
   const { result, dropped } = await runJob(LARGE, {}, LARGE.length, [theirs]);
@@ -86,11 +86,11 @@ test('the matrix is the files of its parts in their order, each once, whoever wr
     [1, 2].includes(part) ? `their ${part}` : `rows ${part}`,
   );
   const sha256 = createHash('sha256').update(names.join('')).digest('hex');
-  expect(result).toMatchObject({ value: { covariance: { sha256, files: names.map(refTo) } } });
+  expect(result).toMatchObject({ value: { covariance: { sha256, files: names.map(createRefTo) } } });
   expect(dropped.toSorted()).toEqual(['rows 1', 'rows 2']);
 });
 
-test('smaller models, and those of the other estimators, are computed whole', async () => {
+test('smaller models, and those of other estimators, are computed in one task', async () => {
   expect((await runJob(LARGE.slice(1), {})).names).toEqual(['estimate-risk-model']);
   expect((await runJob(LARGE, {}, WHOLE_MAX)).names).toEqual(['risk-model-size', 'estimate-risk-model']);
   for (const estimator of ['nonlinear', 'gerber', 'denoised', 'newey_west'])
@@ -101,6 +101,9 @@ test('a model of too many securities is refused, and other nodes compute some pa
   await expect(runJob(LARGE, {}, 20_001)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   const { kind, payload, attempt, tasks } = await runJob(LARGE, {});
   const { result } = await kind.runParts!(payload, [3, 5], attempt);
-  expect(result).toEqual({ artifact: refTo('figures of rows 3,rows 5'), files: [refTo('rows 3'), refTo('rows 5')] });
+  expect(result).toEqual({
+    artifact: createRefTo('figures of rows 3,rows 5'),
+    files: [createRefTo('rows 3'), createRefTo('rows 5')],
+  });
   expect(tasks.at(-1)!.input).toMatchObject({ parts: [3, 5], universe: { kind: 'names', identifiers: LARGE } });
 });

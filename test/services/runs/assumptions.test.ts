@@ -24,7 +24,7 @@ const createMarket = (names: Readonly<Record<string, (t: number) => number>>) =>
   columns: ['identifier', 'date', 'CLOSE'],
   data: DAYS.flatMap((day, t) => Object.entries(names).map(([name, priceAt]) => [name, day, priceAt(t)])),
 });
-const TWO = { A: (t: number) => 100 + t, B: (t: number) => 50 + (t % 5) };
+const TWO_SECURITIES = { A: (t: number) => 100 + t, B: (t: number) => 50 + (t % 5) };
 const INDEX = {
   id: 'X',
   name: 'X',
@@ -85,14 +85,14 @@ async function findingsOf(document: Readonly<Record<string, unknown>> & { readon
     run: listCodes(await run(document.id)),
   };
 }
-const everywhere = (...codes: string[]) => ({ validate: codes, preview: codes, whatIf: codes, run: codes });
+const expectEverywhere = (...codes: string[]) => ({ validate: codes, preview: codes, whatIf: codes, run: codes });
 
 describe('the price basis', () => {
-  test('of prices that include dividends is reported by every view of an index, and of one derived from it', async () => {
+  test('of prices that include dividends is reported by every view of an index, and of an index derived from it', async () => {
     await serve({
       adjustment: 'total',
       tables: {
-        market: createMarket(TWO),
+        market: createMarket(TWO_SECURITIES),
         reference: {
           index: [0, 1],
           columns: ['identifier', 'CURRENCY'],
@@ -103,13 +103,13 @@ describe('the price basis', () => {
         },
       },
     });
-    expect(await findingsOf(INDEX)).toEqual(everywhere('PRICE_BASIS pipeline.treatment.dividends'));
+    expect(await findingsOf(INDEX)).toEqual(expectEverywhere('PRICE_BASIS pipeline.treatment.dividends'));
     const { body: saved } = await service.ask<{ index: Readonly<Record<string, unknown>> & { id: string } }>(
       'POST',
       '/indices/X/optimise',
       { id: 'CHILD', name: 'Child' },
     );
-    expect(await findingsOf(saved.index)).toEqual(everywhere('PRICE_BASIS derivation.source_index_id'));
+    expect(await findingsOf(saved.index)).toEqual(expectEverywhere('PRICE_BASIS derivation.source_index_id'));
 
     expect((await service.ask<OverviewView>('GET', '/analytics/X/overview')).body.return_variant).toBe('total');
     expect((await service.ask('GET', '/analytics/X/levels')).body).toMatchObject({ variant: 'total' });
@@ -141,11 +141,11 @@ describe('the price basis', () => {
     expect(pages[0]!.texts.map(({ text }) => text).join(' ')).toContain('USD, total return');
   });
 
-  test('of a store without a dividend is reported to an index that needs them', async () => {
+  test('of a store without a dividend is reported to an index that needs dividends', async () => {
     await serve({
       adjustment: 'splits',
       tables: {
-        market: createMarket(TWO),
+        market: createMarket(TWO_SECURITIES),
         reference: {
           index: [0, 1],
           columns: ['identifier', 'CURRENCY'],
@@ -156,35 +156,41 @@ describe('the price basis', () => {
         },
       },
     });
-    expect(await findingsOf(INDEX)).toEqual(everywhere());
+    expect(await findingsOf(INDEX)).toEqual(expectEverywhere());
     const pipeline = { ...INDEX.pipeline, treatment: { dividends: 'net', withholding_tax: 0.15 } };
-    expect(await findingsOf({ ...INDEX, pipeline })).toEqual(everywhere('NO_DIVIDENDS pipeline.treatment.dividends'));
+    expect(await findingsOf({ ...INDEX, pipeline })).toEqual(
+      expectEverywhere('NO_DIVIDENDS pipeline.treatment.dividends'),
+    );
   });
 });
 
 describe('the currency of a store', () => {
-  const FX = { ...TWO, EURUSD: (t: number) => 1.1 + t / 100 };
+  const FX = { ...TWO_SECURITIES, EURUSD: (t: number) => 1.1 + t / 100 };
   const change = async (request: object) =>
     expect((await service.ask('PATCH', '/data/stores/prices', request)).status).toBe(200);
   const readLastLevel = async (indexId: string) =>
     (await service.ask<{ levels: { data: number[] } }>('GET', `/analytics/${indexId}/levels`)).body.levels.data.at(-1)!;
-  const index = (currency: string) => ({ ...INDEX, currency, universe: { kind: 'list', identifiers: ['A', 'B'] } });
+  const createIndexBody = (currency: string) => ({
+    ...INDEX,
+    currency,
+    universe: { kind: 'list', identifiers: ['A', 'B'] },
+  });
   const t = DAYS.length - 1;
-  const own = 50 * (TWO.A(t) / TWO.A(0) + TWO.B(t) / TWO.B(0));
+  const own = 50 * (TWO_SECURITIES.A(t) / TWO_SECURITIES.A(0) + TWO_SECURITIES.B(t) / TWO_SECURITIES.B(0));
 
   test('is assumed to be that of the index, and reported, while it is undeclared', async () => {
     await serve({ tables: { market: createMarket(FX) } });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: null });
-    expect(await findingsOf(index('EUR'))).toEqual(everywhere('CURRENCY_ASSUMED currency'));
+    expect(await findingsOf(createIndexBody('EUR'))).toEqual(expectEverywhere('CURRENCY_ASSUMED currency'));
     expect(await readLastLevel('X')).toBeCloseTo(own, 9);
   });
 
-  test('converts from the moment it is declared, for runs, previews and validations of a store that remains served', async () => {
+  test('converts once it is declared, for runs, previews and validations of a store that remains served', async () => {
     const before = (await service.ask<{ run_hash: string; store_content_hash: string }>('GET', '/analytics/X/record'))
       .body;
     await change({ currency: 'USD' });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'USD', active: true });
-    expect(await findingsOf(index('EUR'))).toEqual(everywhere());
+    expect(await findingsOf(createIndexBody('EUR'))).toEqual(expectEverywhere());
     expect(await readLastLevel('X')).toBeCloseTo((own * FX.EURUSD(0)) / FX.EURUSD(t), 9);
     const after = (
       await service.ask<{ run_hash: string; store_content_hash: string; full_run_reason: string }>(
@@ -196,13 +202,13 @@ describe('the currency of a store', () => {
     expect(after.store_content_hash).toBe(before.store_content_hash); // the values are unchanged
     expect(after.run_hash).not.toBe(before.run_hash);
     await change({ currency: 'EUR' });
-    await findingsOf(index('EUR'));
+    await findingsOf(createIndexBody('EUR'));
     expect(await readLastLevel('X')).toBeCloseTo(own, 9);
   });
 
-  test('without a rate into that of the index refuses a run by the pair that is missing', async () => {
+  test('without a rate to that of the index refuses a run with the missing pair', async () => {
     await change({ currency: 'JPY' });
-    const { body } = await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'));
+    const { body } = await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', createIndexBody('EUR'));
     expect(body.findings).toMatchObject([{ severity: 'warning', code: 'FX_MISSING', value: 'JPYEUR' }]);
     await service.ask('POST', '/analytics/X/backtest');
     expect((await service.finished('backtest:X')).error).toMatchObject({
@@ -215,13 +221,13 @@ describe('the currency of a store', () => {
     });
   });
 
-  test('survives a restart, is kept by an append, and taken back by null', async () => {
+  test('is kept over a restart and an append, and removed by null', async () => {
     await change({ currency: 'USD' });
     await service.restart();
     expect(
-      (await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'))).body.findings.map(
-        ({ code }) => code,
-      ),
+      (
+        await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', createIndexBody('EUR'))
+      ).body.findings.map(({ code }) => code),
     ).toEqual([]);
     const later = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-02-01', 131]] };
     const append = { store_id: 'prices', name: 'prices', on_exists: 'append', tables: { market: later } };
@@ -232,21 +238,21 @@ describe('the currency of a store', () => {
     expect((await service.ask('POST', '/data/import', append)).body).toMatchObject({ store: { currency: 'USD' } });
     await change({ currency: null });
     expect(
-      (await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'))).body.findings.map(
-        ({ code }) => code,
-      ),
+      (
+        await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', createIndexBody('EUR'))
+      ).body.findings.map(({ code }) => code),
     ).toEqual(['CURRENCY_ASSUMED']);
   });
 
   test('is declared by an import, a folder and a synthetic market as well', async () => {
-    await serve({ currency: 'GBX', tables: { market: createMarket(TWO) } });
+    await serve({ currency: 'GBX', tables: { market: createMarket(TWO_SECURITIES) } });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'GBX' });
     expect(
       await service.refusal('POST', '/data/import', {
         store_id: 'other',
         name: 'x',
         currency: 'euro',
-        tables: { market: createMarket(TWO) },
+        tables: { market: createMarket(TWO_SECURITIES) },
       }),
     ).toMatchObject({ status: 422, detail: { findings: [{ path: 'currency' }] } });
     const folder = join(service.root, 'folder');
@@ -275,13 +281,13 @@ describe('the currency of a store', () => {
   });
 });
 
-describe('a name that the store does not hold', () => {
-  test('is reported by every view of the index that lists it, of one derived from it, and of a constraint set', async () => {
-    await serve({ adjustment: 'splits', currency: 'USD', tables: { market: createMarket(TWO) } });
+describe('a security that the store does not contain', () => {
+  test('is reported by every view of the index that lists it, of an index derived from it, and of a constraint set', async () => {
+    await serve({ adjustment: 'splits', currency: 'USD', tables: { market: createMarket(TWO_SECURITIES) } });
     const rules = [{ id: 'in', type: 'IncludeList', params: { identifiers: ['A', 'B', 'C'] } }];
     const listing = { ...INDEX, id: 'LIST', pipeline: { ...INDEX.pipeline, selection: rules } };
     expect(await findingsOf(listing)).toEqual(
-      everywhere('UNKNOWN_IDENTIFIER pipeline.selection[0].params.identifiers[2]'),
+      expectEverywhere('UNKNOWN_IDENTIFIER pipeline.selection[0].params.identifiers[2]'),
     );
     const constraints = [
       { id: 'short', type: 'PositionBounds', params: { lower: -0.1, upper: -0.1, identifiers: ['BB'] } },
@@ -292,7 +298,7 @@ describe('a name that the store does not hold', () => {
       { id: 'SHORT', name: 'Short', constraints },
     );
     expect(await findingsOf(body.index)).toEqual({
-      ...everywhere('UNKNOWN_IDENTIFIER derivation.constraints[0].params.identifiers[0]'),
+      ...expectEverywhere('UNKNOWN_IDENTIFIER derivation.constraints[0].params.identifiers[0]'),
     });
     const set = { id: 'rows', name: 'Rows', constraints };
     const report = { findings: [{ path: 'constraints[0].params.identifiers[0]', row_id: 'short', value: 'BB' }] };

@@ -9,7 +9,7 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Market of six securities that drift apart, so that two of them sometimes exceed a fifth of the index. */
-const WHOLE: MarketContent = generateMarket(
+const WHOLE_CONTENT: MarketContent = generateMarket(
   {
     seed: 5,
     assets: 6,
@@ -31,13 +31,14 @@ const WHOLE: MarketContent = generateMarket(
   },
   () => {},
 );
-const isoDay = (row: number): string => new Date(WHOLE.dates[row]! * 86_400_000).toISOString().slice(0, 10);
-const rowOf = (day: string): number => WHOLE.dates.indexOf(Date.parse(day) / 86_400_000);
+const formatIsoDay = (row: number): string =>
+  new Date(WHOLE_CONTENT.dates[row]! * 86_400_000).toISOString().slice(0, 10);
+const rowOf = (day: string): number => WHOLE_CONTENT.dates.indexOf(Date.parse(day) / 86_400_000);
 const INDEX = {
   id: 'W',
   name: 'Watched',
   calendar: 'XNYS',
-  base_date: isoDay(2),
+  base_date: formatIsoDay(2),
   rebalance: { frequency: 'annual', effective_lag: 2 },
   pipeline: {
     treatment: { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' },
@@ -56,14 +57,14 @@ afterAll(() => Promise.all(services.map((service) => service.close())));
 
 function cutMarket(rows: number): MarketContent {
   const fields = new Map(
-    [...WHOLE.fields].map(([name, panel]) => [name, panel.slice(0, rows * WHOLE.identifiers.length)]),
+    [...WHOLE_CONTENT.fields].map(([name, panel]) => [name, panel.slice(0, rows * WHOLE_CONTENT.identifiers.length)]),
   );
-  const last = WHOLE.dates[rows - 1]!;
+  const last = WHOLE_CONTENT.dates[rows - 1]!;
   return {
-    ...WHOLE,
-    dates: WHOLE.dates.slice(0, rows),
+    ...WHOLE_CONTENT,
+    dates: WHOLE_CONTENT.dates.slice(0, rows),
     fields,
-    actions: WHOLE.actions.filter(({ exDay }) => exDay <= last),
+    actions: WHOLE_CONTENT.actions.filter(({ exDay }) => exDay <= last),
   };
 }
 
@@ -71,7 +72,7 @@ function cutMarket(rows: number): MarketContent {
  * Returns all responses of a service about the index: extended day by day, computed in full, in a sweep, and after a
  * change.
  */
-async function toldBy(service: RunningService) {
+async function reportBreaches(service: RunningService) {
   const client = createDivisorClient({ url: service.url() });
   const folder = join(service.root, 'desk');
   await writeMarket(folder, cutMarket(FIRST), () => {});
@@ -86,10 +87,10 @@ async function toldBy(service: RunningService) {
     await client.run('refreshStore', { params: { store_id: 'desk' }, body: {} });
     await client.run('startBacktest', { params, body: {} });
   }
-  const appended = await shownBy(client);
+  const appended = await readShownBy(client);
   await client.call('deleteRecord', { params });
   await client.run('startBacktest', { params, body: {} });
-  const whole = await shownBy(client);
+  const whole = await readShownBy(client);
   const grid = {
     '/document/pipeline/treatment/on_breach': ['none', 'rebalance'],
     '/request/transaction_cost_bps': [0, 5],
@@ -98,7 +99,7 @@ async function toldBy(service: RunningService) {
   return { appended, whole, sweep };
 }
 
-async function shownBy(client: ReturnType<typeof createDivisorClient>) {
+async function readShownBy(client: ReturnType<typeof createDivisorClient>) {
   const { levels, divisor } = await client.call('getLevels', { params });
   const { rebalances } = await client.call('listRebalances', { params });
   const { index } = await client.call('getRecord', { params });
@@ -106,8 +107,8 @@ async function shownBy(client: ReturnType<typeof createDivisorClient>) {
   return { levels, divisor, rebalances, snapshots: index.target!.rebalances, metrics };
 }
 
-test('an index that breaches rebalance has the same bits for any workers, extended day by day, whole, and in sweeps', async () => {
-  const [one, two] = await Promise.all(services.map(toldBy));
+test('an index with breach rebalances is bit-identical for any number of workers, extended day by day, whole, and in sweeps', async () => {
+  const [one, two] = await Promise.all(services.map(reportBreaches));
   expect(two).toEqual(one);
   const { appended, whole, sweep } = one!;
   expect(appended).toEqual(whole);
@@ -125,31 +126,31 @@ test('an index that breaches rebalance has the same bits for any workers, extend
   expect(response!.metrics).toEqual(whole.metrics);
 });
 
-test('a change of the definition says what calls for a decision on its date', async () => {
+test('after a change of the definition the breach is reported on its date', async () => {
   const [service] = services;
   const client = createDivisorClient({ url: service!.url() });
   const { rebalances } = await client.call('listRebalances', { params });
   const breach = rebalances.find(({ cause }) => cause === 'breach')!.decision_date!;
-  const whatIf = (as_of: string) =>
+  const requestWhatIf = (as_of: string) =>
     client.call('whatIf', {
       body: { index_id: 'W', as_of, patch: { pipeline: { treatment: { on_breach: 'none' } } } },
     });
-  const called = await whatIf(breach);
+  const called = await requestWhatIf(breach);
   expect([called.before.cause, called.after.cause]).toEqual(['breach', null]);
   expect(called.before.limits!.rule).toBe('UCITS_20_35');
   // Six equal weights leave the second largest issuer a headroom of a fifth minus a sixth.
   expect(called.before.limits!.headroom).toBeCloseTo(0.2 - 1 / 6, 12);
   expect(called.after.limits).toBeUndefined();
-  const first = await whatIf(rebalances[0]!.decision_date!);
+  const first = await requestWhatIf(rebalances[0]!.decision_date!);
   expect([first.before.cause, first.after.cause]).toEqual(['schedule', 'schedule']);
   const between = new Set(rebalances.map(({ decision_date }) => decision_date));
-  const quiet = Array.from({ length: LAST }, (_, row) => isoDay(row)).find(
+  const quiet = Array.from({ length: LAST }, (_, row) => formatIsoDay(row)).find(
     (day) => day > INDEX.base_date && !between.has(day),
   )!;
-  expect((await whatIf(quiet)).before.cause).toBeNull();
+  expect((await requestWhatIf(quiet)).before.cause).toBeNull();
 });
 
-test('limits are those of the rule of the index where none is asked for', async () => {
+test('limits default to those of the rule of the index', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
   const [own, named] = await Promise.all(
     [{}, { rule: 'UCITS_20_35' } as const].map((query) => client.call('getLimits', { params, query })),
@@ -158,13 +159,13 @@ test('limits are those of the rule of the index where none is asked for', async 
   expect(own).toEqual(named);
 });
 
-test('the pack of a rebalance that a breach called for is announced, and what the index trades on its day', async () => {
+test('the pack of a breach rebalance is announced, and equals the trades of the index on its day', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
   const { rebalances } = await client.call('listRebalances', { params });
   const { decision_date: decision, date: effective } = rebalances.find(({ cause }) => cause === 'breach')!;
   const packOn = (as_of: string) => client.call('packRebalance', { params, body: { as_of, aum: 1e9 } });
   const [before, announced, traded] = await Promise.all(
-    [isoDay(rowOf(decision!) - 1), decision!, effective].map(packOn),
+    [formatIsoDay(rowOf(decision!) - 1), decision!, effective].map(packOn),
   );
   expect([before!.basis, before!.effective === effective]).toEqual(['indicative', false]);
   for (const pack of [announced!, traded!]) expect(pack).toMatchObject({ basis: 'announced', decision, effective });
@@ -176,17 +177,17 @@ test('the pack of a rebalance that a breach called for is announced, and what th
   expect(traded!.reconciliation!.announced).toBe(decision);
 });
 
-test('a rebalance that a breach called for is announced from its session on, in a run that ends before it, too', async () => {
+test('a breach rebalance is announced from its session on, also in a run that ends before it', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
   const { rebalances } = await client.call('listRebalances', { params });
   const called = rebalances.filter(({ cause }) => cause === 'breach');
-  const announced = async (query: { from: string; to: string; index_ids?: string[] }) => {
+  const fetchAnnounced = async (query: { from: string; to: string; index_ids?: string[] }) => {
     const { events } = await client.call('listEvents', { query: { kinds: ['announcement', 'effective'], ...query } });
     return events.map(({ date, kind, index_id: id, effective }) => `${id} ${date} ${kind} ${effective}`);
   };
   const { decision_date: decided, date: effective } = called[0]!;
   const expected = [`W ${decided} announcement ${effective}`, `W ${effective} effective ${effective}`];
-  expect(await announced({ from: decided!, to: effective })).toEqual(expected);
+  expect(await fetchAnnounced({ from: decided!, to: effective })).toEqual(expected);
   const { events } = await client.call('listEvents', { query: { from: INDEX.base_date, to: effective } });
   for (const { date, cause, rule, summary } of events.filter(({ kind }) => kind === 'effective')) {
     expect(cause).toBe(rebalances.find((rebalance) => rebalance.date === date)!.cause);
@@ -195,12 +196,12 @@ test('a rebalance that a breach called for is announced from its session on, in 
   }
   expect(events.filter(({ index_id: id }) => id === null).every(({ cause }) => cause === null)).toBe(true);
   const schedule = (asof: string) => client.call('getSchedule', { params, query: { asof } });
-  const [before, on] = await Promise.all([isoDay(rowOf(decided!) - 1), decided!].map(schedule));
+  const [before, on] = await Promise.all([formatIsoDay(rowOf(decided!) - 1), decided!].map(schedule));
   expect(before!.upcoming).not.toContain(effective);
   expect([on!.upcoming[0], on!.announcements![effective]]).toEqual([effective, decided]);
 
   // The trade follows the breach by two sessions; a run that ends on the session in between includes the decision.
-  const between = isoDay(rowOf(decided!) + 1);
+  const between = formatIsoDay(rowOf(decided!) + 1);
   expect(between < effective).toBe(true);
   const overlay = {
     id: 'W2',
@@ -221,12 +222,12 @@ test('a rebalance that a breach called for is announced from its session on, in 
     [between, effective],
     [between, effective],
   ]);
-  expect(await announced({ from: decided!, to: effective })).toEqual(
+  expect(await fetchAnnounced({ from: decided!, to: effective })).toEqual(
     expected.flatMap((event) => [event, event.replace('W ', 'W2 ')]),
   );
 });
 
-test('a table belongs to a file: with JSON it is refused with its requirement, and as CSV it is honoured', async () => {
+test('the table parameter applies to files: with JSON it is refused with its requirement, and as CSV it is used', async () => {
   for (const [path, table, formats] of [
     ['/indices/W/actions', 'constituents', ['csv']],
     ['/analytics/W/exposures', 'concentration', ['csv', 'arrow', 'parquet', 'xlsx']],

@@ -33,7 +33,7 @@ const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 const pathOf = (name: string): string => join(formatFolder(), name);
 
 /** Returns the files of a run computed as a whole, which an extension compares with their hashes. */
-async function wholeRun(id: string): Promise<{ readonly columns: string; readonly prices: string }> {
+async function runWhole(id: string): Promise<{ readonly columns: string; readonly prices: string }> {
   await service.ask('DELETE', `/analytics/${id}/record`);
   const before = new Set(await readdir(formatFolder()));
   expect(await runToEnd(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
@@ -52,7 +52,7 @@ const grow = () => runToEnd('/data/stores/m/refresh', { until: DAYS.shift()! });
 const readSoFar = (): number => Number(/^rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1]);
 
 /** Extends a run. @returns its origin, and the bytes that the service read for it */
-async function extended(id: string) {
+async function extendAndReadFiles(id: string) {
   const before = readSoFar();
   const { body } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/backtest`, {});
   // events contain no result, for which files would be read
@@ -91,41 +91,41 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test.runIf(process.platform === 'linux')(
-  'an extension reads no file that the service wrote and nobody touched; after a restart it reads them',
+  'an extension reads no unchanged file that the service wrote; after a restart it reads them',
   async () => {
-    const first = await wholeRun('FIRST');
-    const second = await wholeRun('SECOND'); // shares the prices of the first run if one thread computed both
+    const first = await runWhole('FIRST');
+    const second = await runWhole('SECOND'); // shares the prices of the first run if one thread computed both
     await grow();
     for (const [id, { columns, prices }] of Object.entries({ FIRST: first, SECOND: second })) {
-      const { from, read } = await extended(id);
+      const { from, read } = await extendAndReadFiles(id);
       expect(from).not.toBeNull();
       // The extension copies half of the columns. With the prices or all columns, it would read more than their size.
       expect(statSync(prices).size).toBeGreaterThan(statSync(columns).size / 2);
       expect(read).toBeLessThan(statSync(columns).size);
     }
-    const { columns, prices } = await wholeRun('FIRST');
+    const { columns, prices } = await runWhole('FIRST');
     await service.restart();
     await service.resumed();
     await grow();
-    const { from, read } = await extended('FIRST');
+    const { from, read } = await extendAndReadFiles('FIRST');
     expect(from).not.toBeNull();
     expect(read).toBeGreaterThan(statSync(columns).size + statSync(prices).size);
   },
 );
 
 test.each(['columns', 'prices'] as const)(
-  'a bit of the %s that was changed in place gives a whole run',
+  'a bit of the %s that was changed in place causes a whole run',
   async (file) => {
-    flip((await wholeRun('FIRST'))[file]);
+    flip((await runWhole('FIRST'))[file]);
     await grow();
-    expect(await extended('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
+    expect(await extendAndReadFiles('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
   },
 );
 
 test.each(['columns', 'prices'] as const)(
-  '%s in place of others, of the same size and time, give a whole run',
+  'replacing %s by others of equal size and time causes a whole run',
   async (file) => {
-    const path = (await wholeRun('FIRST'))[file];
+    const path = (await runWhole('FIRST'))[file];
     const { atime, mtime, size, ino } = statSync(path);
     const other = pathOf('other');
     copyFileSync(path, other);
@@ -135,16 +135,16 @@ test.each(['columns', 'prices'] as const)(
     expect(statSync(path)).toMatchObject({ mtime, size });
     expect(statSync(path).ino).not.toBe(ino);
     await grow();
-    expect(await extended('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
+    expect(await extendAndReadFiles('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
   },
 );
 
-test('a silent change on disk is found in columns that an extension copies', async () => {
-  const { columns } = await wholeRun('FIRST');
+test('a silent change on disk is detected in columns that an extension copies', async () => {
+  const { columns } = await runWhole('FIRST');
   const before = new Set(await readdir(formatFolder()));
   // Columns are cached if they are larger than about 256 KiB.
   await runToEnd('/data/stores/m/refresh', { until: '2023-02-03' });
-  expect((await extended('FIRST')).from).not.toBeNull();
+  expect((await extendAndReadFiles('FIRST')).from).not.toBeNull();
   const inodes = new Set([...before].map((name) => statSync(pathOf(name)).ino));
   const results = (await readdir(formatFolder()))
     .map(pathOf)
@@ -156,5 +156,5 @@ test('a silent change on disk is found in columns that an extension copies', asy
   flip(copied);
   utimesSync(copied, atime, mtime);
   await runToEnd('/data/stores/m/refresh', { until: '2023-02-06' });
-  expect(await extended('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
+  expect(await extendAndReadFiles('FIRST')).toMatchObject({ from: null, reason: 'no_checkpoint' });
 });

@@ -69,7 +69,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test.each(Object.keys(DAMAGES))(
-  'a run every file of which %s is answered with the same numbers once the request was made again',
+  'a run with every file %s returns the same numbers once the request is repeated',
   async (damage) => {
     await runToEnd('/analytics/EQ/backtest', {});
     const before = await Promise.all(RUN_PATHS.map(readContent));
@@ -82,7 +82,7 @@ test.each(Object.keys(DAMAGES))(
   },
 );
 
-test('a damaged run is not taken for one that is current', async () => {
+test('a damaged run is not treated as current', async () => {
   await runToEnd('/analytics/EQ/backtest', {});
   expect((await service.ask('POST', '/analytics/EQ/backtest', { if_stale: true })).status).toBe(200);
   await damageAll(DAMAGES['has a flipped bit']!);
@@ -110,11 +110,11 @@ test('no view shows a number of a damaged file, and the run is counted in every 
   });
 });
 
-test('the result of a backtest names the version of the index', async () => {
+test('the result of a backtest states the version of the index', async () => {
   expect((await runToEnd('/analytics/EQ/backtest', {})).result).toMatchObject({ index_version: 1 });
 });
 
-test('a damaged risk model and a damaged render are refused and counted; an estimate made again heals the model', async () => {
+test('a damaged risk model and a damaged render are refused and counted; a repeated estimate replaces the model', async () => {
   await runToEnd('/analytics/EQ/backtest', {});
   await runToEnd('/risk-models/rm/estimate', { index_id: 'EQ' });
   const { result } = await runToEnd('/reports/render', { template_id: 'FACTSHEET-A4', index_id: 'EQ' });
@@ -144,7 +144,7 @@ test('a damaged result of a job is refused before the first byte of the answer',
   });
 });
 
-test('an extension of a run of which an earlier file is damaged is a whole run', async () => {
+test('an extension of a run with a damaged earlier file is a whole run', async () => {
   await service.ask('DELETE', '/analytics/EQ/record');
   await runToEnd('/analytics/EQ/backtest', {});
   const base = await readdir(formatFolder());

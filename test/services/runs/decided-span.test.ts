@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { assertFirstKnown } from '#services/runs/known-decisions.js';
+import { assertFirstVersion } from '#services/runs/known-decisions.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 /**
@@ -32,7 +32,7 @@ function createMarket(identifiers: readonly string[]) {
   };
 }
 
-const index = (universe: unknown, base = DATES[0]!) =>
+const createIndex = (universe: unknown, base = DATES[0]!) =>
   readIndex({
     id: 'I',
     name: 'I',
@@ -48,10 +48,10 @@ const index = (universe: unknown, base = DATES[0]!) =>
  * refused.
  */
 function findRefusedDecision(names: readonly string[], universe: unknown, base?: string): unknown {
-  const document = index(universe, base);
+  const document = createIndex(universe, base);
   const span = { market: createMarket(names), end: null, documents: { I: document }, calendars: openCalendars() };
   try {
-    assertFirstKnown(
+    assertFirstVersion(
       {
         knownOn: parseValidDay('2024-01-08'),
         earlier: [{ artifact: 'a', sha256: '', knownOn: parseValidDay(DATES[2]!) }],
@@ -65,13 +65,13 @@ function findRefusedDecision(names: readonly string[], universe: unknown, base?:
   }
 }
 
-describe('of an index whose first decision is before the first version', () => {
+describe('of an index with its first decision before the first version', () => {
   const known = ['NO_DATA_KNOWN', '2024-01-02', '2024-01-04'];
 
   test.each([
     ['every name', ['OLD', 'NEW'], { kind: 'all' }],
     ['listed names', ['OLD', 'NEW'], { kind: 'list', identifiers: ['OLD'] }],
-  ])('of %s is refused with both days before a job is made', (_, names, universe) => {
+  ])('of %s is refused with both days before a job is created', (_, names, universe) => {
     expect(findRefusedDecision(names, universe)).toEqual(known);
   });
 

@@ -93,7 +93,7 @@ beforeEach(() => {
 });
 
 describe.skipIf(process.platform !== 'linux')('an export', () => {
-  test('has every part in order, and its files open until the last', async () => {
+  test('has every part in order, and its files stay open until the last', async () => {
     const { exports, asked } = exportsOf({ parts: 4 });
     const stream = await streamOf(await exports.export('CORE', CSV));
     expect(openFiles().toSorted()).toEqual(['columns', 'earlier']);
@@ -103,7 +103,7 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
     expect(openFiles()).toEqual([]);
   });
 
-  test('makes one part while another is sent, and none while nobody takes it', async () => {
+  test('computes one part while another is sent, and none while nobody reads', async () => {
     const { exports, asked } = exportsOf({ parts: 50 });
     const reader = (await streamOf(await exports.export('CORE', CSV))).getReader();
     for (let taken = 1; taken <= 5; taken++) {
@@ -119,7 +119,7 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
   });
 
   test.each([1, 4])(
-    'of %i parts that was read to its end is held, another of the same run is not it',
+    'of %i parts that was read to its end is cached, another of the same run is not it',
     async (parts) => {
       const { exports, asked } = exportsOf({ parts });
       const text = await textOf(await exports.export('CORE', CSV));
@@ -132,7 +132,7 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
     },
   );
 
-  test('that was given up is made again', async () => {
+  test('that was abandoned is computed again', async () => {
     const { exports, asked } = exportsOf({ parts: 4 });
     await (await streamOf(await exports.export('CORE', CSV))).cancel();
     const result = asked.length;
@@ -140,14 +140,14 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
     expect(asked.length).toBe(result + 4);
   });
 
-  test('whose part fails breaks off and closes its files', async () => {
+  test('with a failing part is aborted and closes its files', async () => {
     const { exports } = exportsOf({ parts: 4, fails: 2 });
     const stream = await streamOf(await exports.export('CORE', CSV));
     await expect(new Response(stream).text()).rejects.toThrow('the thread was lost');
     expect(openFiles()).toEqual([]);
   });
 
-  test('whose first part fails is refused before anything is answered', async () => {
+  test('with a failing first part is refused before anything is sent', async () => {
     const { exports } = exportsOf({ parts: 4, fails: 0 });
     await expect((await exports.export('CORE', CSV)).open(signal)).rejects.toThrow('the thread was lost');
     expect(openFiles()).toEqual([]);
@@ -162,7 +162,7 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
     expect(openFiles()).toEqual([]);
   });
 
-  test('beyond those that may be read at once is refused, until one of them ends', async () => {
+  test('beyond the number of concurrent exports is refused, until one of them ends', async () => {
     const { exports } = exportsOf({ parts: 2 });
     const one = await exports.export('CORE', CSV);
     const streams = [];

@@ -5,19 +5,19 @@ import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 
 import {
-  askedOf,
+  createExportRequest,
   closeExports,
-  csvByDuckDb,
+  readCsvByDuckDb,
   expectRows,
   IDS,
   jsonOf,
   LAST,
   openExports,
-  parquetByDuckDb,
+  readParquetByDuckDb,
   pathOf,
   type Row,
-  rowsByArrow,
-  rowsByWorkbook,
+  readRowsByArrow,
+  readRowsByWorkbook,
   service,
 } from './exports/set-up.js';
 import { describeCsvByAccept } from './exports/by-accept.js';
@@ -32,21 +32,21 @@ afterAll(closeExports);
  * Ids whose exports are written. A format writes table cells independently of their origin, so one index and one
  * strategy are tested, and in the soak also short identifiers.
  */
-const WRITTEN = IS_SOAK ? IDS : (['CAPPED', 'LAZY'] as const);
+const EXPORTED_IDS = IS_SOAK ? IDS : (['CAPPED', 'LAZY'] as const);
 
-describe.each(WRITTEN)('every table of %s', (id) => {
+describe.each(EXPORTED_IDS)('every table of %s', (id) => {
   test.each(EXPORT_NAMES)(
-    '%s comes back from CSV, Arrow, Parquet and Excel as from JSON, bit for bit',
+    '%s is equal from CSV, Arrow, Parquet and Excel and from JSON, bit for bit',
     async (table) => {
-      const rows = await jsonOf(askedOf(id, table));
+      const rows = await jsonOf(createExportRequest(id, table));
       expect(rows.length).toBeGreaterThan(0);
-      for (const read of [csvByDuckDb, parquetByDuckDb, rowsByArrow, rowsByWorkbook])
-        expectRows(await read(askedOf(id, table)), rows, read.name);
+      for (const read of [readCsvByDuckDb, readParquetByDuckDb, readRowsByArrow, readRowsByWorkbook])
+        expectRows(await read(createExportRequest(id, table)), rows, read.name);
     },
   );
 
-  test.each(EXPORT_NAMES)('%s is in the order of date and identifier, each once', async (table) => {
-    const rows = await jsonOf(askedOf(id, table));
+  test.each(EXPORT_NAMES)('%s is in the order of date and identifier, without duplicates', async (table) => {
+    const rows = await jsonOf(createExportRequest(id, table));
     const placeOf = (row: Row): string =>
       `${row['date'] ?? row['begin'] ?? ''} ${row['identifier'] ?? row['group'] ?? ''}`;
     const keyOf = (row: Row): string =>
@@ -67,7 +67,7 @@ describe.each(WRITTEN)('every table of %s', (id) => {
     },
   );
 
-  test('dates that the run does not reach are refused with its own', async () => {
+  test('dates outside the run are refused with the dates of the run', async () => {
     const ask = (query: string) => jsonOf({ id, table: 'levels', query });
     await expect(ask('&start=2031-01-01')).rejects.toThrow(new RegExp(`start 2031-01-01 is after .* ${LAST}`));
     await expect(ask('&end=2001-01-01')).rejects.toThrow(/end 2001-01-01 is before .* 20\d\d-\d\d-\d\d/);
@@ -133,7 +133,7 @@ describe('events', () => {
   });
 });
 
-describe('what is answered', () => {
+describe('the answer of an export', () => {
   const ask = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
     fetch(`${service.url}/analytics/CAPPED/exports/${path}`, { headers });
 
@@ -155,7 +155,7 @@ describe('what is answered', () => {
     await response.arrayBuffer();
   });
 
-  test('an Accept that cannot be met is 406 with what can, unless a format is given', async () => {
+  test('with an Accept that cannot be met is 406 with the available types, unless a format is given', async () => {
     const response = await ask('levels', { accept: 'image/png, text/csv;q=0' });
     expect(response.status).toBe(406);
     const { error } = (await response.json()) as { error: { code: string; detail: { accepted: string[] } } };
@@ -197,7 +197,7 @@ describe('what is answered', () => {
     await service.ok('PUT', '/indices/CAPPED', document);
   });
 
-  test('an export that is being read is not disturbed by a newer run', async () => {
+  test('of an export that is being read is not affected by a newer run', async () => {
     const path = pathOf({ id: 'WIDE', table: 'weights' }, 'csv');
     const whole = await (await fetch(`${service.url}${path}`)).text();
     expect(whole.length).toBeGreaterThan(2 * 2 ** 20); // parts have about a megabyte

@@ -32,28 +32,31 @@ async function returnsOf(identifier: string): Promise<ReadonlyMap<string, number
   return new Map(closes.slice(1).map((close, t) => [String(prices.index[t + 1]), close / closes[t]! - 1]));
 }
 
-const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const computeMean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** Computes the slopes of returns on the mean return of all securities, over the last 252 sessions. */
 async function betasOf(identifiers: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const returns = await Promise.all(identifiers.map(returnsOf));
   const sessions = [...new Set(returns.flatMap((of) => [...of.keys()]))].toSorted().slice(-252);
-  const market = new Map(sessions.map((day) => [day, mean(returns.flatMap((of) => of.get(day) ?? []))]));
+  const market = new Map(sessions.map((day) => [day, computeMean(returns.flatMap((of) => of.get(day) ?? []))]));
   return new Map(
     identifiers.map((identifier, i) => {
       const days = sessions.filter((day) => returns[i]!.has(day));
       const normaliseReturns = (of: ReadonlyMap<string, number>) => {
         const values = days.map((day) => of.get(day)!);
-        const middle = mean(values);
+        const middle = computeMean(values);
         return values.map((value) => value - middle);
       };
       const [own, all] = [normaliseReturns(returns[i]!), normaliseReturns(market)];
-      return [identifier, mean(own.map((value, k) => value * all[k]!)) / mean(all.map((value) => value ** 2))];
+      return [
+        identifier,
+        computeMean(own.map((value, k) => value * all[k]!)) / computeMean(all.map((value) => value ** 2)),
+      ];
     }),
   );
 }
 
-test('BETA is the datapoint of the rules: against the equally weighted universe, of which the index holds half', async () => {
+test('BETA equals the datapoint of the rules: against the equal-weighted universe, half of which the index holds', async () => {
   const query = { interval: 'monthly', fields: ['BETA'], benchmark: 'ALL' } as const;
   const view = await client.call('getExposures', { params, query });
   const { assets } = await client.call('previewIndex', { params: { index_id: 'ALL' }, body: { as_of: DATE } });

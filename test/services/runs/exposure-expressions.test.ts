@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('an expression is averaged as the datapoints that it is made of', async () => {
+test('an expression is averaged like its datapoints', async () => {
   const fields = ['CLOSE * SHARES_OUTSTANDING', 'MARKET_CAP', 'clip( zscore(MARKET_CAP, by=SECTOR), -1, 1 )'];
   const { fields: found } = await client.call('getExposures', { params, query: { interval: 'monthly', fields } });
   expect(found.map(({ field }) => field)).toEqual([

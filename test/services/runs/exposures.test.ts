@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('a datapoint is averaged over what is held, and over what the benchmark holds', async () => {
+test('a datapoint is averaged over the holdings, and over the holdings of the benchmark', async () => {
   const query = { interval: 'monthly', fields: ['MARKET_CAP', 'BETA'], benchmark: 'ALL' } as const;
   const view = await client.call('getExposures', { params, query });
   expect(view.fields.map(({ field }) => field)).toEqual(['MARKET_CAP', 'BETA']);
@@ -42,8 +42,8 @@ test('a datapoint is averaged over what is held, and over what the benchmark hol
     for (const { identifier } of held.weights) {
       const { prices } = await client.call('getPrices', { params: { identifier }, query: { end: date } });
       const last = prices.data.at(-1)!;
-      const of = (column: string) => Number(last[prices.columns.indexOf(column)]);
-      capOf.set(identifier, of('CLOSE') * of('SHARES_OUTSTANDING'));
+      const readLastPrice = (column: string) => Number(last[prices.columns.indexOf(column)]);
+      capOf.set(identifier, readLastPrice('CLOSE') * readLastPrice('SHARES_OUTSTANDING'));
     }
     const average = held.weights.reduce((sum, { identifier, weight }) => sum + weight * capOf.get(identifier)!, 0);
     expect(mean[k]! / average).toBeCloseTo(1, 12);
@@ -65,7 +65,7 @@ test('a datapoint is averaged over what is held, and over what the benchmark hol
   });
 });
 
-test('against itself an index has no active share, and every datapoint is that of the benchmark', async () => {
+test('against itself an index has no active share, and every datapoint equals that of the benchmark', async () => {
   const query = { benchmark: 'TOP', fields: ['DIVIDEND_YIELD'], by: 'IDENTIFIER' };
   const view = await client.call('getExposures', { params, query });
   expect(view.active_share!.every((share) => share < 1e-12)).toBe(true);
@@ -73,7 +73,7 @@ test('against itself an index has no active share, and every datapoint is that o
   mean.forEach((value, k) => expect(value).toBeCloseTo(benchmark!.mean[k]!, 12));
 });
 
-test('a benchmark is the same to the last bit by its stored run and by a new run', async () => {
+test('a benchmark is equal to the last bit by its stored run and by a new run', async () => {
   const pipeline = { weighting: { type: 'EqualWeight' as const } };
   await client.call('createIndex', { body: { ...INDEX, id: 'STORED', name: 'All', pipeline } });
   for (const interval of ['native', 'monthly'] as const) {
@@ -85,7 +85,7 @@ test('a benchmark is the same to the last bit by its stored run and by a new run
   }
 });
 
-test('turnover is that of the rebalances, wherever a date begins', async () => {
+test('turnover is that of the rebalances, wherever a window begins', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   // The first rebalance is the purchase.
   const traded = rebalances.slice(1).reduce((sum, { turnover }) => sum + (turnover ?? 0), 0);
@@ -95,7 +95,7 @@ test('turnover is that of the rebalances, wherever a date begins', async () => {
   }
 });
 
-test('what comes after a date changes nothing on it, and what comes before the window neither', async () => {
+test('data after a date changes nothing on it, and neither does data before the window', async () => {
   const query = { fields: ['BETA', 'MOMENTUM'], benchmark: 'ALL' };
   const whole = await client.call('getExposures', { params, query });
   const part = await client.call('getExposures', {
@@ -175,7 +175,7 @@ test('groups, datapoints and concentration as CSV and Arrow are those of the JSO
   expect((await (await read(null, 'csv')).text()).startsWith('date,field,mean,coverage')).toBe(true);
 });
 
-test('exported limits and breaches are those that are watched, rule by rule', async () => {
+test('exported limits and breaches equal those of the view, rule by rule', async () => {
   const rows = await exportTable('limits');
   const breaches = await exportTable('breaches');
   for (const rule of ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const) {
@@ -197,7 +197,7 @@ test('exported limits and breaches are those that are watched, rule by rule', as
   expect(state.headroom).not.toEqual(rows.filter(({ rule }) => rule === 'UCITS_20_35').map(({ headroom }) => headroom));
 });
 
-test('the orders of a pack are the same as a table, for accounts that begin like a formula too', async () => {
+test('the orders of a pack are equal as a table, also for account ids that look like a formula', async () => {
   const body = {
     accounts: [
       { name: 'Fund', cash: 1e6 },
@@ -227,7 +227,7 @@ test('the orders of a pack are the same as a table, for accounts that begin like
   expect(sheet!.rows.slice(1).map((row) => row[0])).toEqual(orders.map(({ account }) => account));
 });
 
-test('a pack carried out at the close of a rebalance holds what the index holds after it, up to a lot', async () => {
+test('a pack executed at the close of a rebalance has the holdings of the index after it, up to a lot', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   const { date } = rebalances.at(-1)!;
   const held = await client.call('getWeights', { params, query: { as_of: date } });
@@ -249,9 +249,9 @@ test('a pack carried out at the close of a rebalance holds what the index holds 
   expect(account!.cash_after).toBeLessThanOrEqual(lots);
 });
 
-test('of one security, level and points over the level before are the total return', async () => {
+test('of one security, level and points over the previous level are the total return', async () => {
   const index_id = 'ONE';
-  const universe = { kind: 'list', identifiers: [await payerWithin('2022-06-02', '2022-12-30')] } as const;
+  const universe = { kind: 'list', identifiers: [await findPayerWithin('2022-06-02', '2022-12-30')] } as const;
   const pipeline = { weighting: { type: 'EqualWeight' } } as const;
   await client.call('createIndex', { body: { ...INDEX, id: index_id, name: 'One', universe, pipeline } });
   await client.run('startBacktest', { params: { index_id }, body: {} });
@@ -271,7 +271,7 @@ test('of one security, level and points over the level before are the total retu
 });
 
 /** Returns a held security that has an ordinary dividend with its ex-date within a range of days. */
-async function payerWithin(start: string, end: string): Promise<string> {
+async function findPayerWithin(start: string, end: string): Promise<string> {
   for (const { identifier } of (await client.call('getWeights', { params, query: {} })).weights) {
     const { actions } = await client.call('getCorporateActions', { params: { identifier } });
     if (actions.some(({ type, ex_date: ex }) => type === 'DIVIDEND' && ex >= start && ex <= end)) return identifier;
@@ -279,7 +279,7 @@ async function payerWithin(start: string, end: string): Promise<string> {
   throw new Error('no name held pays a dividend');
 }
 
-test('points of an index are those of its names by weight and level of the close before', async () => {
+test('points of an index are those of its securities by weight and level of the previous close', async () => {
   const { dates, points } = await client.call('getDividendPoints', { params });
   const { levels } = await client.call('getLevels', { params, query: { variant: 'price' } });
   const at = levels.index.indexOf(dates[0]!);
@@ -296,7 +296,7 @@ test('points of an index are those of its names by weight and level of the close
   expect(points[0]! / expected).toBeCloseTo(1, 12);
 });
 
-test('a datapoint that the store lacks, or that is text, is refused by its place', async () => {
+test('a datapoint that the store lacks, or that is text, is refused by its position', async () => {
   await expect(
     client.call('getExposures', { params, query: { fields: ['BETA', 'NOTHING', 'SECTOR'] } }),
   ).rejects.toMatchObject({

@@ -35,11 +35,11 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const weightedBy = (field: string) => ({
+const createFieldWeighted = (field: string) => ({
   ...index,
   pipeline: { weighting: { type: 'FieldWeight', params: { field } } },
 });
-const selectedBy = (rule: object) => ({
+const createIndexSelectedBy = (rule: object) => ({
   ...index,
   pipeline: { ...index.pipeline, selection: [{ id: 'rule', ...rule }] },
 });
@@ -48,19 +48,19 @@ const sector = /\bsector\b.*Did you mean SECTOR\?/;
 const score = /\bscore\b.*Did you mean SCORE\?/;
 
 test.each([
-  ['a weighting', 'POST', '/indices/preview', { document: weightedBy('score') }, score],
+  ['a weighting', 'POST', '/indices/preview', { document: createFieldWeighted('score') }, score],
   [
     'a filter',
     'POST',
     '/indices/preview',
-    { document: selectedBy({ type: 'CategoryFilter', params: { field: 'sector', include: ['Energy'] } }) },
+    { document: createIndexSelectedBy({ type: 'CategoryFilter', params: { field: 'sector', include: ['Energy'] } }) },
     sector,
   ],
   [
     'a rank',
     'POST',
     '/indices/preview',
-    { document: selectedBy({ type: 'TopN', params: { field: 'score', count: 1 } }) },
+    { document: createIndexSelectedBy({ type: 'TopN', params: { field: 'score', count: 1 } }) },
     score,
   ],
   ['a group row', 'POST', '/optimise/preview', rowsOf('GroupBounds', { field: 'sector', upper: 0.6 }), sector],

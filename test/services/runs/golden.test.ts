@@ -68,7 +68,7 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
     }
   });
 
-  test('the stored record balances', async () => {
+  test('the stored record reconciles', async () => {
     const { body: record } = await service.checked('getRecord', `${path}/record`);
     close(record.index.target.levels.data, expected.index_level);
     close(record.portfolio.nav.data, [1_000_000, ...expected.nav]);

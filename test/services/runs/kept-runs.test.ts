@@ -37,11 +37,11 @@ async function viewOf(path: string): Promise<unknown> {
 }
 
 /** Returns the path of a view of the newest run or of a given run. */
-const ofRun = (view: string, runId?: string): string =>
+const formatRunView = (view: string, runId?: string): string =>
   `${view.startsWith('/') ? view : `/analytics/KEPT/${view}`}${runId === undefined ? '' : `${view.includes('?') ? '&' : '?'}run_id=${runId}`}`;
 
 /** Values of path parameters, and further inputs of operations. */
-const WORDS: Readonly<Record<string, string>> = { index_id: 'KEPT', date: '2023-04-14', table: 'levels' };
+const PATH_WORDS: Readonly<Record<string, string>> = { index_id: 'KEPT', date: '2023-04-14', table: 'levels' };
 /** A held security, known after the first run. */
 let identifier = '';
 const NEEDS: Readonly<Record<string, string>> = {
@@ -53,13 +53,13 @@ const NEEDS: Readonly<Record<string, string>> = {
 
 /** Every view of a run in the contract, as a path relative to the service. */
 const VIEWS = Object.entries(API as Readonly<Record<string, Route>>)
-  .filter(([, { method, path, query }]) => method === 'GET' && path.includes('{index_id}') && takesRun(query))
+  .filter(([, { method, path, query }]) => method === 'GET' && path.includes('{index_id}') && isRunAccepted(query))
   .map(([id, { path }]) => {
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_, word: string) => WORDS[word] ?? `{${word}}`);
+    const filled = path.replaceAll(/\{(\w+)\}/g, (_, word: string) => PATH_WORDS[word] ?? `{${word}}`);
     return NEEDS[id] === undefined ? filled : `${filled}?${NEEDS[id]}`;
   });
 
-function takesRun(query: Route['query']): boolean {
+function isRunAccepted(query: Route['query']): boolean {
   return query !== undefined && 'run_id' in query.shape;
 }
 
@@ -76,27 +76,27 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('every view of an earlier run is what it was while that run was the newest', async () => {
+test('every view of an earlier run is unchanged since that run was the newest', async () => {
   const [first] = (await listRuns()).runs;
-  const then = await Promise.all(VIEWS.map((view) => viewOf(ofRun(view))));
+  const then = await Promise.all(VIEWS.map((view) => viewOf(formatRunView(view))));
   await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'PriceWeight' }));
   await runToEnd('/analytics/KEPT/backtest', {});
   const { runs, total } = await listRuns();
   expect([total, runs[1]]).toEqual([2, first]);
   expect(runs.map(({ index_version: version }) => version)).toEqual([2, 1]);
-  expect(await Promise.all(VIEWS.map((view) => viewOf(ofRun(view, first!.run_id))))).toEqual(then);
-  expect(await viewOf(ofRun('levels'))).toEqual(await viewOf(ofRun('levels', runs[0]!.run_id)));
+  expect(await Promise.all(VIEWS.map((view) => viewOf(formatRunView(view, first!.run_id))))).toEqual(then);
+  expect(await viewOf(formatRunView('levels'))).toEqual(await viewOf(formatRunView('levels', runs[0]!.run_id)));
   expect(VIEWS.length).toBeGreaterThan(15);
-  expect(await viewOf(ofRun('levels'))).not.toEqual(await viewOf(ofRun('levels', first!.run_id)));
+  expect(await viewOf(formatRunView('levels'))).not.toEqual(await viewOf(formatRunView('levels', first!.run_id)));
 });
 
-test('views say the version of the index of their run, and runs of one index are compared', async () => {
+test('views state the version of the index of their run, and runs of one index are compared', async () => {
   const [newest, first] = (await listRuns()).runs;
   const readLookAhead = async (path: string): Promise<unknown> =>
     ((await viewOf(path)) as Record<string, unknown>)['index_version'];
   for (const view of VIEWS) {
-    expect(await readLookAhead(ofRun(view)), view).toBe(2);
-    expect(await readLookAhead(ofRun(view, first!.run_id)), view).toBe(1);
+    expect(await readLookAhead(formatRunView(view)), view).toBe(2);
+    expect(await readLookAhead(formatRunView(view, first!.run_id)), view).toBe(1);
   }
   const { body } = await service.ask<CompareView>('GET', `/analytics/compare?ids=KEPT,KEPT@${first!.run_id}`);
   expect(body.index_ids).toEqual(['KEPT', `KEPT@${first!.run_id}`]);
@@ -104,12 +104,14 @@ test('views say the version of the index of their run, and runs of one index are
     ['KEPT', newest!.run_id, 2],
     ['KEPT', first!.run_id, 1],
   ]);
-  const { levels } = (await viewOf(ofRun('levels', first!.run_id))) as { readonly levels: { readonly data: number[] } };
+  const { levels } = (await viewOf(formatRunView('levels', first!.run_id))) as {
+    readonly levels: { readonly data: number[] };
+  };
   const shown = body.entries[1]!.level.data;
   expect(shown[20]! / shown[0]!).toBeCloseTo(levels.data[20]! / levels.data[0]!, 12);
 });
 
-test('a preview says the version that it decides; that of a document has none', async () => {
+test('a preview states the version that it decides; the preview of a document has none', async () => {
   const body = { as_of: '2023-04-14' };
   const stored = await service.ask('POST', '/indices/KEPT/preview', body);
   expect(stored.body).toMatchObject({ index_id: 'KEPT', index_version: 2 });
@@ -117,7 +119,7 @@ test('a preview says the version that it decides; that of a document has none', 
   expect((await service.ask('POST', '/indices/preview', document)).body).toMatchObject({ index_version: null });
 });
 
-test('a report shows the run that it is asked for, and no run of an index that it does not show', async () => {
+test('a report shows the requested run, and no run of an index that it does not show', async () => {
   const first = (await listRuns()).runs[1]!;
   const order = { template_id: 'FACTSHEET-A4', index_id: 'KEPT' };
   await runToEnd('/reports/render', { ...order, run_ids: { KEPT: first.run_id } });
@@ -128,24 +130,24 @@ test('a report shows the run that it is asked for, and no run of an index that i
   expect((await service.refusal('POST', '/reports/render', unknown)).code).toBe('RUN_NOT_FOUND');
 });
 
-test('the figures of a listed run are those of its overview', async () => {
+test('the figures of a listed run equal those of its overview', async () => {
   for (const { run_id: runId, metrics } of (await listRuns()).runs) {
-    const { metrics: shown } = (await viewOf(ofRun('overview', runId))) as {
+    const { metrics: shown } = (await viewOf(formatRunView('overview', runId))) as {
       readonly metrics: Readonly<Record<string, number>>;
     };
     for (const [name, value] of Object.entries(metrics!)) expect(shown[name], name).toBeCloseTo(value!, 12);
   }
 });
 
-test('the state of an earlier run is its own: its definition is not that of today', async () => {
+test('the state of an earlier run is separate: its definition is not the current one', async () => {
   const [newest, first] = (await listRuns()).runs;
   const staleOf = async (runId: string) =>
-    (await service.ask<{ readonly stale: object | null }>('GET', ofRun('overview', runId))).body.stale;
+    (await service.ask<{ readonly stale: object | null }>('GET', formatRunView('overview', runId))).body.stale;
   expect(await staleOf(newest!.run_id)).toBeNull();
   expect(await staleOf(first!.run_id)).toMatchObject({ definition: true, data: false });
 });
 
-test('a run that comes out as the one before takes no room for its columns', async () => {
+test('a run equal to the previous one needs no space for its columns', async () => {
   await runToEnd('/analytics/KEPT/backtest', {});
   const folder = join(service.root, 'home', 'artifacts');
   const files = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name))));
@@ -181,8 +183,8 @@ test('the newest runs remain and, in addition, those with published closes', asy
     ['2023-05-31', true],
   ]);
   expect(await listRuns(`?limit=1&before=${runs[0]!.run_id}`)).toMatchObject({ runs: [runs[1]], total: 4, skipped: 0 });
-  expect(await viewOf(ofRun('overview', first!.run_id))).toMatchObject({ index_id: 'KEPT' });
-  expect(await service.refusal('GET', ofRun('overview', 'f'.repeat(16)))).toMatchObject({
+  expect(await viewOf(formatRunView('overview', first!.run_id))).toMatchObject({ index_id: 'KEPT' });
+  expect(await service.refusal('GET', formatRunView('overview', 'f'.repeat(16)))).toMatchObject({
     code: 'RUN_NOT_FOUND',
     detail: { index_id: 'KEPT', run_id: 'f'.repeat(16) },
   });
@@ -190,19 +192,22 @@ test('the newest runs remain and, in addition, those with published closes', asy
 
 test('a replay of an earlier run uses the definition of that run', async () => {
   const published = (await listRuns()).runs.at(-1)!;
-  const { body: started } = await service.ask<{ readonly job_id: string }>('POST', ofRun('replay', published.run_id));
+  const { body: started } = await service.ask<{ readonly job_id: string }>(
+    'POST',
+    formatRunView('replay', published.run_id),
+  );
   expect(await service.finished(started.job_id)).toMatchObject({ result: { equal: true, inputs_equal: true } });
 });
 
-test('with its record an index forgets its runs, but for the published', async () => {
+test('an index deletes its runs with its record, except published ones', async () => {
   const by = { 'x-change-note': 'Made on wrong data', 'x-request-id': 'removal-1' };
   const unpublished = (await listRuns()).runs.filter(({ published }) => !published).map(({ run_id: id }) => id);
   expect((await service.ask('DELETE', '/analytics/KEPT/record', undefined, by)).status).toBe(204);
-  const removed = async () =>
+  const listRemovedEntries = async () =>
     (await service.ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=run')).body.entries.filter(
       ({ action }) => action === 'deleted',
     );
-  const entries = await removed();
+  const entries = await listRemovedEntries();
   const requests = entries.filter(({ request_id: request }) => request === 'removal-1');
   expect(requests.map(({ run_id: id }) => id).toSorted()).toEqual(unpublished.toSorted());
   expect(entries.at(-1)).toMatchObject({
@@ -215,31 +220,31 @@ test('with its record an index forgets its runs, but for the published', async (
   expect(runs.map(({ published }) => published)).toEqual([true]);
   const { status, body: job } = await service.ask('GET', '/jobs/backtest:KEPT');
   expect([status, job]).toMatchObject([200, { status: 'succeeded', result: null }]); // its run has been deleted
-  expect((await service.refusal('GET', ofRun('overview'))).code).toBe('RUN_NOT_FOUND');
+  expect((await service.refusal('GET', formatRunView('overview'))).code).toBe('RUN_NOT_FOUND');
   const published = runs[0]!.run_id;
-  const readViews = (): Promise<unknown[]> => Promise.all(VIEWS.map((view) => viewOf(ofRun(view, published))));
+  const readViews = (): Promise<unknown[]> => Promise.all(VIEWS.map((view) => viewOf(formatRunView(view, published))));
   const before = await readViews();
   expect((await service.ask('DELETE', '/indices/KEPT')).status).toBe(200);
   expect(await readViews()).toEqual(before);
-  const { body: overview } = await service.ask('GET', ofRun('overview', published));
+  const { body: overview } = await service.ask('GET', formatRunView('overview', published));
   expect(overview).toMatchObject({ stale: { definition: true } });
   expect(await listRuns()).toMatchObject({ runs, total: 1, skipped: 0 });
-  expect((await service.refusal('GET', ofRun('overview'))).code).toBe('INDEX_NOT_FOUND');
+  expect((await service.refusal('GET', formatRunView('overview'))).code).toBe('INDEX_NOT_FOUND');
   expect((await service.refusal('POST', '/analytics/KEPT/publish', { run_id: published })).code).toBe(
     'INDEX_NOT_FOUND',
   );
   await service.ask('POST', '/indices/KEPT/versions/1/restore');
-  expect(await removed()).toEqual(entries);
+  expect(await listRemovedEntries()).toEqual(entries);
   expect((await service.ask('DELETE', '/indices/KEPT?purge=true')).body).toMatchObject({
     deleted: [{ backtest_record_deleted: true, backtest_results_deleted: 1 }],
   });
-  expect((await removed()).slice(entries.length)).toMatchObject([{ id: 'KEPT', run_id: published }]);
-  expect((await service.refusal('GET', ofRun('overview', published))).code).toBe('INDEX_NOT_FOUND');
+  expect((await listRemovedEntries()).slice(entries.length)).toMatchObject([{ id: 'KEPT', run_id: published }]);
+  expect((await service.refusal('GET', formatRunView('overview', published))).code).toBe('INDEX_NOT_FOUND');
   await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'EqualWeight' }));
   expect(await listRuns()).toMatchObject({ runs: [], total: 0, skipped: 0 });
 });
 
-test('a restatement that ends before the log is refused where the closes behind it would not continue it', async () => {
+test('a restatement that ends before the log is refused if the later closes would not continue it', async () => {
   const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(
     'GET',
     '/analytics/KEPT/published',
@@ -257,7 +262,7 @@ test('a restatement that ends before the log is refused where the closes behind 
   expect((await service.ask('GET', '/analytics/KEPT/published')).body).toEqual(body);
 });
 
-test('a run that begins later than what is published neither restates nor continues it', async () => {
+test('a run that begins after the published closes neither restates nor continues them', async () => {
   const later = { ...createDefinition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
   const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(
     'GET',

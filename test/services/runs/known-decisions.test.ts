@@ -49,12 +49,12 @@ const createRuns = async (): Promise<{ readonly run_id: string; readonly request
 /**
  * Times at which each version became known, written while the service is stopped, because a test cannot wait for days.
  */
-const KNOWN = ['2024-01-01T00:00:00.000000+00:00', '2024-01-08T18:00:00.000000+00:00'];
+const KNOWN_AT = ['2024-01-01T00:00:00.000000+00:00', '2024-01-08T18:00:00.000000+00:00'];
 
-async function dateVersions(): Promise<void> {
+async function backdateVersions(): Promise<void> {
   const documents = await openDocumentStore({ folder: join(service.root, 'home', 'documents') });
   await documents.transaction(async (tx) => {
-    for (const [i, known_at] of KNOWN.entries()) {
+    for (const [i, known_at] of KNOWN_AT.entries()) {
       const id = `m/${String(i + 1).padStart(10, '0')}`;
       const stored = await tx.get('data-version', id);
       if (stored === undefined || 'unreadable' in stored) throw new Error(`no version ${id}`);
@@ -95,8 +95,8 @@ test('the first content of a store is known from the beginning of its history, a
   await service.ask('DELETE', '/analytics/DESK/record');
 });
 
-test('a rebalance decides on the price that was known, and levels are of the one that is known now', async () => {
-  await service.restart(dateVersions, 'new');
+test('a rebalance decides on the price known at the time, and levels use the current price', async () => {
+  await service.restart(backdateVersions, 'new');
   await service.resumed();
   const plain = await run();
   const known = await run({ as_known: 'decision' });
@@ -112,7 +112,7 @@ test('a rebalance decides on the price that was known, and levels are of the one
   expect(JSON.stringify(preview.body)).toContain('0.8');
 });
 
-test('a run on known data is marked, remains current, replays to the same bytes, and is no basis of a plain one', async () => {
+test('a run on data known at the time is marked, remains current, replays to the same bytes, and is not extended by a plain run', async () => {
   expect((await createRuns()).map(({ request }) => request.as_known)).toEqual(['decision', undefined]);
   const current = await service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, as_known: 'decision' });
   expect(current.status).toBe(200);
@@ -122,7 +122,7 @@ test('a run on known data is marked, remains current, replays to the same bytes,
   expect(again.metrics.total_return).toBeCloseTo(0.5, 12);
 });
 
-test('the difference of the two is one of the request, to the last bit', async () => {
+test('the difference of the two runs is attributed to the request, to the last bit', async () => {
   const [, known, plain] = await createRuns();
   const difference = await jobOf('/analytics/DESK/runs/diff', { from: plain!.run_id, to: known!.run_id });
   expect(difference).toMatchObject({
@@ -151,7 +151,7 @@ test('the pro forma file of a run with as_known has the composition of the run',
   expect(await weightsOf(plain!.run_id)).toEqual([expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]);
 });
 
-test('an index that breaches rebalance is refused: on which day there is one is read off corrected data', async () => {
+test('an index with breach rebalances is refused, because breaches depend on corrected data', async () => {
   const treatment = { on_breach: 'rebalance' };
   const pipeline = { ...INDEX.pipeline, treatment };
   expect((await service.ask('PUT', '/indices/WATCHED', { ...INDEX, id: 'WATCHED', pipeline })).status).toBeLessThan(
@@ -174,7 +174,7 @@ test('variants of a sweep decide as single runs do', async () => {
   expect(rows.find(({ variant }) => variant === 0)!.metrics).toEqual(known.metrics);
 });
 
-const PICK = {
+const PICK_INDEX = {
   ...INDEX,
   id: 'PICK',
   pipeline: {
@@ -183,9 +183,9 @@ const PICK = {
   },
 };
 
-test('a universe that follows an index follows what that one decided on what was known, in sweeps too', async () => {
+test('a universe that follows an index uses its decisions on data known at the time, also in sweeps', async () => {
   const follow = { ...INDEX, id: 'FOLLOW', universe: { kind: 'index', id: 'PICK' } };
-  for (const index of [PICK, follow]) {
+  for (const index of [PICK_INDEX, follow]) {
     const answer = await service.ask('PUT', `/indices/${index.id}`, index);
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
   }
@@ -220,7 +220,7 @@ interface Row {
 const readRows = async (): Promise<readonly Row[]> =>
   (await service.ask<{ readonly runs: readonly Row[] }>('GET', '/analytics/DESK/runs')).body.runs;
 
-test('a run on an earlier content says which wherever it is shown, and answers a request for that content alone', async () => {
+test('a run on an earlier content states it wherever it is shown, and answers only requests for that content', async () => {
   await run({ as_known_on: 1 });
   expect((await readRows())[0]!.request.as_known_on).toBe(1);
   const reason = 'The run was made on version 1 of the store m, as known then; it holds other content now.';

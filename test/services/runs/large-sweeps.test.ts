@@ -57,7 +57,7 @@ describe('a sweep of more variants than are checked first', () => {
     rows = await rowsOf('large');
   });
 
-  test('has the first rows in its result and all of them in blocks, each variant once', () => {
+  test('has the first rows in its result and all rows in blocks, each variant once', () => {
     expect([view.variants, view.refused, view.rows.length]).toEqual([COUNT, COSTS, 2000]);
     expect(rows.slice(0, 2000)).toEqual(view.rows);
     expect(rows.map(({ variant }) => variant).toSorted((a, b) => a - b)).toEqual(
@@ -78,7 +78,7 @@ describe('a sweep of more variants than are checked first', () => {
     });
   });
 
-  test('gives each variant what a sweep of few gives it', async () => {
+  test('gives each variant the result of a small sweep', async () => {
     const variants = [0, COSTS - 1, COSTS, LATE_START + 7];
     const patches = variants.map((variant) => rows.find((row) => row.variant === variant)!.patch);
     const few = await viewOf({ sweep_id: 'few', document: INDEX, patches, partitions: 4 });
@@ -89,7 +89,7 @@ describe('a sweep of more variants than are checked first', () => {
     }
   });
 
-  test('is refused before it is queued where a value is not valid by itself', async () => {
+  test('is refused before it is queued if a value is invalid by itself', async () => {
     const { status, detail } = await service.refusal('POST', '/analytics/sweeps', {
       document: INDEX,
       grid: { ...GRID, '/request/end': ['2024-06-28', '2023-01-03'] },
@@ -102,7 +102,7 @@ describe('a sweep of more variants than are checked first', () => {
   });
 });
 
-test('a block that is not there, and an unknown sweep, are refused by name', async () => {
+test('a missing block, and an unknown sweep, are refused by name', async () => {
   const beyond = await service.refusal('GET', '/analytics/sweeps/large/rows?block=3');
   expect(beyond).toMatchObject({ status: 422, detail: { findings: [{ path: 'block', value: 3 }] } });
   expect(await service.refusal('GET', '/analytics/sweeps/none/rows')).toMatchObject({

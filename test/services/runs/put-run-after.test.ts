@@ -5,7 +5,7 @@ import { findRun } from '#services/stored/run-documents.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentEngine } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const formatName = (i: number) => `${String(i).padStart(32, '0')}.art`;
 const run = (i: number): RunDocument => ({
@@ -21,15 +21,15 @@ const run = (i: number): RunDocument => ({
   request: {},
   artifacts: { columns: { name: formatName(i), bytes: 1, sha256: 'ab'.repeat(32) } },
 });
-const id = (i: number) => runIdOf(run(i));
+const createRunId = (i: number) => runIdOf(run(i));
 
 let documents: DocumentEngine;
-const unreferenced: string[] = [];
+const unreferencedArtifacts: string[] = [];
 beforeEach(async () => {
-  unreferenced.length = 0;
+  unreferencedArtifacts.length = 0;
   documents = await openDocumentStore({
-    folder: await temporaryFolder(),
-    onUnreferenced: (names) => void unreferenced.push(...names),
+    folder: await createTemporaryFolder(),
+    onUnreferenced: (names) => void unreferencedArtifacts.push(...names),
   });
   await documents.transaction(async (tx) => void (await tx.put('index', 'X', {})));
 });
@@ -43,34 +43,34 @@ const listRunIds = async () => {
   return [newest && runIdOf(newest), ...(await readRunList(documents, 'X')).earlier];
 };
 
-test('a run takes the place of the newest that it was made after', async () => {
+test('a run replaces the newest run that it was made after', async () => {
   await put(1);
-  expect(await putAfter(2, id(1))).toBe(true);
-  expect(await listRunIds()).toEqual([id(2), id(1)]);
+  expect(await putAfter(2, createRunId(1))).toBe(true);
+  expect(await listRunIds()).toEqual([createRunId(2), createRunId(1)]);
 });
 
-test('a run stays behind one that was stored meanwhile, and counts among those that are kept', async () => {
+test('a run stays behind one that was stored meanwhile, and counts among the kept runs', async () => {
   for (const i of [1, 2, 3]) await put(i);
-  expect(await putAfter(4, id(2))).toBe(false);
-  expect(await listRunIds()).toEqual([id(3), id(4), id(2)]);
-  expect(unreferenced).toEqual([formatName(1)]);
-  expect(await putAfter(5, id(2), 1)).toBe(false);
-  expect(await listRunIds()).toEqual([id(3)]);
-  expect(unreferenced.toSorted()).toEqual([1, 2, 4].map(formatName));
+  expect(await putAfter(4, createRunId(2))).toBe(false);
+  expect(await listRunIds()).toEqual([createRunId(3), createRunId(4), createRunId(2)]);
+  expect(unreferencedArtifacts).toEqual([formatName(1)]);
+  expect(await putAfter(5, createRunId(2), 1)).toBe(false);
+  expect(await listRunIds()).toEqual([createRunId(3)]);
+  expect(unreferencedArtifacts.toSorted()).toEqual([1, 2, 4].map(formatName));
 });
 
-test('nothing is put where the newest run, or the index, was deleted meanwhile', async () => {
+test('nothing is stored if the newest run, or the index, was deleted meanwhile', async () => {
   await put(1);
   await documents.transaction(async (tx) => void (await tx.delete('run', 'X')));
-  expect(await putAfter(2, id(1))).toBe(false);
+  expect(await putAfter(2, createRunId(1))).toBe(false);
   expect(await listRunIds()).toEqual([undefined]);
   await documents.transaction(async (tx) => void (await tx.delete('index', 'X')));
   expect(await putAfter(3, null)).toBe(false);
   expect(await listRunIds()).toEqual([undefined]);
 });
 
-test('a first run is put where there is none, and stays behind another first one', async () => {
+test('a first run is stored if there is none, and stays behind another first run', async () => {
   expect(await putAfter(1, null)).toBe(true);
   expect(await putAfter(2, null)).toBe(false);
-  expect(await listRunIds()).toEqual([id(1), id(2)]);
+  expect(await listRunIds()).toEqual([createRunId(1), createRunId(2)]);
 });

@@ -44,7 +44,7 @@ export function writeWalks(folder: string, walk: Walk): string {
 }
 
 /** Returns an index of all securities, or of the listed securities, with equal weights. */
-export function equalIndex(id: string, identifiers: readonly string[] | null = null, rest: object = {}): object {
+export function createEqualIndex(id: string, identifiers: readonly string[] | null = null, rest: object = {}): object {
   const universe = identifiers === null ? {} : { universe: { kind: 'list', identifiers } };
   return {
     id,

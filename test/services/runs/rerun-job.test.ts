@@ -8,16 +8,16 @@ import { createRerunJob } from '#services/runs/rerun-job.js';
 import { findRun } from '#services/stored/run-documents.js';
 import { readRunList } from '#services/stored/kept-runs.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const IDS = Array.from({ length: 20 }, (_, i) => `I${i}`);
 const PAYLOAD = { rerun_id: 'r', ids: IDS, reach: null, engine_version: '1' };
 const formatHex = (n: number) => `${n.toString(16).padStart(32, '0')}.art`;
-const refTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
+const createRefTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
 
 /** Creates a rerun job of stale indices whose runs are documents with one file each. */
 async function createWorld(refusalOf: (id: string) => Refusal | undefined = () => undefined) {
-  const documents = await openDocumentStore({ folder: await temporaryFolder() });
+  const documents = await openDocumentStore({ folder: await createTemporaryFolder() });
   const written = new Map<string, Uint8Array>();
   const dropped: string[] = [];
   const files = { made: 0, outputs: 0xf000 };
@@ -33,7 +33,7 @@ async function createWorld(refusalOf: (id: string) => Refusal | undefined = () =
     store_content_hash: 'c',
     engine_version: '1',
     request: {},
-    artifacts: { columns: refTo(formatHex(++files.made)) },
+    artifacts: { columns: createRefTo(formatHex(++files.made)) },
   });
   const kind = createRerunJob({
     documents,
@@ -52,17 +52,20 @@ async function createWorld(refusalOf: (id: string) => Refusal | undefined = () =
     runsKept: 3,
     workers: 1,
   });
-  const attempt = (inParts: Attempt['inParts']) =>
+  const createAttempt = (inParts: Attempt['inParts']) =>
     ({
       inParts,
       compute: async (_: string, { files: all }: { files: typeof summed }) => {
         summed.push(...all);
-        return { view: refTo(formatHex(0xffff)), rows: { artifact: refTo(formatHex(0xfffe)), count: 0, blocks: [] } };
+        return {
+          view: createRefTo(formatHex(0xffff)),
+          rows: { artifact: createRefTo(formatHex(0xfffe)), count: 0, blocks: [] },
+        };
       },
       outputs: () => ({}),
       drop: async (names: readonly string[]) => void dropped.push(...names),
       async write(bytes: Uint8Array) {
-        const ref = refTo(formatHex(++files.outputs));
+        const ref = createRefTo(formatHex(++files.outputs));
         written.set(ref.name, bytes);
         return ref;
       },
@@ -70,7 +73,7 @@ async function createWorld(refusalOf: (id: string) => Refusal | undefined = () =
   await documents.transaction(async (tx) => {
     for (const id of IDS) await tx.put('index', id, {});
   });
-  return { documents, kind, attempt, dropped, files, summed };
+  return { documents, kind, attempt: createAttempt, dropped, files, summed };
 }
 
 /** Computes parts on two nodes. Both nodes compute the first part, and the node of the job receives both outputs. */
@@ -80,11 +83,11 @@ const onTwoNodes = (others: () => Promise<PartOutput>) => async (parts: Parts) =
   return [theirs, ...own.map((output, part) => ({ ...output, parts: [part] }))];
 };
 
-test('a part that two nodes computed counts once, and the files of the other are dropped', async () => {
+test('a part that two nodes computed counts once, and the files of the other are deleted', async () => {
   const { documents, kind, attempt, dropped, files, summed } = await createWorld();
   const other = attempt(() => Promise.reject(new Error('it computes some parts')));
-  const theirs = async () => (await kind.runParts!(PAYLOAD, [0, 2], other)).result as PartOutput;
-  const { effect } = await kind.run(PAYLOAD, attempt(onTwoNodes(theirs)));
+  const runTheirParts = async () => (await kind.runParts!(PAYLOAD, [0, 2], other)).result as PartOutput;
+  const { effect } = await kind.run(PAYLOAD, attempt(onTwoNodes(runTheirParts)));
   await documents.transaction(async (tx) => void (await effect!(tx)));
   const runs = await Promise.all(IDS.map((id) => findRun(documents, id)));
   expect(runs.every((run) => run !== undefined)).toBe(true);
@@ -98,7 +101,7 @@ test('a part that two nodes computed counts once, and the files of the other are
   await documents.close();
 });
 
-test('an attempt after one whose end was written has no second effect', async () => {
+test('an attempt after a recorded end has no second effect', async () => {
   const { documents, kind, attempt } = await createWorld();
   const alone = attempt(async (parts) =>
     Promise.all([0, 1, 2].map(async (part) => ({ ...((await parts.here(part, 0)) as PartOutput), parts: [part] }))),
@@ -111,7 +114,7 @@ test('an attempt after one whose end was written has no second effect', async ()
   await documents.close();
 });
 
-test('an index that cannot be run is refused by itself; a service that cannot run any ends the attempt', async () => {
+test('an index that cannot be run is refused, and the others run; a service that cannot run any ends the attempt', async () => {
   const gone = new Refusal('INDEX_NOT_FOUND', 'It is not there.');
   const { documents, kind, attempt } = await createWorld((id) => (id === 'I3' ? gone : undefined));
   const other = attempt(() => Promise.reject(new Error('it computes some parts')));

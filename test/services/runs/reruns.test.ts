@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import type { RerunRow, RerunView } from '#contract/reruns.js';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 import { IS_SOAK } from '../../soak.js';
 import { readLeftovers } from '../../durability/effects.js';
-import { equalIndex, SESSIONS, writeWalks } from './random-walks.js';
+import { createEqualIndex, SESSIONS, writeWalks } from './random-walks.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
 /** Ids of enough indices for more than one part. */
@@ -16,7 +16,7 @@ if (!IS_SOAK) console.log('skipped: files that nothing names, as it takes a minu
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--runs-kept', '3']);
+  service = await openLiveService(['--runs-kept', '3']);
   await serve(60, 1);
   for (const [i, id] of IDS.entries()) await put(id, NAMES.slice(0, 1 + (i % 4)));
   await service.ok('PUT', '/strategies/FOLLOW', { id: 'FOLLOW', name: 'Follow', index_id: 'I03' });
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-const put = (id: string, names: readonly string[]) => service.ok('PUT', `/indices/${id}`, equalIndex(id, names));
+const put = (id: string, names: readonly string[]) => service.ok('PUT', `/indices/${id}`, createEqualIndex(id, names));
 
 /** Serves a folder of random walks. With an equal seed, sessions are appended; another seed is another content. */
 async function serve(sessions: number, seed: number): Promise<void> {
@@ -80,7 +80,7 @@ describe('a rerun', () => {
   });
 
   test('after other data runs all again, and keeps the run of an index that cannot be run', async () => {
-    await service.ok('PUT', '/indices/I02', equalIndex('I02', NAMES, { base_date: SESSIONS[70] }));
+    await service.ok('PUT', '/indices/I02', createEqualIndex('I02', NAMES, { base_date: SESSIONS[70] }));
     const before = await runsOf('I02');
     await serve(61, 2);
     const view = await rerun();
@@ -93,7 +93,7 @@ describe('a rerun', () => {
     await put('I02', NAMES);
   });
 
-  test('of some runs those, without a stored run too, and each once', async () => {
+  test('of some runs includes only these, also without a stored run, and each once', async () => {
     const view = await rerun({ ids: ['NEVER', 'I02', 'NEVER', 'NOBODY', 'I01'] });
     expect(view.rows.map(({ index_id: id, outcome }) => [id, outcome])).toEqual([
       ['NEVER', 'stored'],
@@ -116,7 +116,7 @@ describe('a rerun', () => {
     expect((await service.ask('GET', '/analytics/reruns/none/rows')).status).toBe(404);
   });
 
-  test.runIf(IS_SOAK)('leaves no file that nothing names, a minute later', async () => {
+  test.runIf(IS_SOAK)('leaves no orphaned file a minute later', async () => {
     await expect.poll(() => readLeftovers(join(service.folder, 'home'))).toEqual([]);
   });
 });

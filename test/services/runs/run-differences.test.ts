@@ -46,25 +46,25 @@ async function runToResult<T>(path: string, body: object): Promise<T> {
   return job.result as T;
 }
 
-interface Ran {
+interface RunTotal {
   readonly id: string;
   readonly total: number;
 }
 
 /** Runs a backtest and waits for its end. */
-async function runToEnd(request: object = {}): Promise<Ran> {
+async function runToEnd(request: object = {}): Promise<RunTotal> {
   await runToResult('/analytics/WHY/backtest', request);
   const { body } = await service.ask<StoredRuns>('GET', '/analytics/WHY/runs?limit=1');
   return { id: body.runs[0]!.run_id, total: body.runs[0]!.metrics!.total_return };
 }
 
-const createDifference = (from: Pick<Ran, 'id'>, to: Pick<Ran, 'id'>): Promise<RunsDifference> =>
+const createDifference = (from: Pick<RunTotal, 'id'>, to: Pick<RunTotal, 'id'>): Promise<RunsDifference> =>
   runToResult<RunsDifference>('/analytics/WHY/runs/diff', { from: from.id, to: to.id });
 
 const effectsOf = ({ effects }: RunsDifference): Record<string, number> =>
   Object.fromEntries(effects!.map(({ cause, total_return: value }) => [cause, value]));
 
-const CORRECTED = DAYS[60]!;
+const CORRECTED_DATE = DAYS[60]!;
 const COSTS = { transaction_cost_bps: 50 };
 
 beforeAll(async () => {
@@ -74,12 +74,12 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('each cause has what its exchange changes, as backtests with the causes exchanged say; they sum exactly', async () => {
+test('each cause has the effect of exchanging it, as backtests with exchanged causes show; the effects sum exactly', async () => {
   const first = await runToEnd();
   await put('PriceWeight');
   const defined = await runToEnd();
   const response = await runToEnd(COSTS);
-  await importStore(createMarket({ [`${CORRECTED} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
+  await importStore(createMarket({ [`${CORRECTED_DATE} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
   const last = await runToEnd(COSTS);
   const result = await createDifference(first, last);
   const effects = effectsOf(result);
@@ -95,7 +95,7 @@ test('each cause has what its exchange changes, as backtests with the causes exc
   expect(result.request).toEqual([{ path: '/transaction_cost_bps', op: 'replace', before: 0, after: 50 }]);
   expect(result.data.cells).toBe(2);
   expect(result.data.first.map(({ identifier, date, after }) => [identifier, date, after])).toEqual([
-    ['C', CORRECTED, 500],
+    ['C', CORRECTED_DATE, 500],
     ['A', DAYS[80], 40],
   ]);
 });
@@ -104,13 +104,13 @@ test('a corrected price changes levels from its day on, and nothing before', asy
   const before = await runToEnd({ as_known_on: 1 });
   const after = await runToEnd();
   const result = await createDifference(before, after);
-  expect(result).toMatchObject({ same_levels: false, first_difference: CORRECTED, definition: [], request: [] });
+  expect(result).toMatchObject({ same_levels: false, first_difference: CORRECTED_DATE, definition: [], request: [] });
   expect(result.data.rows).toEqual({ rows_added: 0, rows_changed: result.data.first.length, rows_removed: 0 });
   expect(effectsOf(result)).toEqual({ definition: 0, request: 0, data: result.total_return, engine: 0 });
-  expect(result.largest!.date >= CORRECTED).toBe(true);
+  expect(result.largest!.date >= CORRECTED_DATE).toBe(true);
 });
 
-test('a run and the same run again differ in nothing', async () => {
+test('equal runs differ in nothing', async () => {
   const [one, other] = [await runToEnd(), await runToEnd()];
   expect(await createDifference(one, other)).toMatchObject({
     same_levels: true,
@@ -123,7 +123,7 @@ test('a run and the same run again differ in nothing', async () => {
 
 describe('runs of two data stores', () => {
   /** Returns an index of three securities that the other store lacks. */
-  const other = (): object => {
+  const createOtherMarket = (): object => {
     const random = seeded(5);
     const data = DAYS.flatMap((day) => ['X', 'Y', 'Z'].map((name, n) => [name, day, 30 + 40 * n + 10 * random()]));
     return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
@@ -132,18 +132,18 @@ describe('runs of two data stores', () => {
     service.ask('POST', '/data/import', { store_id, name: store_id, tables, on_exists: 'replace', activate: true });
   const putList = (identifiers: readonly string[], type: string) =>
     put(type, { universe: { kind: 'list', identifiers } });
-  let onM: Ran, onNPrice: Ran, onNEqual: Ran;
+  let onM: RunTotal, onNPrice: RunTotal, onNEqual: RunTotal;
 
   beforeAll(async () => {
     await put('EqualWeight');
     onM = await runToEnd();
-    await serve('n', other());
+    await serve('n', createOtherMarket());
     onNEqual = await runToEnd();
     await put('PriceWeight');
     onNPrice = await runToEnd();
   });
 
-  test('are compared: the stores are named, values are not compared, all of the difference is of the data', async () => {
+  test('are compared: the stores are named, values are not compared, and the whole difference is attributed to the data', async () => {
     const result = await createDifference(onM, onNEqual); // both levels are 100 on the base date, the third day
     const reason = 'The runs were made on two data stores.';
     const data = { cells: null, first: [], rows: null, appended: null, stores: { from: 'm', to: 'n' }, reason };
@@ -153,7 +153,7 @@ describe('runs of two data stores', () => {
     expect(result.effects_reason).toBeNull();
   });
 
-  test('have effects where the data of the earlier run is served, else none, with the reason', async () => {
+  test('have effects if the data of the earlier run is served, otherwise none, with the reason', async () => {
     const served = await createDifference(onNPrice, onM);
     expect(effectsOf(served)['definition']).toBeCloseTo(onNEqual.total - onNPrice.total, 12);
     expect(effectsOf(served)['data']).toBeCloseTo(onM.total - onNEqual.total, 12);
@@ -165,11 +165,11 @@ describe('runs of two data stores', () => {
     expect(unserved.total_return).toBeCloseTo(onNPrice.total - onM.total, 12);
   });
 
-  test('have none where the definition of one names what the data of the other lacks', async () => {
+  test('have none if the definition of one names securities that the data of the other lacks', async () => {
     await importStore(createMarket());
     await putList(['A', 'B'], 'EqualWeight');
     const ofNames = await runToEnd();
-    await serve('n', other());
+    await serve('n', createOtherMarket());
     const result = await createDifference(onNEqual, ofNames);
     expect(result.effects).toBeNull();
     expect(result.effects_reason).toMatch(/^A replay was refused: /);

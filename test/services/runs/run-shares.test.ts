@@ -29,7 +29,7 @@ async function sharesOf(runId: string): Promise<(number | null)[]> {
   return body.weights.map(({ shares_outstanding }) => shares_outstanding);
 }
 
-test('weights of a run show the share counts of its data, and none as soon as other data are served', async () => {
+test('weights of a run show the share counts of its data, and none after other data is served', async () => {
   await serveShares(1000);
   await service.ask('PUT', '/indices/EQ', {
     id: 'EQ',

@@ -16,7 +16,7 @@ const INDEX = {
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
 /** The document with its defaults, as stored by versions that had no default universe. */
-const STORED = {
+const STORED_INDEX = {
   ...INDEX,
   description: null,
   base_value: 100,
@@ -37,11 +37,11 @@ const STORED = {
   pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {}, cap: null, floor: null, group_caps: [] } },
 };
 const REQUEST = { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0 };
-const PLAN = { runId: 'X', name: 'X', indexId: 'X', documents: { X: STORED }, request: REQUEST };
+const PLAN = { runId: 'X', name: 'X', indexId: 'X', documents: { X: STORED_INDEX }, request: REQUEST };
 
 const CALENDARS = { base: openCalendars() };
 
-const storeDocument = (datasetId: string, contentHash: string, active = false) => ({
+const createStoreDocument = (datasetId: string, contentHash: string, active = false) => ({
   store_id: datasetId,
   name: datasetId,
   kind: 'imported',
@@ -163,7 +163,7 @@ const staleOf = async (given: World) => {
 };
 
 describe('a stored run', () => {
-  test('is current when its plan lacks nothing but the defaults of later fields', async () => {
+  test('is current if its plan lacks only the defaults of later fields', async () => {
     expect(await staleOf({})).toBeNull();
   });
 
@@ -231,7 +231,7 @@ describe('a stored run', () => {
     });
   });
 
-  test('is stale when its store declares another currency, or none any more', async () => {
+  test('is stale when its store declares another currency, or removes it', async () => {
     const run = { store_id: 'desk', declared_currency: 'USD' };
     expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'USD' } })).toBeNull();
     expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'EUR' } })).toMatchObject({
@@ -245,7 +245,7 @@ describe('a stored run', () => {
   });
 
   test('is compared with the last content of the active store while none is served', async () => {
-    const createStores = (hash: string) => [storeDocument('desk', hash, true), storeDocument('other', 'o')];
+    const createStores = (hash: string) => [createStoreDocument('desk', hash, true), createStoreDocument('other', 'o')];
     expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: createStores('h') })).toBeNull();
     expect(await staleOf({ served: null, run: { store_id: 'desk' }, stores: createStores('later') })).toMatchObject({
       data: true,
@@ -257,7 +257,7 @@ describe('a stored run', () => {
 describe('the store of a run', () => {
   const idOf = (market: ServedMarket | undefined) => market?.identity.datasetId;
 
-  test('is the one that was remembered, whatever store is served', async () => {
+  test('is the recorded store, whatever store is served', async () => {
     const { run, states } = createWorld({ run: { store_id: 'other' }, others: ['other'] });
     expect(idOf(await states.requireMarket(run))).toBe('other');
     expect(idOf(await states.servedMarket(run))).toBe('other');
@@ -279,21 +279,21 @@ describe('the store of a run', () => {
     expect(await states.findMarket(run)).toBeUndefined();
   });
 
-  test('is the one that holds its content where none was remembered, and the served one where none does', async () => {
+  test('is the store with its content if none was recorded, and the served one if no store has it', async () => {
     const served = { datasetId: 'desk', contentHash: 'later' };
-    const marketIn = async (given: World) => {
+    const findServedMarket = async (given: World) => {
       const { run, states } = createWorld({ others: ['archive'], ...given });
       return idOf(await states.findMarket(run));
     };
-    expect(await marketIn({ served, stores: [storeDocument('archive', 'h')] })).toBe('archive');
-    expect(await marketIn({ served, stores: [storeDocument('archive', 'x')] })).toBe('desk');
-    expect(await marketIn({ stores: [storeDocument('archive', 'h')] })).toBe('desk');
+    expect(await findServedMarket({ served, stores: [createStoreDocument('archive', 'h')] })).toBe('archive');
+    expect(await findServedMarket({ served, stores: [createStoreDocument('archive', 'x')] })).toBe('desk');
+    expect(await findServedMarket({ stores: [createStoreDocument('archive', 'h')] })).toBe('desk');
   });
 });
 
 describe('a run of an index that belongs to a store', () => {
   const onOther = { ...INDEX, store_id: 'other' };
-  const stores = [storeDocument('desk', 'h', true), storeDocument('other', 'o')];
+  const stores = [createStoreDocument('desk', 'h', true), createStoreDocument('other', 'o')];
 
   test('is current whatever store is active, and stale after a change of its content', async () => {
     const made = { run: { store_id: 'other', store_content_hash: 'o' }, stores };
@@ -310,7 +310,7 @@ describe('a run of an index that belongs to a store', () => {
     });
   });
 
-  test('is stale if it was made on another store, or its store is gone', async () => {
+  test('is stale if it was made on another store, or its store was deleted', async () => {
     const moved = createWorld({ run: { store_id: 'desk' }, stores });
     moved.change(onOther);
     expect(await moved.states.staleOf(moved.run)).toMatchObject({

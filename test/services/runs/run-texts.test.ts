@@ -19,8 +19,8 @@ const RUN: RunDocument = {
   request: {},
   artifacts: { columns: createArtifact('columns'), plan: createArtifact('plan') },
 };
-const OLD: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: createArtifact('record') } };
-const laterRun = (i: number): RunDocument => ({ ...RUN, run_at: `later ${i}` });
+const OLD_RUN: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: createArtifact('record') } };
+const createLaterRun = (i: number): RunDocument => ({ ...RUN, run_at: `later ${i}` });
 const INPUT = {
   text: 'record',
   columns: '/home/columns',
@@ -72,11 +72,11 @@ function createRecords({ fails = 0, isFull = false } = {}) {
   };
 }
 
-test('a record is written by a worker from the columns and the stamp of its run, once while it is kept', async () => {
+test('a record is written by a worker from the columns and the stamp of its run, once while it is cached', async () => {
   const { read, asked } = createRecords();
   expect(await Promise.all([read(RUN), read(RUN)])).toEqual(['record 1', 'record 1']);
   expect(asked).toEqual([{ ...INPUT, path: '/home/file 1' }]);
-  expect([await read(laterRun(1)), await read(RUN)]).toEqual(['record 2', 'record 1']);
+  expect([await read(createLaterRun(1)), await read(RUN)]).toEqual(['record 2', 'record 1']);
 });
 
 test('a length is that of the file and an etag that of the run', async () => {
@@ -84,27 +84,27 @@ test('a length is that of the file and an etag that of the run', async () => {
   expect(await open(RUN)).toMatchObject({ length: 'record 1'.length, etag: computeRecordEtag(RUN) });
 });
 
-test('the record read longest ago makes room for others, and whoever opened it before reads it to its end', async () => {
+test('the least recently read record is removed, and a reader that has opened it reads it to its end', async () => {
   const { read, open, files } = createRecords();
   const opened = await open(RUN);
-  for (let i = 0; i < 31; i++) await read(laterRun(i));
+  for (let i = 0; i < 31; i++) await read(createLaterRun(i));
   await read(RUN);
-  await read(laterRun(31));
+  await read(createLaterRun(31));
   expect([files.size, files.has('file 1'), files.has('file 2')]).toEqual([1 + 32, true, false]);
-  for (let i = 32; i < 64; i++) await read(laterRun(i));
+  for (let i = 32; i < 64; i++) await read(createLaterRun(i));
   expect(files.has('file 1')).toBe(false);
   expect(await new Response(await opened.open()).text()).toBe('record 1');
   expect(await read(RUN)).toBe('record 66');
 });
 
-test('a file that somebody removed is written again', async () => {
+test('a file that was removed is written again', async () => {
   const { read, files } = createRecords();
   await read(RUN);
   files.delete('file 1');
   expect(await read(RUN)).toBe('record 2');
 });
 
-test('a writing that failed is tried again', async () => {
+test('a failed write is retried', async () => {
   const { read } = createRecords({ fails: 1 });
   await expect(read(RUN)).rejects.toThrow('damaged');
   expect(await read(RUN)).toBe('record 2');
@@ -117,14 +117,14 @@ test('on a full disk a record is read without being written', async () => {
 
 test('a record that was stored as JSON is upgraded by a worker, under a different etag', async () => {
   const { read, asked } = createRecords();
-  expect(await read(OLD)).toBe('record 1');
+  expect(await read(OLD_RUN)).toBe('record 1');
   expect(asked).toEqual([
     { text: 'record', stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' },
   ]);
-  expect(computeRecordEtag(OLD)).not.toBe('sha of record');
+  expect(computeRecordEtag(OLD_RUN)).not.toBe('sha of record');
 });
 
-test('the etag is another one for another file and another stamp', () => {
+test('the etag differs for another file and another stamp', () => {
   const others = [
     { ...RUN, run_at: 'later' },
     { ...RUN, engine_version: '1' },
@@ -134,7 +134,7 @@ test('the etag is another one for another file and another stamp', () => {
   expect(computeRecordEtag({ ...RUN })).toBe(computeRecordEtag(RUN));
 });
 
-test('a result is rendered from the columns and the plan of its run, next to its record', async () => {
+test('a result is rendered from the columns and the plan of its run, in addition to its record', async () => {
   const { read, result, asked } = createRecords();
   expect(await Promise.all([result(RUN), result(RUN)])).toEqual(['result 1', 'result 1']);
   expect(asked).toEqual([

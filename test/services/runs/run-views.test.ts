@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('a row of the summaries has the figures that the views of its run have', async () => {
+test('a row of the summaries has the figures of the views of its run', async () => {
   const { summaries } = await client.call('listSummaries');
   expect(summaries.map(({ index_id }) => index_id)).toEqual(['HALF', 'TOP']);
   for (const row of summaries) {
@@ -57,7 +57,7 @@ test('a row of the summaries has the figures that the views of its run have', as
 
 const params = { index_id: 'TOP' };
 
-test('the performance of a window is measured from its levels alone', async () => {
+test('the performance of a window is measured from its levels only', async () => {
   const query = { start: '2022-05-07', end: '2023-08-20' };
   const view = await client.call('getPerformance', { params, query });
   const { level } = await client.call('getOverview', { params });
@@ -87,7 +87,7 @@ test('the performance of a window is measured from its levels alone', async () =
   });
 });
 
-test('rebalances are those of the record, name by name, with the trades of their session', async () => {
+test('rebalances equal those of the record, security by security, with the trades of their session', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   const record = await client.call('getRecord', { params });
   const book = record.index.target!;
@@ -95,7 +95,7 @@ test('rebalances are those of the record, name by name, with the trades of their
     book.rebalances.map(({ date, announced }) => [date, announced ?? date]),
   );
   const { transactions, nav } = record.portfolio;
-  const column = (name: string) => transactions.columns.indexOf(name);
+  const findColumnIndex = (name: string) => transactions.columns.indexOf(name);
   for (const [r, row] of rebalances.entries()) {
     const view = await client.call('getRebalance', { params: { ...params, date: row.date } });
     expect(view).toMatchObject(row);
@@ -113,10 +113,10 @@ test('rebalances are those of the record, name by name, with the trades of their
         .toSorted(),
     ).toEqual(capped.toSorted());
     expect([row.constituents, row.capped]).toEqual([Object.keys(weights).length, capped.length]);
-    const traded = transactions.data.filter((line) => line[column('date')] === row.traded_on);
+    const traded = transactions.data.filter((line) => line[findColumnIndex('date')] === row.traded_on);
     for (const line of traded) {
-      const name = view.names.find(({ identifier }) => identifier === line[column('asset_id')])!;
-      expect(Math.abs(name.trade!)).toBeCloseTo(Number(line[column('notional')]), 6);
+      const name = view.names.find(({ identifier }) => identifier === line[findColumnIndex('asset_id')])!;
+      expect(Math.abs(name.trade!)).toBeCloseTo(Number(line[findColumnIndex('notional')]), 6);
     }
     const moved = view.names.reduce((sum, { change }) => sum + Math.abs(change!), 0) / 2;
     if (r === 0) {
@@ -126,7 +126,7 @@ test('rebalances are those of the record, name by name, with the trades of their
     expect(row.turnover).toBeCloseTo(moved, 12);
     // The cost is ten basis points of purchases and sales.
     const at = nav.index.indexOf(row.traded_on!);
-    const bought = traded.reduce((sum, line) => sum + Number(line[column('notional')]), 0);
+    const bought = traded.reduce((sum, line) => sum + Number(line[findColumnIndex('notional')]), 0);
     expect(row.cost_fraction).toBeCloseTo((0.001 * bought) / Number(nav.data[at - 1]), 10);
   }
   const [, second] = rebalances;
@@ -137,7 +137,7 @@ test('rebalances are those of the record, name by name, with the trades of their
   });
 });
 
-test('exposures of a date are the weights of its names, summed by what they were then', async () => {
+test('exposures of a date are the weights of its securities, summed by their groups on that date', async () => {
   const view = await client.call('getExposures', { params, query: { interval: 'monthly' } });
   expect(view.dates).toHaveLength(24);
   for (const date of ['2022-03-31', '2023-06-30', '2023-12-29']) {
@@ -164,7 +164,7 @@ test('exposures of a date are the weights of its names, summed by what they were
   });
 });
 
-test('exposures as CSV have a row a date and group, with the weights of the JSON', async () => {
+test('exposures as CSV have a row per date and group, with the weights of the JSON', async () => {
   const query = { by: 'SECTOR', interval: 'monthly' } as const;
   const { dates, groups } = await client.call('getExposures', { params, query });
   const text = Buffer.from(await client.download('getExposures', 'text/csv', { params, query })).toString();
@@ -195,7 +195,7 @@ test('limits are watched on the weights of every session, with the cause of each
   if (headroom.at(-1)! < 0) expect(distance).toBeNull();
 });
 
-test('rows of the optimiser are watched with datapoints of their session; others are refused by their place', async () => {
+test('rows of the optimiser are watched with datapoints of their session; other rows are refused by their position', async () => {
   const exposures = await client.call('getExposures', { params });
   const { group, weights } = exposures.groups[0]!;
   const row = { id: 's', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3, groups: [group] } };
@@ -223,7 +223,7 @@ test('rows of the optimiser are watched with datapoints of their session; others
     });
 });
 
-test('a pack on the session of a rebalance has its weights; before, those announced or what the rules decide', async () => {
+test('a pack on the session of a rebalance has its weights; before it, the announced weights or those of the rules', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   const { date, decision_date } = rebalances.at(-1)!;
   const createBody = (as_of: string) => ({ as_of, aum: 1e12, cost: { spread_bps: 0, impact_bps: 0 } });
@@ -243,7 +243,7 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
   expect(announced.reconciliation).toBeNull();
   // The announced orders equal the orders reported for the effective day.
-  const ordered = ({ accounts }: typeof pack) =>
+  const listRows = ({ accounts }: typeof pack) =>
     accounts[0]!.trades.map(({ identifier, side, shares, price }) => [
       identifier,
       side === 'buy' ? shares : -shares,
@@ -252,8 +252,8 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   const { announced: on, accounts } = pack.reconciliation!;
   expect(on).toBe(decision_date);
   const orders = accounts[0]!.orders;
-  expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(ordered(announced));
-  expect(orders.map((one) => [one.identifier, one.shares, one.price])).toEqual(ordered(pack));
+  expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(listRows(announced));
+  expect(orders.map((one) => [one.identifier, one.shares, one.price])).toEqual(listRows(pack));
   for (const { change, shares, shares_announced } of orders) expect(change).toBe(shares - shares_announced);
   const early = await client.call('packRebalance', { params, body: createBody('2023-10-31') });
   expect(early).toMatchObject({ effective: date, decision: early.as_of, basis: 'indicative' });
@@ -269,7 +269,7 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   });
 });
 
-test('scenarios add up by name and by group, and a window earns what prices did', async () => {
+test('scenarios add up by security and by group, and a window has the return of its prices', async () => {
   const { weights, as_of } = await client.call('getWeights', { params });
   const [first] = weights;
   const body = {
@@ -294,7 +294,7 @@ test('scenarios add up by name and by group, and a window earns what prices did'
   });
 });
 
-test('a comparison has figures and correlations of its window, those of the performance of each', async () => {
+test('a comparison has figures and correlations of its window, equal to the performance of each run', async () => {
   const query = { ids: ['TOP', 'HALF'], start: '2022-06-01', end: '2023-05-31' };
   const view = await client.call('compareRuns', { query });
   expect([view.start, view.end]).toEqual(['2022-06-01', '2023-05-31']);

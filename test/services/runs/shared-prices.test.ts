@@ -15,7 +15,7 @@ async function runToEnd(path: string, body: unknown): Promise<void> {
   expect(await service.finished(started.job_id)).toMatchObject({ status: 'succeeded' });
 }
 
-const index = (id: string, weighting: object) => ({
+const createIndexBody = (id: string, weighting: object) => ({
   id,
   name: id,
   calendar: 'XNYS',
@@ -27,7 +27,7 @@ const index = (id: string, weighting: object) => ({
 const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 
 /** Returns the price files of runs by their shared inode, with the columns of the runs. */
-async function priceFiles() {
+async function listPriceFiles() {
   const names = await readdir(formatFolder());
   const isColumns = (name: string): boolean => readFileSync(join(formatFolder(), name), 'latin1').startsWith('DVSRUN');
   const prices = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
@@ -59,49 +59,49 @@ async function rerunIndex(id: string) {
   return service.finished(started.job_id);
 }
 
-const SAME = { result: { equal: true, inputs_equal: true } };
+const EQUAL_OUTCOME = { result: { equal: true, inputs_equal: true } };
 
 beforeAll(async () => {
   service = await runService(['--runs-kept', '2']);
   await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 140, start: '2019-01-02', end: '2022-12-30' });
-  await service.ask('PUT', '/indices/FIRST', index('FIRST', { type: 'EqualWeight' }));
-  await service.ask('PUT', '/indices/SECOND', index('SECOND', { type: 'MarketCapWeight' }));
+  await service.ask('PUT', '/indices/FIRST', createIndexBody('FIRST', { type: 'EqualWeight' }));
+  await service.ask('PUT', '/indices/SECOND', createIndexBody('SECOND', { type: 'MarketCapWeight' }));
   await runToEnd('/analytics/FIRST/backtest', {});
 });
 afterAll(() => service.close());
 
-test('the prices of a run are one file, which runs of other weights and costs share', async () => {
-  const [first, ...others] = await priceFiles();
+test('the prices of a run are one file, shared by runs of other weights and costs', async () => {
+  const [first, ...others] = await listPriceFiles();
   expect([first?.nlink, others]).toEqual([1, []]);
   expect(first!.size).toBeGreaterThan(SEPARATE_BYTES_MIN);
   await runToEnd('/analytics/SECOND/backtest', {});
   await runToEnd('/analytics/FIRST/backtest', { transaction_cost_bps: 20 });
-  expect((await priceFiles()).map(({ ino, nlink }) => [ino, nlink])).toEqual(
+  expect((await listPriceFiles()).map(({ ino, nlink }) => [ino, nlink])).toEqual(
     Array.from({ length: 3 }, () => [first!.ino, 3]),
   );
-  expect(await rerunIndex('FIRST')).toMatchObject(SAME);
-  expect(await rerunIndex('SECOND')).toMatchObject(SAME);
+  expect(await rerunIndex('FIRST')).toMatchObject(EQUAL_OUTCOME);
+  expect(await rerunIndex('SECOND')).toMatchObject(EQUAL_OUTCOME);
 });
 
-test('a run keeps its prices when the one goes that wrote them', async () => {
+test('a run keeps its prices when the run that wrote them is deleted', async () => {
   const before = await readViews('SECOND');
   expect((await service.ask('DELETE', '/indices/FIRST')).status).toBe(200);
   await service.restart(); // removes unreferenced files
   await service.resumed();
-  expect(await priceFiles()).toHaveLength(1);
+  expect(await listPriceFiles()).toHaveLength(1);
   expect(await readViews('SECOND')).toEqual(before);
 });
 
-test('prices that have gone meanwhile are written with the run', async () => {
+test('prices deleted meanwhile are written with the run', async () => {
   const before = await readViews('SECOND');
-  for (const { name } of await priceFiles()) await rm(join(formatFolder(), name));
+  for (const { name } of await listPriceFiles()) await rm(join(formatFolder(), name));
   await runToEnd('/analytics/SECOND/backtest', {});
-  expect(await priceFiles()).toHaveLength(1);
+  expect(await listPriceFiles()).toHaveLength(1);
   expect(await readViews('SECOND')).toEqual(before);
-  expect(await rerunIndex('SECOND')).toMatchObject(SAME);
+  expect(await rerunIndex('SECOND')).toMatchObject(EQUAL_OUTCOME);
 });
 
-test('a run that comes out as the stored one shares all files with it', async () => {
+test('a run equal to the stored one shares all files with it', async () => {
   const [shown, before] = [
     await readViews('SECOND'),
     new Set((await filesOf(await readdir(formatFolder()))).map(({ ino }) => ino)),
@@ -113,5 +113,5 @@ test('a run that comes out as the stored one shares all files with it', async ()
     '{"annual_returns',
   ]);
   expect(await readViews('SECOND')).toEqual(shown);
-  expect(await rerunIndex('SECOND')).toMatchObject(SAME);
+  expect(await rerunIndex('SECOND')).toMatchObject(EQUAL_OUTCOME);
 });

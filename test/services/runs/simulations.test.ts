@@ -62,7 +62,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-async function simulated(body?: unknown): Promise<SimulationView> {
+async function runSimulation(body?: unknown): Promise<SimulationView> {
   const { status, body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', body);
   expect(status, JSON.stringify(job)).toBe(202);
   const done = await service.finished(job.job_id);
@@ -71,7 +71,7 @@ async function simulated(body?: unknown): Promise<SimulationView> {
 }
 
 describe('rolling risk', () => {
-  test('is that of each window of returns of the run and its index', async () => {
+  test('equals that of each window of returns of the run and its index', async () => {
     const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=20');
     const { body: levels } = await service.ask<{ levels: { index: string[]; data: number[] } }>(
       'GET',
@@ -118,9 +118,9 @@ describe('rolling risk', () => {
         .map((value, t, all) => value / all[t - 1]! - 1)
         .slice(1);
     const [x, y] = [listLastReturns(own), listLastReturns(other)];
-    const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
+    const computeMean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length;
     const covariance = (a: readonly number[], b: readonly number[]) =>
-      a.reduce((sum, value, t) => sum + (value - mean(a)) * (b[t]! - mean(b)), 0) / (a.length - 1);
+      a.reduce((sum, value, t) => sum + (value - computeMean(a)) * (b[t]! - computeMean(b)), 0) / (a.length - 1);
     const active = x.map((value, t) => value - y[t]!);
     expect(body.risk.index.at(-1)).toBe(dates.at(-1));
     [
@@ -164,7 +164,7 @@ describe('rolling risk', () => {
 
 describe('a simulation', () => {
   test('looks ahead from the end of the run on the sessions of its calendar', async () => {
-    const view = await simulated({ horizon: 40, paths: 5000, percentiles: [0.1, 0.5, 0.9] });
+    const view = await runSimulation({ horizon: 40, paths: 5000, percentiles: [0.1, 0.5, 0.9] });
     expect(view).toMatchObject({
       index_id: 'TRIO',
       method: 'block_bootstrap',
@@ -183,8 +183,12 @@ describe('a simulation', () => {
     expect(view.max_drawdown.maximum).toBeLessThanOrEqual(0);
   });
 
-  test('has a column for each percentile once, in the order asked for', async () => {
-    const { levels, total_return: total } = await simulated({ horizon: 3, paths: 100, percentiles: [0.9, 0.1, 0.9] });
+  test('has a column for each percentile once, in the requested order', async () => {
+    const { levels, total_return: total } = await runSimulation({
+      horizon: 3,
+      paths: 100,
+      percentiles: [0.9, 0.1, 0.9],
+    });
     expect(levels.columns).toEqual(['0.9', '0.1']);
     expect(levels.data.every((row) => row.length === 2)).toBe(true);
     expect(Object.keys(total.percentiles).toSorted()).toEqual(['0.1', '0.9']);
@@ -192,20 +196,20 @@ describe('a simulation', () => {
 
   test('has the volatility of the run', async () => {
     const { body } = await service.ask<{ metrics: { volatility: number } }>('GET', '/analytics/TRIO/overview');
-    expect((await simulated({ horizon: 5, paths: 100 })).volatility).toBeCloseTo(body.metrics.volatility, 12);
+    expect((await runSimulation({ horizon: 5, paths: 100 })).volatility).toBeCloseTo(body.metrics.volatility, 12);
   });
 
-  test('is the same bytes when asked again and others with another seed', async () => {
-    const first = await simulated({ horizon: 20, paths: 3000, seed: 7 });
-    await simulated({ horizon: 20, paths: 3000, seed: 8 });
-    expect(await simulated({ horizon: 20, paths: 3000, seed: 7 })).toEqual(first);
-    expect((await simulated({ horizon: 20, paths: 3000, seed: 8 })).total_return).not.toEqual(first.total_return);
+  test('is bit-identical when repeated, and different for another seed', async () => {
+    const first = await runSimulation({ horizon: 20, paths: 3000, seed: 7 });
+    await runSimulation({ horizon: 20, paths: 3000, seed: 8 });
+    expect(await runSimulation({ horizon: 20, paths: 3000, seed: 7 })).toEqual(first);
+    expect((await runSimulation({ horizon: 20, paths: 3000, seed: 8 })).total_return).not.toEqual(first.total_return);
   });
 
-  test('in parts has the numbers of all paths drawn at once', async () => {
+  test('in parts has the numbers of all paths drawn together', async () => {
     const asked = SimulationRequest.parse({ horizon: 40, paths: 1_100_000, seed: 3 });
     expect(divideSimulation(asked)).toHaveLength(4);
-    const view = await simulated(asked);
+    const view = await runSimulation(asked);
     const { body } = await service.ask<{ levels: { data: number[] } }>('GET', '/analytics/TRIO/levels');
     const growth = computeLevelGrowth(Float64Array.from(body.levels.data));
     const { model, horizon, seed, bins, paths, ...plan } = planSimulation(
@@ -220,30 +224,30 @@ describe('a simulation', () => {
     const computeError = (given: readonly number[], exact: readonly number[]) =>
       Math.max(...given.map((value, i) => Math.abs(value - exact[i]!)));
     expect(computeError(view.levels.data.flat().map(Number), summary.levels.flat())).toBeLessThan(1e-10);
-    const figures = ({ mean, deviation, minimum, maximum, percentiles }: Distribution): number[] => [
+    const readFigures = ({ mean, deviation, minimum, maximum, percentiles }: Distribution): number[] => [
       mean,
       deviation,
       minimum,
       maximum,
       ...Object.values(percentiles),
     ];
-    expect(computeError(figures(view.total_return), figures(summary.totalReturn))).toBeLessThan(1e-12);
-    expect(computeError(figures(view.max_drawdown), figures(summary.maxDrawdown))).toBeLessThan(1e-12);
+    expect(computeError(readFigures(view.total_return), readFigures(summary.totalReturn))).toBeLessThan(1e-12);
+    expect(computeError(readFigures(view.max_drawdown), readFigures(summary.maxDrawdown))).toBeLessThan(1e-12);
     expect(view.time_under_water).toEqual(summary.timeUnderWater);
   });
 
-  test('by a factor model has the variance that the model gives the weights', async () => {
-    const view = await simulated({ method: 'gaussian_factor', horizon: 21, paths: 20_000, factors: 2 });
+  test('by a factor model has the variance of the weights by the model', async () => {
+    const view = await runSimulation({ method: 'gaussian_factor', horizon: 21, paths: 20_000, factors: 2 });
     expect(view.factor_share! > 0 && view.factor_share! <= 1).toBe(true);
     const expected = view.volatility * Math.sqrt(21 / 252);
     expect(Math.abs(view.total_return.deviation / expected - 1)).toBeLessThan(0.05);
   });
 
   test('without a body takes the defaults', async () => {
-    expect(await simulated()).toMatchObject({ horizon: 252, paths: 10_000, shortfall: { level: 1 } });
+    expect(await runSimulation()).toMatchObject({ horizon: 252, paths: 10_000, shortfall: { level: 1 } });
   });
 
-  test('is refused without a run, beyond its limits, and past the knowledge of its calendar', async () => {
+  test('is refused without a run, beyond its limits, and beyond the end of its calendar', async () => {
     expect(await service.refusal('POST', '/analytics/NONE/simulate')).toMatchObject({
       status: 404,
       code: 'INDEX_NOT_FOUND',

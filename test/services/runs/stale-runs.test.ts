@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { describeBatches } from './stale-runs/batches.js';
 import { describeWatchlistUniverses } from './stale-runs/watchlists.js';
-import { equalIndex, SESSIONS, writeWalks } from './random-walks.js';
+import { createEqualIndex, SESSIONS, writeWalks } from './random-walks.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
 const STRATEGY = {
@@ -34,7 +34,7 @@ async function activate(datasetId: string): Promise<void> {
   await service.job(`/data/stores/${datasetId}/activate`);
 }
 
-const backtest = (id: string, request: object = {}) =>
+const runBacktestJob = (id: string, request: object = {}) =>
   service.job<{ run_hash: string }>(`/analytics/${id}/backtest`, request);
 
 interface State {
@@ -49,11 +49,11 @@ const stateOf = async (id: string, view = 'overview') =>
   (await service.ok<{ stale: State | null }>('GET', `/analytics/${id}/${view}`)).stale;
 
 beforeAll(async () => {
-  service = await liveService(['--workers', '1', '--warm-up', 'off']);
+  service = await openLiveService(['--workers', '1', '--warm-up', 'off']);
   await serve('desk', 1);
-  await service.ok('POST', '/indices', equalIndex('BASE'));
-  await service.ok('POST', '/indices', equalIndex('RIVAL', ['A', 'B']));
-  await service.ok('POST', '/indices', equalIndex('INNER', null, { universe: { kind: 'index', id: 'BASE' } }));
+  await service.ok('POST', '/indices', createEqualIndex('BASE'));
+  await service.ok('POST', '/indices', createEqualIndex('RIVAL', ['A', 'B']));
+  await service.ok('POST', '/indices', createEqualIndex('INNER', null, { universe: { kind: 'index', id: 'BASE' } }));
   await service.ok('POST', '/indices/BASE/optimise', { id: 'CHILD', name: 'Child' });
   await service.ok('POST', '/optimise/constraint-sets', SET);
   await service.ok('POST', '/strategies', STRATEGY);
@@ -74,7 +74,7 @@ const PRICED_VIEWS = [
 
 describe('a run is stale', () => {
   test('in no view while nothing has changed', async () => {
-    for (const id of ['BASE', 'RIVAL', 'INNER', 'CHILD', 'FOLLOW']) await backtest(id);
+    for (const id of ['BASE', 'RIVAL', 'INNER', 'CHILD', 'FOLLOW']) await runBacktestJob(id);
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
       expect([view, await stateOf('BASE', view)]).toEqual([view, null]);
     const { backtests } = await service.ok<{ backtests: { index_id: string; stale: State | null }[] }>(
@@ -90,8 +90,8 @@ describe('a run is stale', () => {
     });
   });
 
-  test('in every view of every run that reaches a definition which changed, and in no view when it is as it was', async () => {
-    await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));
+  test('in every view of every run that depends on a changed definition, and in no view after the change is reverted', async () => {
+    await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { base_value: 50 }));
     const because = 'The index BASE changed since this run: base_value.';
     const stale = { definition: true, data: false, engine: false, reasons: [because], store_id: null };
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
@@ -102,7 +102,7 @@ describe('a run is stale', () => {
       findings: [],
       entries: [{ stale }, { stale: null }],
     });
-    await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { universe: { kind: 'all' } }));
+    await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { universe: { kind: 'all' } }));
     for (const id of ['BASE', 'INNER', 'CHILD', 'FOLLOW']) expect([id, await stateOf(id)]).toEqual([id, null]);
   });
 
@@ -110,8 +110,8 @@ describe('a run is stale', () => {
     [
       'its benchmark index',
       '/indices/RIVAL',
-      equalIndex('RIVAL', ['A', 'C']),
-      equalIndex('RIVAL', ['A', 'B']),
+      createEqualIndex('RIVAL', ['A', 'C']),
+      createEqualIndex('RIVAL', ['A', 'B']),
       ['The index RIVAL changed since this run: universe.'],
     ],
     [
@@ -149,7 +149,7 @@ describe('a run is stale', () => {
     expect(await stateOf('FOLLOW')).toBeNull();
   });
 
-  test('when a document that it needs is gone', async () => {
+  test('when a document that it needs is deleted', async () => {
     await service.ok('DELETE', '/optimise/constraint-sets/loose');
     expect(await stateOf('FOLLOW')).toMatchObject({
       definition: true,
@@ -159,7 +159,7 @@ describe('a run is stale', () => {
     expect(await stateOf('FOLLOW')).toBeNull();
   });
 
-  test('after later sessions came into its store, and is answered in every view all the same', async () => {
+  test('after later sessions were added to its store, and is still shown in every view', async () => {
     writeWalks(join(service.folder, 'desk'), { names: NAMES, sessions: 85 });
     await service.job('/data/stores/desk/refresh');
     const stale = {
@@ -171,11 +171,11 @@ describe('a run is stale', () => {
     };
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
       expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
-    await backtest('BASE');
+    await runBacktestJob('BASE');
     expect(await stateOf('BASE')).toBeNull();
   });
 
-  test('under an etag that a copy of before does not have, and with which the record is forgotten', async () => {
+  test('under a different etag than before, with which the record is deleted', async () => {
     const ask = (path: string, etag: string, method = 'GET') =>
       fetch(new URL(`/analytics/BASE/${path}`, service.url), {
         method,
@@ -185,65 +185,65 @@ describe('a run is stale', () => {
     const paths = ['overview', 'record', 'rolling?window=20'];
     const before = await Promise.all(paths.map(etagOf));
     for (const [i, path] of paths.entries()) expect([path, (await ask(path, before[i]!)).status]).toEqual([path, 304]);
-    await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));
+    await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { base_value: 50 }));
     for (const [i, path] of paths.entries()) {
       const { status, headers } = await ask(path, before[i]!);
       expect([path, status]).toEqual([path, 200]);
       expect((await ask(path, headers.get('etag')!)).status).toBe(304);
     }
     const record = (await ask('record', '"none"')).headers.get('etag')!;
-    await service.ok('PUT', '/indices/BASE', equalIndex('BASE'));
+    await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE'));
     for (const [i, path] of paths.entries()) expect([path, (await ask(path, before[i]!)).status]).toEqual([path, 304]);
     expect((await ask('record', '"none"', 'DELETE')).status).toBe(412);
     expect((await ask('record', record, 'DELETE')).status).toBe(204);
-    await backtest('BASE');
+    await runBacktestJob('BASE');
   });
 });
 
-describe('a backtest that is to run only when it has to', () => {
+describe('a backtest that runs only if it is stale', () => {
   const waitForJob = async (id: string): Promise<void> => {
     for (let status = 'pending'; status === 'pending' || status === 'running';)
       ({ status } = await service.ok<{ status: string }>('GET', `/jobs/backtest:${id}?wait=30`));
   };
-  const whenStale = (id: string, request: object = {}) =>
+  const requestWhenStale = (id: string, request: object = {}) =>
     service.ask<{ run_hash?: string; job_id?: string }>('POST', `/analytics/${id}/backtest`, {
       ...request,
       if_stale: true,
     });
 
-  test('answers the stored result of a current run, whole', async () => {
-    const { result } = await backtest('BASE', { transaction_cost_bps: 2 });
-    const answer = await whenStale('BASE', { transaction_cost_bps: 2 });
+  test('returns the complete stored result of a current run', async () => {
+    const { result } = await runBacktestJob('BASE', { transaction_cost_bps: 2 });
+    const answer = await requestWhenStale('BASE', { transaction_cost_bps: 2 });
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual(result);
     expect(answer.headers.get('location')).toBeNull();
   });
 
   test('is a job for another request, after a change, and without a stored run', async () => {
-    expect((await whenStale('BASE')).status).toBe(200); // uses the terms of the stored run
+    expect((await requestWhenStale('BASE')).status).toBe(200); // uses the terms of the stored run
     const free = { transaction_cost_bps: 0 };
-    expect(await whenStale('BASE', free)).toMatchObject({ status: 202, body: { job_id: 'backtest:BASE' } });
+    expect(await requestWhenStale('BASE', free)).toMatchObject({ status: 202, body: { job_id: 'backtest:BASE' } });
     await waitForJob('BASE');
-    expect((await whenStale('BASE', {})).status).toBe(200);
-    await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));
-    expect((await whenStale('BASE', {})).status).toBe(202);
+    expect((await requestWhenStale('BASE', {})).status).toBe(200);
+    await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { base_value: 50 }));
+    expect((await requestWhenStale('BASE', {})).status).toBe(202);
     await waitForJob('BASE');
-    expect((await whenStale('BASE', {})).status).toBe(200);
-    await service.ok('PUT', '/indices/BASE', equalIndex('BASE'));
-    await backtest('BASE');
+    expect((await requestWhenStale('BASE', {})).status).toBe(200);
+    await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE'));
+    await runBacktestJob('BASE');
     await service.ok('DELETE', '/analytics/RIVAL/record');
-    expect((await whenStale('RIVAL')).status).toBe(202);
+    expect((await requestWhenStale('RIVAL')).status).toBe(202);
     await waitForJob('RIVAL');
   });
 
-  test('is refused as any other', async () => {
-    expect((await whenStale('NONE')).status).toBe(404);
-    expect((await whenStale('BASE', { start: SESSIONS[10], end: SESSIONS[5] })).status).toBe(422);
-    expect((await whenStale('BASE', { benchmark: { kind: 'index', id: 'NONE' } })).status).toBe(404);
+  test('is refused like any other', async () => {
+    expect((await requestWhenStale('NONE')).status).toBe(404);
+    expect((await requestWhenStale('BASE', { start: SESSIONS[10], end: SESSIONS[5] })).status).toBe(422);
+    expect((await requestWhenStale('BASE', { benchmark: { kind: 'index', id: 'NONE' } })).status).toBe(404);
   });
 });
 
-describe('while another store is served than that of the run', () => {
+describe('while a store other than that of the run is served', () => {
   /** Returns a view without its state, because only the state of the run differs. */
   const valuesOf = async (view: string) => {
     const { stale: _, ...values } = await service.ok<Record<string, unknown>>('GET', `/analytics/BASE/${view}`);
@@ -255,7 +255,7 @@ describe('while another store is served than that of the run', () => {
     await serve('other', 2);
   });
 
-  test('views that need prices are answered from the store of the run, as if it was served', async () => {
+  test('views that need prices are computed on the store of the run, as if it was served', async () => {
     for (const view of PRICED_VIEWS) expect([view, await valuesOf(view)]).toEqual([view, valuesBefore.get(view)]);
     const simulation = { method: 'gaussian_factor', horizon: 20, paths: 1000 };
     await service.job('/analytics/BASE/simulate', simulation);
@@ -263,7 +263,7 @@ describe('while another store is served than that of the run', () => {
     expect(result.asset_ids).toEqual(NAMES);
   });
 
-  test('every view says that a new run would be made on the other store', async () => {
+  test('every view reports that a new run would be made on the other store', async () => {
     const reasons = ['The run was made on the store desk; other is active.'];
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
       expect([view, await stateOf('BASE', view)]).toEqual([
@@ -278,7 +278,7 @@ describe('while another store is served than that of the run', () => {
   });
 
   test('a comparison with a run of the other store reports that they are of different data', async () => {
-    await backtest('RIVAL');
+    await runBacktestJob('RIVAL');
     const { findings, entries } = await service.ok<{
       findings: { code: string; severity: string; path: string; message: string }[];
       entries: { stale: State | null }[];

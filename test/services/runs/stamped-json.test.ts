@@ -9,12 +9,16 @@ const STALE: StaleState = {
   reasons: ['The store desk holds other content than the run was made on.'],
   store_id: null,
 };
-const stateIs = (stale: StaleState | null): RunState => ({ index_version: 3, stale });
-const OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 15 }, (_, i) => i / 7) };
-const BYTES = new TextEncoder().encode(JSON.stringify(OBJECT));
+const createRunState = (stale: StaleState | null): RunState => ({ index_version: 3, stale });
+const SAMPLE_OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 15 }, (_, i) => i / 7) };
+const BYTES = new TextEncoder().encode(JSON.stringify(SAMPLE_OBJECT));
 
 /** Returns bytes in chunks of a size, as a file stream does. */
-function byteStream(bytes: Uint8Array, piece: number, onCancel: () => void = () => {}): ReadableStream<Uint8Array> {
+function createByteStream(
+  bytes: Uint8Array,
+  piece: number,
+  onCancel: () => void = () => {},
+): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
     type: 'bytes',
@@ -42,12 +46,12 @@ async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promi
 }
 
 describe('a view with the state of its run', () => {
-  test('is what it was with the state of its run before the other members', () => {
+  test('equals the view with the state of its run before the other members', () => {
     for (const stale of [null, STALE])
-      expect(JSON.parse(new TextDecoder().decode(prependHead(createStateHead(stateIs(stale)), BYTES)))).toEqual({
+      expect(JSON.parse(new TextDecoder().decode(prependHead(createStateHead(createRunState(stale)), BYTES)))).toEqual({
         index_version: 3,
         stale,
-        ...OBJECT,
+        ...SAMPLE_OBJECT,
       });
   });
 
@@ -57,12 +61,14 @@ describe('a view with the state of its run', () => {
     [1000, 3],
     [65_536, 65_536],
     [64, 262_144],
-  ])('streams the same bytes, in pieces of %i read into room for %i', async (piece, room) => {
-    const whole = Buffer.from(prependHead(createStateHead(stateIs(STALE)), BYTES)).toString('utf8');
-    expect(await readInto(streamWithHead(createStateHead(stateIs(STALE)), byteStream(BYTES, piece)), room)).toBe(whole);
-    expect(await new Response(streamWithHead(createStateHead(stateIs(STALE)), byteStream(BYTES, piece))).text()).toBe(
-      whole,
-    );
+  ])('streams equal bytes, in pieces of %i read into %i bytes', async (piece, room) => {
+    const whole = Buffer.from(prependHead(createStateHead(createRunState(STALE)), BYTES)).toString('utf8');
+    expect(
+      await readInto(streamWithHead(createStateHead(createRunState(STALE)), createByteStream(BYTES, piece)), room),
+    ).toBe(whole);
+    expect(
+      await new Response(streamWithHead(createStateHead(createRunState(STALE)), createByteStream(BYTES, piece))).text(),
+    ).toBe(whole);
   });
 
   test('ends as its stream does: with an error, and when it is cancelled', async () => {
@@ -70,21 +76,21 @@ describe('a view with the state of its run', () => {
       type: 'bytes',
       pull: (controller) => controller.error(new Error('the disk is gone')),
     }) as ReadableStream<Uint8Array>;
-    await expect(new Response(streamWithHead(createStateHead(stateIs(null)), broken)).text()).rejects.toThrow(
+    await expect(new Response(streamWithHead(createStateHead(createRunState(null)), broken)).text()).rejects.toThrow(
       'the disk is gone',
     );
     let isCancelled = false;
     await streamWithHead(
-      createStateHead(stateIs(null)),
-      byteStream(BYTES, 10, () => (isCancelled = true)),
+      createStateHead(createRunState(null)),
+      createByteStream(BYTES, 10, () => (isCancelled = true)),
     ).cancel();
     expect(isCancelled).toBe(true);
   });
 
   test('has the etag of the stored run while it is current, and a separate one for each state', () => {
-    const other = createStateHead(stateIs({ ...STALE, engine: true })).etagOf('abc');
-    const own = createStateHead(stateIs(STALE)).etagOf('abc');
-    expect(createStateHead(stateIs(null)).etagOf('abc')).toBe('abc');
+    const other = createStateHead(createRunState({ ...STALE, engine: true })).etagOf('abc');
+    const own = createStateHead(createRunState(STALE)).etagOf('abc');
+    expect(createStateHead(createRunState(null)).etagOf('abc')).toBe('abc');
     expect(new Set(['abc', own, other]).size).toBe(3);
     expect([own, other, 'abc'].map(removeMarks)).toEqual(['abc', 'abc', 'abc']);
   });

@@ -4,10 +4,10 @@ import { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { listStyleQuestions } from '#services/runs/style-questions.js';
-import { index, marketOf, run, warmUp } from './warming.js';
+import { createIndex, marketOf, run, warmUp } from './warming.js';
 
 /** Returns the requests about a datapoint of a run, by the run's column file. */
-const askedOf = (inputs: ReturnType<typeof warmUp>['inputs'], columns: string) =>
+const createExportRequest = (inputs: ReturnType<typeof warmUp>['inputs'], columns: string) =>
   inputs
     .flatMap(({ task, input }) => (task === 'view-run' ? [input as TaskInput<'view-run'>] : []))
     .flatMap((input) =>
@@ -17,7 +17,7 @@ const askedOf = (inputs: ReturnType<typeof warmUp>['inputs'], columns: string) =
     );
 
 test('the other datapoints follow for the latest run of a service by itself, then of any for one that is asked about, after all else', async () => {
-  const stored: Record<string, object> = { 'index CAP': index('CAP') };
+  const stored: Record<string, object> = { 'index CAP': createIndex('CAP') };
   for (const k of [1, 2])
     stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
   const market = marketOf('a', { dates: 300, firstDay: parseValidDay('2010-01-01') });
@@ -43,11 +43,11 @@ test('the other datapoints follow for the latest run of a service by itself, the
     'VOLATILITY',
     'BETA',
   ];
-  expect(askedOf(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(createQuestions));
-  expect(askedOf(alone.inputs, 'CAP1')).toHaveLength(2);
+  expect(createExportRequest(alone.inputs.slice(before!.length), 'CAP2')).toEqual(OTHERS.flatMap(createQuestions));
+  expect(createExportRequest(alone.inputs, 'CAP1')).toHaveLength(2);
   alone.asked('CAP1');
   await alone.tick();
-  expect(askedOf(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(createQuestions));
+  expect(createExportRequest(alone.inputs, 'CAP1').slice(2)).toEqual(OTHERS.flatMap(createQuestions));
   alone.asked('CAP1');
   expect(await alone.tick()).toEqual([]);
   several.asked('CAP1');
@@ -57,14 +57,14 @@ test('the other datapoints follow for the latest run of a service by itself, the
   );
 });
 
-test('ranges of dates hold each date of a run once, begin at blocks of windows, and are of few datapoints where they are long', () => {
+test('ranges of dates contain each date of a run once, begin at blocks of windows, and have few datapoints if they are long', () => {
   const createMarket = (names: number, dates: number, columns: number): MarketData => ({
     ...marketOf('a', { dates, firstDay: parseValidDay('2009-07-01') }).market,
     identifiers: Array.from({ length: names }, (_, i) => `N${i}`),
     fields: new Map(Array.from({ length: columns }, (_, k) => [`COLUMN${k}`, new Float64Array(0)])),
   });
   const core = RunDocument.parse(run('CORE'));
-  const of = (data: MarketData) => {
+  const groupByField = (data: MarketData) => {
     const byField = new Map<string, ReturnType<typeof listStyleQuestions>>();
     for (const question of listStyleQuestions(data, core, ['AGE']))
       byField.set(question.field, [...(byField.get(question.field) ?? []), question]);
@@ -72,7 +72,7 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
   };
   const data = createMarket(500, 2600, 3);
   const computePositions = (text: string | null) => data.dates.indexOf(parseValidDay(text!));
-  const request = of(data);
+  const request = groupByField(data);
   expect([...request.keys()]).toEqual([
     'DIVIDEND_YIELD',
     'PRICE_RETURN',
@@ -95,8 +95,8 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
     for (const [from] of ranges.slice(1)) expect(from % 252).toBe(0);
   }
   expect(request.get('BETA')!.length).toBeGreaterThan(2 * request.get('RETURN')!.length);
-  expect(of(createMarket(5000, 2600, 0)).has('BETA')).toBe(false);
+  expect(groupByField(createMarket(5000, 2600, 0)).has('BETA')).toBe(false);
   // 12 MiB, with 180 bytes per date.
   const most = Math.floor((12 * 2 ** 20) / (180 * (2600 - computePositions('2010-01-04'))));
-  expect(of(createMarket(10, 2600, 99)).size).toBe(most);
+  expect(groupByField(createMarket(10, 2600, 99)).size).toBe(most);
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
-import { equalIndex, writeWalks } from './random-walks.js';
+import { createEqualIndex, writeWalks } from './random-walks.js';
 
 let service: RunningService;
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
     ['LEFT', ['A', 'B', 'C']],
     ['STAYED', ['X', 'Y']],
   ] as const) {
-    await service.ask('POST', '/indices', equalIndex(id, names));
+    await service.ask('POST', '/indices', createEqualIndex(id, names));
     await service.ask('POST', `/analytics/${id}/backtest`, {});
     expect(await service.finished(`backtest:${id}`)).toMatchObject({ status: 'succeeded' });
   }
@@ -41,12 +41,12 @@ const RISKS = [
 ];
 
 describe('a run none of whose securities has a price any more', () => {
-  test('has its risk while they do', async () => {
+  test('has risk while its securities have prices', async () => {
     for (const view of RISKS)
       expect([view, (await service.ask('GET', `/analytics/LEFT/${view}`)).status]).toEqual([view, 200]);
   });
 
-  test('is refused in every view of risk, by the names that are missing', async () => {
+  test('is refused in every view of risk, with the missing securities', async () => {
     writeWalks(join(service.root, 'prices'), { names: ['X', 'Y'] });
     expect((await service.ask('POST', '/data/stores/desk/refresh', { full: true })).status).toBe(202);
     expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded' });
@@ -92,14 +92,14 @@ describe('a run none of whose securities has a price any more', () => {
   });
 });
 
-test('without a column SECTOR all names are one group, unless that column is asked for', async () => {
+test('without a column SECTOR all securities are one group, unless that column is requested', async () => {
   const data = ['2024-01-02', '2024-01-03'].flatMap((date) => [
     ['A', date, 10],
     ['B', date, 20],
   ]);
   const market = { index: data.map((_, row) => row), columns: ['identifier', 'date', 'CLOSE'], data };
   await service.ask('POST', '/data/import', { store_id: 'bare', name: 'Bare', tables: { market }, activate: true });
-  await service.ask('POST', '/indices', { ...equalIndex('BARE', ['A', 'B']), base_date: '2024-01-02' });
+  await service.ask('POST', '/indices', { ...createEqualIndex('BARE', ['A', 'B']), base_date: '2024-01-02' });
   await service.ask('POST', '/analytics/BARE/backtest', {});
   expect(await service.finished('backtest:BARE')).toMatchObject({ status: 'succeeded' });
   type Groups = { by: string; groups: { group: string; weights: number[] }[]; fields: { mean: number[] }[] };

@@ -15,7 +15,7 @@ function createViews(limitBytes: number) {
   return { cache, ask };
 }
 
-test('the same question is answered once, however its members are ordered', async () => {
+test('equal requests are computed once, however their members are ordered', async () => {
   const { ask } = createViews(1000);
   expect([
     await ask({ view: 'weights', asOf: null }),
@@ -24,7 +24,7 @@ test('the same question is answered once, however its members are ordered', asyn
   ]).toEqual([1, 1, 2]);
 });
 
-test('the view read longest ago is given up when there is no room', async () => {
+test('the least recently read view is removed when the cache is full', async () => {
   const { ask } = createViews(100);
   for (const question of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) await ask(question);
   expect(await ask(1)).toBe(1);
@@ -32,14 +32,14 @@ test('the view read longest ago is given up when there is no room', async () => 
   expect([await ask(1), await ask(3), await ask(2)]).toEqual([1, 3, 12]);
 });
 
-test('a view larger than an eighth of the room is made every time', async () => {
+test('a view larger than an eighth of the cache is computed every time', async () => {
   const { ask } = createViews(100);
   expect([await ask('large', 13), await ask('large', 13), await ask('small', 12), await ask('small', 12)]).toEqual([
     1, 2, 3, 3,
   ]);
 });
 
-test('a failure is not remembered', async () => {
+test('a failure is not cached', async () => {
   const { cache, ask } = createViews(100);
   await expect(cache.get('q', () => Promise.reject(new Error('cancelled')))).rejects.toThrow('cancelled');
   expect(await ask('q')).toBe(1);

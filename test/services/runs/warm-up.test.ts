@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import { runService, type RunningService } from '../running-service.js';
-import { index, marketOf, run, warmUp, WORKERS } from './warming.js';
+import { createIndex, marketOf, run, warmUp, WORKERS } from './warming.js';
 import { waitUntil } from '../../waiting.js';
 
 let service: RunningService | undefined;
@@ -15,26 +15,26 @@ afterEach(async () => {
 
 const CODE_AND_MARKET = ['light warm-up code', 'light warm-up market', 'heavy warm-up code'];
 const RUN = 'heavy warm-up run';
-const PRACTICE = 12;
+const PRACTICE_COUNT = 12;
 /** Warm-up runs that a thread computes once. */
-const RUNS = Array.from({ length: PRACTICE }, () => RUN);
+const RUNS = Array.from({ length: PRACTICE_COUNT }, () => RUN);
 /** All warm-up requests of a thread: code, market and runs. */
-const WHOLE = [...CODE_AND_MARKET, ...RUNS];
+const ALL_WARMED = [...CODE_AND_MARKET, ...RUNS];
 
-test('without a served market nothing is asked, with one each thread loads its code and a light one opens it, once', async () => {
+test('without a served market nothing is warmed up; with one each thread loads its code and a light thread opens it, once', async () => {
   const { serve, tick, timers, wake } = warmUp();
   serve(undefined);
   expect(await tick()).toEqual([]);
   expect(timers.size).toBe(0);
   serve(marketOf('a'));
-  expect(await tick()).toEqual(WHOLE);
+  expect(await tick()).toEqual(ALL_WARMED);
   wake();
   expect(await tick()).toEqual([]);
   serve(marketOf('b'));
   expect(await tick()).toEqual(['light warm-up market', RUN]);
 });
 
-test('a stored run stops the questions until none has been stored for a while', async () => {
+test('a stored run pauses the warm-up until none has been stored for a while', async () => {
   const result = warmUp({
     fails(_task, asked) {
       if (asked === 2) {
@@ -47,7 +47,7 @@ test('a stored run stops the questions until none has been stored for a while', 
   result.serve(marketOf('a'));
   expect(await result.tick()).toEqual(CODE_AND_MARKET.slice(0, 2));
   expect(result.timers.size).toBe(1);
-  expect(await result.tick()).toEqual(WHOLE.slice(2));
+  expect(await result.tick()).toEqual(ALL_WARMED.slice(2));
 });
 
 test('the wait after a stored run begins again while the next run is computed', async () => {
@@ -59,13 +59,13 @@ test('the wait after a stored run begins again while the next run is computed', 
   expect(timers.size).toBe(1);
   expect(await tick()).toEqual([]);
   load.heavy = 0;
-  expect(await tick()).toEqual(WHOLE);
+  expect(await tick()).toEqual(ALL_WARMED);
 });
 
-test('the views of the latest run and the preview of its index are asked of the served market, with its benchmark where that is stored', async () => {
+test('the views of the latest run and the preview of its index are computed on the served market, with its benchmark if that is stored', async () => {
   const stored = {
-    'index OLD': index('OLD'),
-    'index CORE': index('CORE'),
+    'index OLD': createIndex('OLD'),
+    'index CORE': createIndex('CORE'),
     'run OLD': run('OLD', { run_at: '2023-01-01' }),
     'run CORE': run('CORE', { run_at: '2024-01-01', benchmark: 'OLD' }),
   };
@@ -108,12 +108,12 @@ test('the views of the latest run and the preview of its index are asked of the 
   expect(views[10]).toMatchObject({ view: 'weights', risk: true, benchmark: { indexId: 'OLD' } });
 });
 
-test('a run that has been stored is asked for what was not made for another one on the same terms', async () => {
+test('a stored run is warmed up with the figures that no other run on the same terms has', async () => {
   const stored: Record<string, object> = {
-    'index CORE': index('CORE'),
-    'index TWIN': index('TWIN'),
+    'index CORE': createIndex('CORE'),
+    'index TWIN': createIndex('TWIN'),
     'run CORE': run('CORE'),
-    'index LONDON': index('LONDON', 'XLON'),
+    'index LONDON': createIndex('LONDON', 'XLON'),
   };
   const { serve, tick, wake } = warmUp({ stored });
   serve(marketOf('a'));
@@ -126,8 +126,8 @@ test('a run that has been stored is asked for what was not made for another one 
   expect(await tick()).toEqual(['light view-run weights']);
 });
 
-test('exposures of the latest runs on the served store are prepared, a datapoint at a time', async () => {
-  const stored: Record<string, object> = { 'index CAP': index('CAP') };
+test('exposures of the latest runs on the served store are precomputed, one datapoint at a time', async () => {
+  const stored: Record<string, object> = { 'index CAP': createIndex('CAP') };
   for (let k = 0; k < 10; k++)
     stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
   const { serve, tick, inputs, wake } = warmUp({ stored });
@@ -137,29 +137,30 @@ test('exposures of the latest runs on the served store are prepared, a datapoint
     inputs
       .flatMap(({ task, input }) => (task === 'view-run' ? [input as TaskInput<'view-run'>] : []))
       .flatMap((input) => (input.view === 'exposures' ? [`${input.columns} ${input.fields.join()}`] : []));
-  const ofRun = (k: number) => ['DIVIDEND_YIELD', 'MARKET_CAP'].map((field) => `/home/columns of CAP${k} ${field}`);
-  expect(listViewInputs().slice(-16)).toEqual([9, 8, 7, 6, 5, 4, 3, 2].flatMap(ofRun));
-  const madeFor = async (id: string) => {
+  const formatRunViews = (k: number) =>
+    ['DIVIDEND_YIELD', 'MARKET_CAP'].map((field) => `/home/columns of CAP${k} ${field}`);
+  expect(listViewInputs().slice(-16)).toEqual([9, 8, 7, 6, 5, 4, 3, 2].flatMap(formatRunViews));
+  const listInputsFor = async (id: string) => {
     const before = listViewInputs().length;
     wake(id);
     await tick();
     return listViewInputs().slice(before);
   };
-  expect(await madeFor('CAP0')).toEqual(ofRun(0));
-  stored['index WHOLE'] = index('WHOLE');
+  expect(await listInputsFor('CAP0')).toEqual(formatRunViews(0));
+  stored['index WHOLE'] = createIndex('WHOLE');
   stored['run WHOLE'] = run('WHOLE');
   stored['run BESIDE'] = { ...run('BESIDE', { store_id: 'store', benchmark: 'WHOLE' }), index_id: 'CAP' };
   const beside = ['DIVIDEND_YIELD', 'MARKET_CAP', 'DIVIDEND_YIELD,MARKET_CAP'];
-  expect(await madeFor('BESIDE')).toEqual(beside.map((fields) => `/home/columns of BESIDE ${fields}`));
+  expect(await listInputsFor('BESIDE')).toEqual(beside.map((fields) => `/home/columns of BESIDE ${fields}`));
   expect(inputs.at(-1)!.input).toMatchObject({
     benchmark: { indexId: 'WHOLE' },
     benchmarkColumns: '/home/columns of WHOLE',
   });
 });
 
-test('a worker loads the code of heavy tasks alone', async () => {
+test('a worker loads only the code of heavy tasks', async () => {
   const { serve, tick, wake } = warmUp({
-    stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') },
+    stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     answers: false,
   });
   serve(marketOf('a'));
@@ -168,10 +169,10 @@ test('a worker loads the code of heavy tasks alone', async () => {
   expect(await tick()).toEqual([]);
 });
 
-test('a question that made room for a request is asked again', async () => {
+test('a warm-up that was stopped for a request is repeated', async () => {
   let stops = 3;
   const { serve, tick, faults } = warmUp({
-    stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') },
+    stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     fails: (task) => (task === 'view-run' && stops-- > 0 ? new TaskStopped('for another') : undefined),
   });
   serve(marketOf('a'));
@@ -179,11 +180,11 @@ test('a question that made room for a request is asked again', async () => {
   expect(await tick()).toEqual([...CODE_AND_MARKET, RUN, STOPPED]);
   expect([await tick(), await tick()]).toEqual([[STOPPED], [STOPPED]]);
   const others = await tick();
-  expect([others[0], others.length]).toEqual([STOPPED, 10 + PRACTICE]);
+  expect([others[0], others.length]).toEqual([STOPPED, 10 + PRACTICE_COUNT]);
   expect(faults).toEqual([]);
 });
 
-test('accepted work comes first: nothing is asked while a light task waits or runs or every core is taken, and a timer checks again', async () => {
+test('accepted work comes first: no warm-up starts while a light task waits or runs or every core is in use, and a timer checks again', async () => {
   const { serve, tick, load, timers } = warmUp();
   serve(marketOf('a'));
   load.light = 1;
@@ -199,40 +200,40 @@ test('accepted work comes first: nothing is asked while a light task waits or ru
   expect(timers.size).toBe(0);
 });
 
-test('work that comes between two questions stops the asking', async () => {
+test('work that arrives between two warm-up tasks stops the warm-up', async () => {
   const warming = warmUp({
-    stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') },
+    stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     fails: (_task, asked) => void (asked === 3 && (warming.load.light = 1)),
   });
   warming.serve(marketOf('a'));
   expect(await warming.tick()).toHaveLength(3);
   warming.load.light = 0;
-  expect(await warming.tick()).toHaveLength(11 + PRACTICE);
+  expect(await warming.tick()).toHaveLength(11 + PRACTICE_COUNT);
 });
 
-test('a refused question is skipped, a defect is reported, and both are asked once', async () => {
+test('a refused warm-up task is skipped, a defect is reported, and both run once', async () => {
   const failures: Record<string, Error> = {
     'view-run': new Refusal('RISK_INSUFFICIENT_DATA', 'too little'),
     preview: new Error('defect'),
   };
   const { serve, tick, faults, wake } = warmUp({
-    stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') },
+    stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     fails: (task) => failures[task],
   });
   serve(marketOf('a'));
-  expect(await tick()).toHaveLength(14 + PRACTICE);
+  expect(await tick()).toHaveLength(14 + PRACTICE_COUNT);
   expect(faults).toEqual([failures['preview']]);
   wake();
   expect(await tick()).toEqual([]);
 });
 
-test('after a lost thread the next one is prepared, unless a question caused the loss: then not until another market is served', async () => {
+test('after a lost thread the next one is warmed up, unless a warm-up task caused the loss: then not until another market is served', async () => {
   let isLost = false;
   const { serve, tick, forget } = warmUp({ fails: () => (isLost ? new WorkerLost('gone') : undefined) });
   serve(marketOf('a'));
-  expect(await tick()).toEqual(WHOLE);
+  expect(await tick()).toEqual(ALL_WARMED);
   forget();
-  expect(await tick()).toEqual(WHOLE);
+  expect(await tick()).toEqual(ALL_WARMED);
   isLost = true;
   forget();
   expect(await tick()).toEqual(['light warm-up code']);
@@ -240,39 +241,39 @@ test('after a lost thread the next one is prepared, unless a question caused the
   expect(await tick()).toEqual([]);
   isLost = false;
   serve(marketOf('b'));
-  expect(await tick()).toEqual(WHOLE);
+  expect(await tick()).toEqual(ALL_WARMED);
 });
 
-test('runs that are thrown away are of the index that was run last, of a plain one where none is stored or that is solved for', async () => {
+test('discarded warm-up runs use the last index, or a plain index if none is stored or the index needs a solve', async () => {
   const parent = { id: 'CORE', name: 'CORE', calendar: 'XNYS', base_date: '2010-01-04' };
   const solved = IndexDocument.parse({
     ...parent,
     id: 'CHILD',
     derivation: { source_index_id: 'CORE' },
   });
-  const indexOfRuns = async (stored: Record<string, object>): Promise<unknown[]> => {
+  const rebuildRunIndex = async (stored: Record<string, object>): Promise<unknown[]> => {
     const { serve, tick, inputs } = warmUp({ stored });
     serve(marketOf('a', { firstDay: 14_613 }));
     await tick();
     const plans = inputs.flatMap(({ input }) => ('plan' in (input as object) ? [input as TaskInput<'warm-up'>] : []));
     return plans.flatMap(({ plan }) => (plan ? [[plan.indexId, plan.documents[plan.indexId]?.base_date]] : []));
   };
-  expect(await indexOfRuns({})).toEqual(Array.from({ length: PRACTICE }, () => ['PLAIN', '2010-01-04']));
-  expect(await indexOfRuns({ 'index CORE': index('CORE') })).toEqual(
-    Array.from({ length: PRACTICE }, () => ['CORE', '2010-01-04']),
+  expect(await rebuildRunIndex({})).toEqual(Array.from({ length: PRACTICE_COUNT }, () => ['PLAIN', '2010-01-04']));
+  expect(await rebuildRunIndex({ 'index CORE': createIndex('CORE') })).toEqual(
+    Array.from({ length: PRACTICE_COUNT }, () => ['CORE', '2010-01-04']),
   );
-  expect(await indexOfRuns({ 'index CHILD': solved })).toEqual(
-    Array.from({ length: PRACTICE }, () => ['PLAIN', '2010-01-04']),
+  expect(await rebuildRunIndex({ 'index CHILD': solved })).toEqual(
+    Array.from({ length: PRACTICE_COUNT }, () => ['PLAIN', '2010-01-04']),
   );
 });
 
-test('on a market too large to align for nobody only the code is loaded and the market opened', async () => {
-  const { serve, tick } = warmUp({ stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') } });
+test('on a market too large for a warm-up only the code is loaded and the market opened', async () => {
+  const { serve, tick } = warmUp({ stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') } });
   serve(marketOf('a', { dates: 10_000_001 }));
   expect(await tick()).toEqual([...CODE_AND_MARKET]);
 });
 
-test('closed, it asks nothing and waits for nothing', async () => {
+test('after it is closed, it starts nothing and waits for nothing', async () => {
   const { serve, tick, close, timers, wake } = warmUp();
   serve(marketOf('a'));
   close();
@@ -290,7 +291,7 @@ const RANGES = [
   'end=2019-11-14&start=2019-02-01',
 ];
 
-test('answers have the same bytes from prepared and from unprepared threads', async () => {
+test('answers have equal bytes from warm and from cold threads', async () => {
   const texts: string[] = [];
   for (const word of ['off', 'on']) {
     service = await runService(['--warm-up', word]);

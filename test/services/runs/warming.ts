@@ -23,7 +23,7 @@ export function marketOf(contentHash: string, { dates = 10, firstDay = 0, sector
   return { handle, identity: handle, market, loadedAt: '', files: [] };
 }
 
-export const index = (id: string, calendar = 'XNYS') =>
+export const createIndex = (id: string, calendar = 'XNYS') =>
   IndexDocument.parse({
     id,
     name: id,

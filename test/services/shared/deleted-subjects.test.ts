@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
-import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '#services/shared/jobs-about.js';
+import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '#services/shared/jobs-about.js';
 import type { DocumentTransaction } from '#store/port.js';
 
 /** Subject of each kind of job; deleting the subject deletes the job. */
@@ -58,7 +58,7 @@ test.each(['index', 'dataset'] as const)('deletion of an %s takes its jobs, and 
   const { jobs, tx, cancelled, deleted } = createWorld();
   await cancelJobsAbout(jobs, { of, ids: ['X'] });
   expect(cancelled.toSorted()).toEqual(expected.toSorted());
-  const counts = await forgetJobsAbout(tx, jobs, { of, ids: ['X', 'Z'] });
+  const counts = await deleteJobsAbout(tx, jobs, { of, ids: ['X', 'Z'] });
   expect(deleted.toSorted()).toEqual(expected.toSorted());
   expect(counts).toEqual(
     new Map([

@@ -6,7 +6,11 @@ const BYTES = Uint8Array.from({ length: 1000 }, (_, i) => i % 251);
 const FRAME = { before: Buffer.from('before'), after: Buffer.from('behind') };
 
 /** Returns bytes in chunks of a size; a reader with its own buffer receives the bytes in this buffer. */
-function byteStream(bytes: Uint8Array, piece: number, autoAllocateChunkSize?: number): ReadableStream<Uint8Array> {
+function createByteStream(
+  bytes: Uint8Array,
+  piece: number,
+  autoAllocateChunkSize?: number,
+): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
     type: 'bytes',
@@ -40,24 +44,24 @@ test.each([
   [64, 1000],
   [1000, 5],
   [5000, 262_144],
-])('bytes of pieces of %i are within those of a frame, read into a buffer of %i', async (piece, room) => {
+])('bytes in pieces of %i are inside those of a frame, read into a buffer of %i', async (piece, room) => {
   const whole = Buffer.concat([FRAME.before, BYTES, FRAME.after]);
-  expect(await readInto(frameStream(byteStream(BYTES, piece), FRAME), room)).toEqual(whole);
-  const read = await new Response(frameStream(byteStream(BYTES, piece, 10), FRAME)).arrayBuffer();
+  expect(await readInto(frameStream(createByteStream(BYTES, piece), FRAME), room)).toEqual(whole);
+  const read = await new Response(frameStream(createByteStream(BYTES, piece, 10), FRAME)).arrayBuffer();
   expect(Buffer.from(read)).toEqual(whole);
 });
 
-test('some bytes at the beginning are left out, and a stream may hold none', async () => {
-  const skipping = frameStream(byteStream(BYTES, 2), { before: FRAME.before, skipped: 5 });
+test('leading bytes are omitted, and a stream may be empty', async () => {
+  const skipping = frameStream(createByteStream(BYTES, 2), { before: FRAME.before, skipped: 5 });
   expect(await readInto(skipping, 100)).toEqual(Buffer.concat([FRAME.before, BYTES.subarray(5)]));
-  const framed = frameStream(byteStream(new Uint8Array(0), 1), { ...FRAME, skipped: 3 });
+  const framed = frameStream(createByteStream(new Uint8Array(0), 1), { ...FRAME, skipped: 3 });
   expect((await readInto(framed, 4)).toString('utf8')).toBe('beforebehind');
-  expect(await readInto(frameStream(byteStream(new Uint8Array(0), 1), { before: new Uint8Array(0) }), 4)).toHaveLength(
-    0,
-  );
+  expect(
+    await readInto(frameStream(createByteStream(new Uint8Array(0), 1), { before: new Uint8Array(0) }), 4),
+  ).toHaveLength(0);
 });
 
-test('what fails within fails as a whole, before the bytes behind it', async () => {
+test('an error of the inner stream fails the whole stream, before the bytes after it', async () => {
   let isFirst = true;
   const broken = new ReadableStream({
     type: 'bytes',

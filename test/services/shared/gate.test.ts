@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createGate, type Asker } from '#services/shared/gate.js';
 
 /** Creates work that ends when the test requests it. */
-function errand() {
+function createErrand() {
   let end!: (value: string) => void;
   let fail!: (reason: Error) => void;
   let isStarted = false;
@@ -14,15 +14,15 @@ function errand() {
 }
 
 const IMPORTS = { name: 'imports', runningMax: 3, waitingMax: 4, clientRunningMax: 2, clientWaitingMax: 2 };
-const of = (client: string | null, signal = new AbortController().signal): Asker => ({ client, signal });
-const anyone = of(null);
+const createAsker = (client: string | null, signal = new AbortController().signal): Asker => ({ client, signal });
+const anonymous = createAsker(null);
 
-test('two run, two wait, the fifth is refused with both numbers; each end or failure lets the first in line run', async () => {
+test('two run, two wait, the fifth is refused with both numbers; each end or failure starts the first in the queue', async () => {
   const gate = createGate({ ...IMPORTS, runningMax: 2, waitingMax: 2 });
-  const errands = Array.from({ length: 4 }, errand);
-  const answers = errands.map(({ work }) => gate(work, anyone));
+  const errands = Array.from({ length: 4 }, createErrand);
+  const answers = errands.map(({ work }) => gate(work, anonymous));
   expect(errands.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false, false]);
-  await expect(gate(async () => 'fifth', anyone)).rejects.toMatchObject({
+  await expect(gate(async () => 'fifth', anonymous)).rejects.toMatchObject({
     code: 'OVERLOADED',
     message: 'Queue full: 2 imports waiting (limit 2).',
   });
@@ -31,20 +31,20 @@ test('two run, two wait, the fifth is refused with both numbers; each end or fai
   expect(errands.map(({ hasStarted }) => hasStarted())).toEqual([true, true, true, false]);
   for (const { end } of errands) end('done');
   expect(await Promise.all([answers[0], answers[2], answers[3]])).toEqual(['done', 'done', 'done']);
-  expect(await gate(async () => 'later', anyone)).toBe('later');
+  expect(await gate(async () => 'later', anonymous)).toBe('later');
 });
 
-test('a client that asks for more than its share waits while there is room, and another is let in before it', async () => {
+test('a client beyond its share waits although slots are free, and another client starts before it', async () => {
   const gate = createGate(IMPORTS);
-  const greedy = Array.from({ length: 4 }, errand);
-  const answers = greedy.map(({ work }) => gate(work, of('greedy')));
+  const greedy = Array.from({ length: 4 }, createErrand);
+  const answers = greedy.map(({ work }) => gate(work, createAsker('greedy')));
   expect(greedy.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false, false]);
-  await expect(gate(async () => 'fifth', of('greedy'))).rejects.toMatchObject({
+  await expect(gate(async () => 'fifth', createAsker('greedy'))).rejects.toMatchObject({
     code: 'RATE_LIMITED',
     detail: { waiting: 2, limit: 2 },
   });
-  const [modest, second] = [errand(), errand()];
-  const others = [modest, second].map(({ work }) => gate(work, of('modest')));
+  const [modest, second] = [createErrand(), createErrand()];
+  const others = [modest, second].map(({ work }) => gate(work, createAsker('modest')));
   expect([modest.hasStarted(), second.hasStarted()]).toEqual([true, false]);
   modest.end('modest');
   await others[0];
@@ -54,17 +54,17 @@ test('a client that asks for more than its share waits while there is room, and 
   expect(greedy.every(({ hasStarted }) => hasStarted())).toBe(true);
 });
 
-test('work whose client leaves before its turn is never begun, and its place in the queue is free', async () => {
+test('work whose client disconnects before its turn never starts, and its slot in the queue is free', async () => {
   const gate = createGate({ ...IMPORTS, runningMax: 1, waitingMax: 1 });
-  const [first, left, next] = [errand(), errand(), errand()];
-  const running = gate(first.work, anyone);
+  const [first, left, next] = [createErrand(), createErrand(), createErrand()];
+  const running = gate(first.work, anonymous);
   const leaving = new AbortController();
-  const waiting = gate(left.work, of('a', leaving.signal));
+  const waiting = gate(left.work, createAsker('a', leaving.signal));
   leaving.abort(new Error('left'));
   await expect(waiting).rejects.toThrow('left');
-  const behind = gate(next.work, of('b'));
+  const behind = gate(next.work, createAsker('b'));
   first.end('first');
   next.end('next');
   expect([await running, await behind, left.hasStarted()]).toEqual(['first', 'next', false]);
-  await expect(gate(left.work, of('a', leaving.signal))).rejects.toThrow('left');
+  await expect(gate(left.work, createAsker('a', leaving.signal))).rejects.toThrow('left');
 });

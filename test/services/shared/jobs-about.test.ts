@@ -52,7 +52,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   'sum-sweep': OUTPUT,
 };
 
-function worldWith(isThere: () => boolean) {
+function createWorldWith(isThere: () => boolean) {
   const get = (kind: string) =>
     isThere() && (kind === 'index' || kind === 'run')
       ? { id: 'I', body: kind === 'run' ? RUN : { id: 'I' }, etag: '', updatedAt: '' }
@@ -67,8 +67,8 @@ function worldWith(isThere: () => boolean) {
     damaged: async () => new Set(),
   } as unknown as ArtifactStore;
   const market = { handle: {}, identity: {}, market: {} } as never;
-  const served = () => market;
-  const markets = { served, current: served, require: served, settled: async () => undefined };
+  const readServed = () => market;
+  const markets = { served: readServed, current: readServed, require: readServed, settled: async () => undefined };
   const dataVersions = {
     at: async () => ({ served: market, version: null }),
     before: async () => ({ knownOn: 0, earlier: [] }),
@@ -119,7 +119,7 @@ test.each(['backtest', 'replay', 'simulation', 'sweep'])(
   'a %s of an index that was deleted while it ran ends with INDEX_DELETED',
   async (name) => {
     let isThere = true;
-    const { kinds, attempt, tx } = worldWith(() => isThere);
+    const { kinds, attempt, tx } = createWorldWith(() => isThere);
     const { kind, payload } = kinds[name]!;
     const writes: string[] = [];
     const writing = {
@@ -141,7 +141,7 @@ test.each(['backtest', 'replay', 'simulation', 'sweep'])(
 test.each(['replay', 'simulation'])(
   'a %s that starts after the deletion of its index ends with INDEX_DELETED',
   async (name) => {
-    const { kinds, attempt } = worldWith(() => false);
+    const { kinds, attempt } = createWorldWith(() => false);
     await expect(kinds[name]!.kind.run(kinds[name]!.payload as never, attempt)).rejects.toMatchObject({
       code: 'INDEX_DELETED',
     });
@@ -149,7 +149,7 @@ test.each(['replay', 'simulation'])(
 );
 
 test('a sweep over an unstored document depends on no stored index', async () => {
-  const { kinds, attempt, tx } = worldWith(() => false);
+  const { kinds, attempt, tx } = createWorldWith(() => false);
   const { kind, payload } = kinds['sweep']!;
   const completion = await kind.run({ ...(payload as object), stored_id: null } as never, attempt);
   await expect(completion.effect?.(tx)).resolves.toBeUndefined();

@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 
-test('of many writers that saw the same document, one wins and the others are refused', async () => {
+test('of many writers that read the same document, one succeeds and the others are refused', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'preconditions-'));
   const documents = await openDocumentStore({ folder });
   try {
@@ -28,7 +28,7 @@ test('of many writers that saw the same document, one wins and the others are re
   }
 });
 
-test('without a header everything passes; with one, an absent document never does', async () => {
+test('without a header every write passes; with one, a write to an absent document never does', async () => {
   const tx = { get: async () => undefined };
   await expect(assertPrecondition(tx, 'index', 'a', undefined)).resolves.toBeUndefined();
   await expect(assertPrecondition(tx, 'index', 'a', '*')).rejects.toThrow('nothing readable is stored');

@@ -8,11 +8,11 @@ import type { ExportView } from '#contract/exports.js';
 import type { SqlResult } from '#contract/sql.js';
 import { RUN_VIEWS } from '#domain/sql/views.js';
 import { answerQuery } from '#market/process/market-process.js';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   const market = {
     store_id: 'market',
     seed: 3,
@@ -46,7 +46,7 @@ describe('views', () => {
     expect(answer.data).toEqual(data.map((row) => ['CAPS', ...row]));
   });
 
-  test('prices and reference data are those of the store', async () => {
+  test('prices and reference data equal those of the store', async () => {
     const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>(
       'GET',
       '/data/identifiers?limit=1',
@@ -136,7 +136,7 @@ test('an error is a finding of the field, and others are answered after it', asy
 test.each([
   ['time', 'WITH RECURSIVE r AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM r) SELECT count(*) FROM r'],
   ['memory', "SELECT list(repeat('x', 100000) || i) FROM range(1000000) t(i)"],
-])('a query without an end is ended by its limit of %s, and leaves no file', async (_, query) => {
+])('an endless query is ended by its limit of %s, and leaves no file', async (_, query) => {
   const before = new Set(readdirSync(tmpdir()));
   const order = { query, format: 'json', runs: [], columns: NO_COLUMNS, encoder: ENCODER, limits: LIMITS } as const;
   const options = {

@@ -7,7 +7,7 @@ import type { DocumentStore } from '#store/port.js';
 
 const createClosure = (date: string) => [{ id: 'XNYS', changes: [{ date, session: 'closed', reason: 'Storm' }] }];
 
-test('of two changes that are read at once the newer one is applied, however long the first read takes', async () => {
+test('of two concurrently read changes the newer one is applied, however long the first read takes', async () => {
   let endFirst = (): void => {};
   const first = new Promise<void>((resolve) => (endFirst = resolve));
   const heard: string[] = [];

@@ -6,10 +6,10 @@ import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 import { waitFor } from '../../waiting.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 /** Content longer than one chunk of a stream, in which no two pages are equal. */
 const CONTENT = Uint8Array.from({ length: 700_001 }, (_, i) => (i * 31 + (i >> 8)) & 255);
@@ -21,7 +21,7 @@ async function drain(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-test('bytes come back as they were written, whole and in ranges, read and streamed', async () => {
+test('bytes are returned as they were written, completely and in ranges, read and streamed', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   expect(ref).toMatchObject({ bytes: 700_001, sha256: SHA256 });
@@ -47,7 +47,7 @@ test('a file of any size is stored byte by byte, and one changed byte of it is d
   expect(await artifacts.isIntact(ref)).toBe(false);
 });
 
-test('a file that was claimed is kept without a copy, and outlasts its first name', async () => {
+test('a claimed file is stored without a copy, and is kept after its first name is removed', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const claimed = await artifacts.claim(CONTENT.length);
   const path = await artifacts.file({ name: claimed });
@@ -60,7 +60,7 @@ test('a file that was claimed is kept without a copy, and outlasts its first nam
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
 });
 
-test('an artifact that is missing or damaged is not served as a whole', async () => {
+test('a missing or damaged artifact is never returned', async () => {
   const folder = await newFolder();
   const artifacts = await openArtifacts(folder);
   const ref = await artifacts.write(CONTENT, SHA256);
@@ -83,7 +83,7 @@ test('an empty artifact is an artifact', async () => {
   expect(await drain(await artifacts.stream(ref))).toHaveLength(0);
 });
 
-test('the same bytes written twice are two artifacts, so that one owner can drop its own', async () => {
+test('equal bytes written twice are two artifacts, so that each owner can delete its own', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const [a, b] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(CONTENT, SHA256)]);
   expect(a.name).not.toBe(b.name);
@@ -109,7 +109,7 @@ test('a missing, short or changed file is refused instead of served', async () =
   await expect(artifacts.stream(changed!)).rejects.toMatchObject(unreadable); // no byte is sent before the check
 });
 
-test('a file that is written to while it is streamed ends no stream as whole', async () => {
+test('a file that changes while it is streamed never ends as a complete stream', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   const stream = await artifacts.stream(ref);
@@ -125,7 +125,7 @@ test('no message names a file', async () => {
     await expect(work).rejects.toThrow(/^The stored bytes are missing or damaged\.$/);
 });
 
-test('files that are missing, short or written to since are damaged where their content is another', async () => {
+test('files that are missing, short or written to since are damaged if their content differs', async () => {
   const folder = await newFolder();
   const artifacts = await openArtifacts(folder);
   const refs = await Promise.all([1, 2, 3, 4, 5].map(() => artifacts.write(CONTENT, SHA256)));
@@ -151,7 +151,7 @@ test('a reader that has begun reads to the end although the artifact is removed'
   expect(Buffer.compare(await drain(stream), CONTENT)).toBe(0);
 });
 
-test('streams that are left or drained give their files back', async () => {
+test('abandoned and finished streams close their files', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const ref = await artifacts.write(CONTENT, SHA256);
   const openFiles = async (): Promise<number> => (await readdir('/proc/self/fd').catch(() => [])).length;
@@ -174,7 +174,7 @@ test('a full disk refuses an artifact and leaves no part of it', async () => {
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('a start removes what no document names, halves of writes included, and nothing else', async () => {
+test('a start removes orphaned and partial files, and nothing else', async () => {
   const path = await newFolder();
   const onFailure = (cause: unknown): void => {
     throw cause;
@@ -195,7 +195,7 @@ test('a start removes what no document names, halves of writes included, and not
   await home.close();
 });
 
-test('an artifact goes a while after its last document, so that who has just read the document can open it', async () => {
+test('an artifact is deleted a while after its last document, so that a reader of the document can open it', async () => {
   const home = await openHome(await newFolder());
   const store = await openStore({ home, onFailure: () => {} });
   const ref = await store.artifacts.write(CONTENT, SHA256);
@@ -213,7 +213,7 @@ test('an artifact goes a while after its last document, so that who has just rea
   await home.close();
 });
 
-test('an artifact dropped shortly before the service stops is gone after it', async () => {
+test('an artifact deleted shortly before the service stops is removed when it stops', async () => {
   const home = await openHome(await newFolder());
   const store = await openStore({ home, onFailure: () => {} });
   await mkdir(home.artifacts, { recursive: true });
@@ -225,7 +225,7 @@ test('an artifact dropped shortly before the service stops is gone after it', as
   await home.close();
 });
 
-test('bytes under second names remain when the first ones are deleted, and none are returned when some are missing or cut', async () => {
+test('bytes under second names remain when the first names are deleted, and none are returned if some are missing or truncated', async () => {
   const folder = await newFolder();
   const artifacts = await openArtifacts(folder);
   const [ref, other] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(CONTENT, SHA256)]);
@@ -245,7 +245,7 @@ test('bytes under second names remain when the first ones are deleted, and none 
   expect((await readdir(folder)).toSorted()).toEqual([other, second!, third!].map(({ name }) => name).toSorted());
 });
 
-test('a hash that others make while an artifact is streamed finds the byte that was changed', async () => {
+test('a hash computed elsewhere while an artifact is streamed detects the changed byte', async () => {
   const added: number[] = [];
   const hashApart = (bytes: number) => {
     const hash = createHash('sha256');

@@ -11,9 +11,9 @@ import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactContent, ArtifactDestination } from '#store/port.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 let restore: () => void;
 beforeAll(() => {
   restore = interceptFiles();
@@ -30,10 +30,10 @@ const bytesOf = (size: number): Uint8Array => {
 };
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const destinationOf = (folder: string): ArtifactDestination => ({ kind: 'folder', folder, lowWaterMark: {} });
-const small = (names: readonly string[]): ArtifactContent[] =>
+const createSmallArtifacts = (names: readonly string[]): ArtifactContent[] =>
   names.map((name) => ({ name, bytes: new TextEncoder().encode(name) }));
 
-test('a file written outside the store is read by it, with the hash of its definition', async () => {
+test('a file written outside the store is readable by it, with the hash of its definition', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const contents = SIZES.map((size) => ({ name: artifacts.newName(), bytes: bytesOf(size) }));
   // The order to another process contains the destination as JSON.
@@ -45,7 +45,7 @@ test('a file written outside the store is read by it, with the hash of its defin
 });
 
 /** Creates memory parts of the given sizes, each filled with one value. */
-const madeOf = (sizes: readonly number[]): ProducedBytes => ({
+const createParts = (sizes: readonly number[]): ProducedBytes => ({
   length: sizes.reduce((sum, size) => sum + size, 0),
   *parts() {
     const room = new Uint8Array(Math.max(...sizes));
@@ -53,10 +53,10 @@ const madeOf = (sizes: readonly number[]): ProducedBytes => ({
   },
 });
 
-test('bytes that are made in parts are written as a whole of them is', async () => {
+test('bytes produced in parts are written like one whole', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const name = artifacts.newName();
-  const result = madeOf([3, PART + 1, 1]);
+  const result = createParts([3, PART + 1, 1]);
   const [ref] = await openArtifactWriter(artifacts.destination).write([{ name, bytes: result }]);
   const bytes = new Uint8Array(PART + 5)
     .fill(1, 0, 3)
@@ -67,8 +67,8 @@ test('bytes that are made in parts are written as a whole of them is', async () 
   expect(Buffer.compare(joinBytes(result), bytes)).toBe(0);
 });
 
-test('a large file is flushed while it is written and again at the end, and none exists if any flush fails', async () => {
-  const large = madeOf(Array.from({ length: 130 }, () => PART));
+test('a large file is flushed while it is written and again at the end, and does not exist if any flush fails', async () => {
+  const large = createParts(Array.from({ length: 130 }, () => PART));
   const folder = await newFolder();
   const handle = await open(join(folder, 'other'), 'w');
   const files = Object.getPrototypeOf(handle) as FileHandle; // the prototype of all open files
@@ -121,7 +121,7 @@ function isDirect({ fd }: FileHandle): boolean {
 }
 
 test.runIf(process.platform === 'linux')(
-  'a large file has the same bytes where the disk refuses writes past its cache, or takes a part of them',
+  'a large file has equal bytes if the disk refuses uncached writes, or accepts a part of them',
   async () => {
     const bytes = bytesOf(7 * PART + 3);
     for (const refused of [1, 2, 3, 4]) {
@@ -146,7 +146,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('what begins on a page of memory, or anywhere else, is written with its bytes', async () => {
+test('bytes are written correctly from any position in memory', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const memory = allocatePageMemory(8 * PART) as ArrayBufferLike as ArrayBuffer; // file writes accept shared memory as well
   for (const offset of [0, 4096, 8])
@@ -159,7 +159,7 @@ test('what begins on a page of memory, or anywhere else, is written with its byt
     }
 });
 
-test('two large files that are written at once keep their bytes apart', async () => {
+test('two large files that are written concurrently keep their bytes apart', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const contents = [9, 11, 10].map((parts) => ({
     name: artifacts.newName(),
@@ -172,7 +172,7 @@ test('two large files that are written at once keep their bytes apart', async ()
   }
 });
 
-test('all are written or none, whichever call the disk refuses', async () => {
+test('all files are written or none, whichever call the disk refuses', async () => {
   let isReached = true;
   for (let refused = 1; isReached; refused++) {
     const folder = await newFolder();
@@ -184,7 +184,7 @@ test('all are written or none, whichever call the disk refuses', async () => {
       isReached = true;
       throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
     });
-    const written = openArtifactWriter(destinationOf(folder)).write(small(['a.art', 'b.art', 'c.art']));
+    const written = openArtifactWriter(destinationOf(folder)).write(createSmallArtifacts(['a.art', 'b.art', 'c.art']));
     const outcome = await written.then(
       (refs) => refs.length,
       (thrown: NodeJS.ErrnoException) => thrown.code,
@@ -197,12 +197,14 @@ test('all are written or none, whichever call the disk refuses', async () => {
   }
 });
 
-test('at whichever call the process ends, a start removes what was written and named by nobody', async () => {
+test('at whichever call the process ends, a start removes orphaned files', async () => {
   const folder = await newFolder();
   const copies = await newFolder();
   let count = 0;
   watchCalls(folder, () => cpSync(folder, join(copies, String(count++)), { recursive: true }));
-  await openArtifactWriter(destinationOf(folder)).write(small([createArtifactName(), createArtifactName()]));
+  await openArtifactWriter(destinationOf(folder)).write(
+    createSmallArtifacts([createArtifactName(), createArtifactName()]),
+  );
   watchCalls(folder, undefined);
   cpSync(folder, join(copies, String(count)), { recursive: true });
   const seen = new Set<number>();
@@ -216,7 +218,7 @@ test('at whichever call the process ends, a start removes what was written and n
   expect([...seen]).toEqual([0, 1, 2]);
 });
 
-test('a file that was half written is removed by its name', async () => {
+test('a partially written file is removed by its name', async () => {
   const folder = await newFolder();
   const artifacts = await openArtifacts(folder);
   await writeFile(join(folder, 'a.art.new'), 'half');
@@ -225,10 +227,12 @@ test('a file that was half written is removed by its name', async () => {
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('below the mark of the store nothing is written', async () => {
+test('below the low-space limit of the store nothing is written', async () => {
   const folder = join(await newFolder(), 'artifacts');
   await mkdir(folder);
   const { destination } = await openArtifacts(folder, watchFreeSpace(folder, { bytes: 2 ** 60, fraction: 1 }));
-  await expect(openArtifactWriter(destination).write(small(['a.art']))).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+  await expect(openArtifactWriter(destination).write(createSmallArtifacts(['a.art']))).rejects.toMatchObject({
+    code: 'STORAGE_FULL',
+  });
   expect(await readdir(folder)).toEqual([]);
 });

@@ -7,9 +7,9 @@ import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 let restore: () => void;
 beforeAll(() => {
   restore = interceptFiles();
@@ -17,18 +17,18 @@ beforeAll(() => {
 afterAll(() => restore());
 
 const BYTES = Uint8Array.from({ length: 1_002_003 }, (_, i) => (i * 31 + (i >> 8)) & 255);
-const earlyIn = (folder: string, name: string) =>
+const openEarlyWriter = (folder: string, name: string) =>
   openArtifactWriter({ kind: 'folder', folder, lowWaterMark: {} }).early!(name);
 
-async function earlyWritten(folder: string): Promise<void> {
-  const early = await earlyIn(folder, 'a.art');
+async function writeEarlyFile(folder: string): Promise<void> {
+  const early = await openEarlyWriter(folder, 'a.art');
   early.begin(BYTES);
   await early.end();
 }
 
-test('an artifact that was begun early has its bytes and its hash, under its name only at its end', async () => {
+test('an early artifact has its bytes and its hash, under its name only at its end', async () => {
   const folder = await newFolder();
-  const early = await earlyIn(folder, 'a.art');
+  const early = await openEarlyWriter(folder, 'a.art');
   expect(early.begin(BYTES)).toBe(true);
   expect(await readdir(folder)).toEqual(['a.art.new']);
   const sha256 = createHash('sha256').update(BYTES).digest('hex');
@@ -36,26 +36,26 @@ test('an artifact that was begun early has its bytes and its hash, under its nam
   expect(Buffer.compare(await readFile(join(folder, 'a.art')), BYTES)).toBe(0);
 });
 
-test('nothing is left of one that is dropped, begun or not', async () => {
+test('nothing remains of a discarded artifact, begun or not', async () => {
   const folder = await newFolder();
-  const [idle, begun] = [await earlyIn(folder, 'a.art'), await earlyIn(folder, 'b.art')];
+  const [idle, begun] = [await openEarlyWriter(folder, 'a.art'), await openEarlyWriter(folder, 'b.art')];
   begun.begin(BYTES);
   await Promise.all([idle.drop(), begun.drop()]);
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('one whose draft has gone is dropped without a fault, which would hide that of its task', async () => {
+test('an artifact with a missing draft is discarded without an error, which would hide that of its task', async () => {
   const folder = await newFolder();
-  const early = await earlyIn(folder, 'a.art');
+  const early = await openEarlyWriter(folder, 'a.art');
   early.begin(BYTES);
   await rm(join(folder, 'a.art.new'));
   await early.drop();
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('large bytes are not begun', async () => {
+test('large bytes are not begun early', async () => {
   const folder = await newFolder();
-  const early = await earlyIn(folder, 'a.art');
+  const early = await openEarlyWriter(folder, 'a.art');
   expect(early.begin(new Uint8Array(LARGE_BYTES_MIN))).toBe(false);
   expect(early.begin(new Uint8Array(LARGE_BYTES_MIN - 1))).toBe(true);
   await early.drop();
@@ -71,7 +71,7 @@ test('no file is left, whichever call the disk refuses', async () => {
       refusedCalls.push(call);
       throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
     });
-    const outcome = await earlyWritten(folder).then(
+    const outcome = await writeEarlyFile(folder).then(
       () => 'written',
       (thrown: NodeJS.ErrnoException) => thrown.code,
     );
@@ -83,7 +83,7 @@ test('no file is left, whichever call the disk refuses', async () => {
   expect(refusedCalls).toEqual(['open', 'rename']);
 });
 
-test('none is begun below the mark of the store, or where machines share a folder', async () => {
+test('none is begun below the low-space limit of the store, or if machines share a folder', async () => {
   const folder = join(await newFolder(), 'artifacts');
   await mkdir(folder);
   const { destination } = await openArtifacts(folder, watchFreeSpace(folder, { bytes: 2 ** 60, fraction: 1 }));

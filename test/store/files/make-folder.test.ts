@@ -2,11 +2,11 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeFolder } from '#store/files/make-folder.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
-test('a folder is made with those above it, of the mode that is asked for, and found the second time', async () => {
+test('a folder is created with its parents, with the requested mode, and found the second time', async () => {
   const above = join(await newFolder(), 'a');
   const path = join(above, 'b', 'c');
   expect(await makeFolder(path, 0o700)).toBe(true);
@@ -14,13 +14,13 @@ test('a folder is made with those above it, of the mode that is asked for, and f
   expect(await makeFolder(path, 0o700)).toBe(false);
 });
 
-test('of many that make the same folder one does, and none is refused', async () => {
+test('of concurrent creators one creates the folder, and none is refused', async () => {
   const path = join(await newFolder(), 'a', 'b');
   const result = await Promise.all(Array.from({ length: 16 }, () => makeFolder(path)));
   expect(result.filter(Boolean)).toHaveLength(1);
 });
 
-test('a file in the way is refused, as the folder or above it', async () => {
+test('a file in the path is refused, as the folder or a parent', async () => {
   const file = join(await newFolder(), 'file');
   await writeFile(file, '');
   await expect(makeFolder(file)).rejects.toMatchObject({ code: 'EEXIST' });

@@ -9,7 +9,7 @@ import { packContent, unpackContent } from '#store/history/version-content.js';
 const formatDefinition = (names: number): string =>
   JSON.stringify({ id: 'CORE', identifiers: Array.from({ length: names }, (_, i) => `NAME${i}`) });
 
-test('the content of a version is what was put in, whatever its length', async () => {
+test('the content of a version is returned unchanged, whatever its length', async () => {
   const documents = fc.dictionary(fc.string(), fc.jsonValue());
   await fc.assert(
     fc.asyncProperty(documents, async (document) => {
@@ -24,8 +24,8 @@ test('the content of a version is what was put in, whatever its length', async (
   }
 });
 
-test('texts of any characters, repeated or not, come back', async () => {
-  const characters = fc.binaryText({ maxLength: 20 });
+test('texts of any characters, repeated or not, are returned unchanged', async () => {
+  const characters = fc.createBinaryText({ maxLength: 20 });
   const repeated = fc.tuple(characters, fc.nat(40), characters).map(([a, n, b]) => a.repeat(n).slice(0, 1900) + b);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(characters, repeated), { maxLength: 4 }), async (parts) => {
@@ -37,7 +37,7 @@ test('texts of any characters, repeated or not, come back', async () => {
   );
 });
 
-test('a content takes less room than itself: of short ones what documents have in common costs nearly nothing', async () => {
+test('a content needs less space than itself: the common parts of short documents cost almost nothing', async () => {
   for (const names of [100, 300, 5_000]) {
     const text = formatDefinition(names);
     expect((await packContent(text)).length, `${names} names`).toBeLessThan(0.6 * text.length);
@@ -54,7 +54,7 @@ test('a content takes less room than itself: of short ones what documents have i
   expect((await packContent(text)).length).toBeLessThan(0.25 * text.length);
 });
 
-test('a short content that an earlier service has deflated, or kept as it is, is read', () => {
+test('a short content that an earlier service has deflated, or stored as it is, is readable', () => {
   const text = formatDefinition(10);
   expect(unpackContent(text)).toBe(text);
   expect(unpackContent(`=${Buffer.from(text).toString('base64')}`)).toBe(text);
@@ -68,7 +68,7 @@ test('the first form of shortened contents remains readable: the dictionary neve
   expect(unpackContent(`~${bytes.toString('base64')}`)).toBe(`{"a":0${end}}`);
 });
 
-test('bytes that were never shortened are damaged or a text, never an error', () => {
+test('bytes that were never shortened are reported as damaged or read as text, never an error', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = unpackContent(`~${Buffer.from(bytes).toString('base64')}`);
@@ -78,6 +78,6 @@ test('bytes that were never shortened are damaged or a text, never an error', ()
   expect(unpackContent('~')).toBeUndefined();
 });
 
-test('content of neither form is reported as damaged', () => {
+test('content in neither form is reported as damaged', () => {
   expect(unpackContent(Buffer.from('neither').toString('base64'))).toBeUndefined();
 });

@@ -4,19 +4,19 @@ import { expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
 import { readAuditHead } from '#store/audit/log.js';
-import { findFirstAuthor, headOf, versionOf, type StoredVersion } from '#store/history/history.js';
+import { findFirstAuthor, readHead, loadVersion, type StoredVersion } from '#store/history/history.js';
 import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
-import { numberOf, ownerOf } from '#store/document-id.js';
+import { parseNumber, getOwner } from '#store/document-id.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { seeded } from '../../seeded.js';
 import { flipDocument } from '../flip-document.js';
 import { IS_SOAK } from '../../soak.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 import { join } from 'node:path';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 /** Number of writes on five documents: each document is written, restored and deleted hundreds of times. */
 const WRITES = IS_SOAK ? 10_000 : 3000;
 const INDEX: Subject = { kind: 'index', id: 'EQ' };
@@ -27,29 +27,34 @@ async function openVersioned(folder: string, startMs = 0): Promise<DocumentStore
   return createVersionedStore(await openDocumentStore({ folder }), () => (time += 1000));
 }
 
-const by = (over: Partial<Authorship> = {}): Authorship => ({ author: 'anna', note: null, requestId: 'r', ...over });
+const createAuthorship = (over: Partial<Authorship> = {}): Authorship => ({
+  author: 'anna',
+  note: null,
+  requestId: 'r',
+  ...over,
+});
 
 async function actionsOf(store: DocumentStore, subject: Subject): Promise<string[]> {
-  const { latest } = (await headOf(store, subject))!;
-  const versions = await Promise.all(Array.from({ length: latest }, (_, i) => versionOf(store, subject, i + 1)));
+  const { latest } = (await readHead(store, subject))!;
+  const versions = await Promise.all(Array.from({ length: latest }, (_, i) => loadVersion(store, subject, i + 1)));
   return versions.map((version) => (typeof version === 'object' ? version.action : 'lost'));
 }
 
 /** Performs a random write of a document: an edit, the restoring of an earlier version, or a deletion. */
 async function performRandomWrite(store: DocumentStore, { kind, id }: Subject, random: () => number): Promise<void> {
   const draw = random();
-  if (draw < 0.15) return void (await store.transaction((tx) => tx.delete(kind, id), { by: by() }));
-  const head = draw < 0.35 ? await headOf(store, { kind, id }) : undefined;
-  const earlier = head && (await versionOf(store, { kind, id }, 1 + Math.floor(random() * head.latest)));
+  if (draw < 0.15) return void (await store.transaction((tx) => tx.delete(kind, id), { by: createAuthorship() }));
+  const head = draw < 0.35 ? await readHead(store, { kind, id }) : undefined;
+  const earlier = head && (await loadVersion(store, { kind, id }, 1 + Math.floor(random() * head.latest)));
   const isRestored = typeof earlier === 'object' && earlier.content !== null;
   const name = `n${Math.floor(random() * 4)}`;
   const body: unknown = isRestored
     ? JSON.parse(earlier.content!)
     : { store_id: id, name, source: random() < 0.5 ? null : `/p${random()}` };
-  await store.transaction((tx) => tx.put(kind, id, body), { by: by(isRestored ? { restores: 1 } : {}) });
+  await store.transaction((tx) => tx.put(kind, id, body), { by: createAuthorship(isRestored ? { restores: 1 } : {}) });
 }
 
-async function answeredNow(store: DocumentStore, { kind, id }: Subject): Promise<string | null> {
+async function readCurrentVersion(store: DocumentStore, { kind, id }: Subject): Promise<string | null> {
   const stored = await store.get(kind, id);
   return stored === undefined || 'unreadable' in stored ? null : stateOf(kind, JSON.stringify(stored.body));
 }
@@ -57,7 +62,7 @@ async function answeredNow(store: DocumentStore, { kind, id }: Subject): Promise
 /** Returns the declared fields of a store, which include every field that the tests write. */
 function stateOf(kind: Subject['kind'], text: string | null): string | null {
   if (text === null) return null;
-  return kind === 'store' ? declaredIn(text) : toCanonicalJson(JSON.parse(text));
+  return kind === 'store' ? readDeclaredSource(text) : toCanonicalJson(JSON.parse(text));
 }
 
 const subjectsOf = (count: number): Subject[] =>
@@ -72,15 +77,15 @@ test('the state at every past time equals the answers at that time, over random 
   for (let i = 0; i < 80; i++) {
     const subject = subjects[Math.floor(random() * subjects.length)]!;
     await performRandomWrite(store, subject, random);
-    const response = await answeredNow(store, subject);
-    states.push({ subject, answered: response, versions: (await headOf(store, subject))?.latest ?? 0 });
+    const response = await readCurrentVersion(store, subject);
+    states.push({ subject, answered: response, versions: (await readHead(store, subject))?.latest ?? 0 });
     if (i % 40 === 39) {
       await store.close();
       store = await openVersioned(folder, (i + 1) * 1_000_000);
     }
   }
   for (const { subject, answered, versions } of states) {
-    const version = versions === 0 ? undefined : await versionOf(store, subject, versions);
+    const version = versions === 0 ? undefined : await loadVersion(store, subject, versions);
     expect(version).not.toBe('unreadable');
     expect(stateOf(subject.kind, typeof version === 'object' ? version.content : null)).toBe(answered);
   }
@@ -97,7 +102,7 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
   for (let i = 0; i < WRITES; i++) {
     await performRandomWrite(store, pick(), random);
     const subject = pick(); // any subject, because every subject was written earlier
-    moments.push({ at: formatTimestamp(time), subject, answered: await answeredNow(store, subject) });
+    moments.push({ at: formatTimestamp(time), subject, answered: await readCurrentVersion(store, subject) });
   }
   const histories = new Map<Subject, readonly StoredVersion[]>();
   for (const subject of subjects) histories.set(subject, await versionsOf(store, subject));
@@ -109,8 +114,8 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
 });
 
 async function versionsOf(store: DocumentStore, subject: Subject): Promise<StoredVersion[]> {
-  const { latest } = (await headOf(store, subject))!;
-  const result = await Promise.all(Array.from({ length: latest }, (_, i) => versionOf(store, subject, i + 1)));
+  const { latest } = (await readHead(store, subject))!;
+  const result = await Promise.all(Array.from({ length: latest }, (_, i) => loadVersion(store, subject, i + 1)));
   return result.map((version) => {
     if (typeof version !== 'object') throw new Error('a version is lost');
     return version;
@@ -134,7 +139,7 @@ function mapStore(): DocumentStore {
     async put(kind, id, body) {
       const text = toCanonicalJson(body);
       texts.set(`${kind} ${id}`, text);
-      if (kind === 'version') numbers.set(`${kind} ${ownerOf(id)}`, numberOf(id));
+      if (kind === 'version') numbers.set(`${kind} ${getOwner(id)}`, parseNumber(id));
       return createHash('sha256').update(text).digest('hex');
     },
     delete: async (kind, id) => texts.delete(`${kind} ${id}`),
@@ -155,12 +160,12 @@ function mapStore(): DocumentStore {
 }
 
 /** Returns the non-null members of a store's version that the tests do not write. */
-function declaredIn(content: string): string {
+function readDeclaredSource(content: string): string {
   const { store_id, name, source } = JSON.parse(content) as Readonly<Record<string, unknown>>;
   return toCanonicalJson({ store_id, name, source });
 }
 
-test('a document of before there were versions becomes version 1 when the store is opened', async () => {
+test('a document from before versions existed becomes version 1 when the store is opened', async () => {
   const folder = await newFolder();
   const plain = await openDocumentStore({ folder });
   const etag = await plain.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
@@ -170,7 +175,7 @@ test('a document of before there were versions becomes version 1 when the store 
   const store = await openVersioned(folder);
   expect(await adoptDocuments(store)).toBe(1);
   expect(await adoptDocuments(store)).toBe(0);
-  expect(await versionOf(store, INDEX, 1)).toMatchObject({
+  expect(await loadVersion(store, INDEX, 1)).toMatchObject({
     etag,
     at: updatedAt,
     author: 'local',
@@ -180,20 +185,20 @@ test('a document of before there were versions becomes version 1 when the store 
   await store.close();
 });
 
-test('a document of before there were versions keeps its first content when it is written before that', async () => {
+test('a document from before versions existed keeps its first content when it is written first', async () => {
   const folder = await newFolder();
   const plain = await openDocumentStore({ folder });
   await plain.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   const store = createVersionedStore(plain);
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'Equal' }));
   expect(await actionsOf(store, INDEX)).toEqual(['created', 'updated']);
-  expect(await versionOf(store, INDEX, 1)).toMatchObject({ content: '{"id":"EQ"}' });
+  expect(await loadVersion(store, INDEX, 1)).toMatchObject({ content: '{"id":"EQ"}' });
   await store.close();
 });
 
-test('the same content adds no version; a deleted id that is created again continues its numbers', async () => {
+test('equal content adds no version; an id that is deleted and created again continues its numbers', async () => {
   const store = await openVersioned(await newFolder());
-  const put = (body: object) => store.transaction((tx) => tx.put('index', 'EQ', body), { by: by() });
+  const put = (body: object) => store.transaction((tx) => tx.put('index', 'EQ', body), { by: createAuthorship() });
   await put({ id: 'EQ', name: 'a' });
   await put({ name: 'a', id: 'EQ' });
   await store.transaction((tx) => tx.delete('index', 'EQ'));
@@ -203,7 +208,7 @@ test('the same content adds no version; a deleted id that is created again conti
   await store.close();
 });
 
-test('what a load learns of a store makes no version, what a client declares does', async () => {
+test('facts that a load records about a store create no version, declarations of a client do', async () => {
   const store = await openVersioned(await newFolder());
   const put = (over: object) =>
     store.transaction((tx) => tx.put('store', 'us', { store_id: 'us', name: 'US', ...over }));
@@ -214,7 +219,7 @@ test('what a load learns of a store makes no version, what a client declares doe
   await store.close();
 });
 
-test('a transaction that fails leaves no version, one that purges leaves none at all', async () => {
+test('a failed transaction creates no version, and a purging one leaves none', async () => {
   const store = await openVersioned(await newFolder());
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   const failing = store.transaction(async (tx) => {
@@ -223,7 +228,7 @@ test('a transaction that fails leaves no version, one that purges leaves none at
   });
   await expect(failing).rejects.toThrow('refused');
   expect(await actionsOf(store, INDEX)).toEqual(['created']);
-  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by({ purges: true }) });
+  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: createAuthorship({ purges: true }) });
   expect(await store.ids('version')).toEqual([]);
   // The audit log names version 1, so another state gets another number.
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
@@ -247,14 +252,14 @@ test('only a damaged version is refused, and a damaged head loses no number', as
   await flipDocument(folder, 'main\0version\0index/EQ/0000000002');
   await flipDocument(folder, 'main\0history\0index/EQ');
   const store = await openVersioned(documents);
-  expect(await versionOf(store, INDEX, 2)).toBe('unreadable');
-  expect(await versionOf(store, INDEX, 3)).toMatchObject({ content: '{"id":"EQ","name":"c"}' });
+  expect(await loadVersion(store, INDEX, 2)).toBe('unreadable');
+  expect(await loadVersion(store, INDEX, 3)).toMatchObject({ content: '{"id":"EQ","name":"c"}' });
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'd' }));
   expect(await actionsOf(store, INDEX)).toEqual(['created', 'lost', 'updated', 'updated']);
   await store.close();
 });
 
-test('a version of a long definition takes less room than the definition', async () => {
+test('a version of a long definition needs less space than the definition', async () => {
   const store = await openVersioned(await newFolder());
   const rule = { type: 'TopN', params: { field: 'MARKET_CAP', count: 100, buffer_in: 90, buffer_out: 110 } };
   const body = { id: 'EQ', name: 'Large hundred', pipeline: { selection: Array.from({ length: 40 }, () => rule) } };
@@ -264,29 +269,29 @@ test('a version of a long definition takes less room than the definition', async
   await store.close();
 });
 
-test('a document whose version is deflated by another thread is kept as a short one is', async () => {
+test('a document with a version deflated by another thread is stored like a short one', async () => {
   const store = await openVersioned(await newFolder());
   const body = { id: 'EQ', name: 'n', members: Array.from({ length: 20_000 }, (_, i) => `N${i}`) };
-  await store.transaction((tx) => tx.put('index', 'EQ', body), { by: by() });
-  await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }), { by: by() });
-  expect(JSON.parse(((await versionOf(store, INDEX, 1)) as { readonly content: string }).content)).toEqual(body);
-  expect((await headOf(store, INDEX))!.latest).toBe(2);
+  await store.transaction((tx) => tx.put('index', 'EQ', body), { by: createAuthorship() });
+  await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }), { by: createAuthorship() });
+  expect(JSON.parse(((await loadVersion(store, INDEX, 1)) as { readonly content: string }).content)).toEqual(body);
+  expect((await readHead(store, INDEX))!.latest).toBe(2);
   await store.close();
 });
 
-test('as many versions stay as are kept, their numbers and the first author too, and nothing is missing', async () => {
+test('the limit of versions keeps the newest, their numbers and the first author, and nothing is reported as missing', async () => {
   const engine = await openDocumentStore({ folder: await newFolder() });
   const all = createVersionedStore(engine);
   const put = (store: DocumentStore, n: number, author: string) =>
-    store.transaction((tx) => tx.put('index', 'EQ', { n }), { by: by({ author, keyId: author }) });
+    store.transaction((tx) => tx.put('index', 'EQ', { n }), { by: createAuthorship({ author, keyId: author }) });
   for (let n = 1; n <= 5; n++) await put(all, n, n === 1 ? 'owner' : 'anna');
   const store = createVersionedStore(engine, Date.now, { versionsKept: 3 });
   await put(store, 6, 'anna');
-  expect(await headOf(store, INDEX)).toEqual({ latest: 6, purged: 3 });
-  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by() });
+  expect(await readHead(store, INDEX)).toEqual({ latest: 6, purged: 3 });
+  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: createAuthorship() });
   await put(store, 7, 'bert');
-  expect(await headOf(store, INDEX)).toEqual({ latest: 8, purged: 5 });
-  expect([await versionOf(store, INDEX, 5), await versionOf(store, INDEX, 6)]).toMatchObject([
+  expect(await readHead(store, INDEX)).toEqual({ latest: 8, purged: 5 });
+  expect([await loadVersion(store, INDEX, 5), await loadVersion(store, INDEX, 6)]).toMatchObject([
     undefined,
     { version: 6 },
   ]);
@@ -295,7 +300,7 @@ test('as many versions stay as are kept, their numbers and the first author too,
   for (const kind of ['history', 'version', 'index', 'audit'] as const)
     await store.list(kind, (body, id) => expect(check.look({ kind, id, body })).toBeUndefined());
   expect(check.gaps()).toEqual([]);
-  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by({ purges: true }) });
+  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: createAuthorship({ purges: true }) });
   await put(store, 8, 'carl');
   expect(await findFirstAuthor(store, INDEX)).toEqual({ author: 'carl', key_id: 'carl' });
   await engine.close();

@@ -2,9 +2,9 @@ import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findBackupAge } from '#store/home/backup-age.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 test('the age of the newest backup is that of the newest complete manifest', async () => {
   const folder = await newFolder();

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import { listFolders } from '#cli/places.js';
 import { listHomeFolders } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 test('a home is as large as the files of its parts, and an absent part is empty', async () => {
   const home = listHomeFolders(await newFolder());
@@ -18,7 +18,7 @@ test('a home is as large as the files of its parts, and an absent part is empty'
   expect(await watchSizes(listFolders(home))()).toEqual({ documents: 0, artifacts: 7, stores: 123, backups: 0 });
 });
 
-test('a reading serves for half a minute', async () => {
+test('a measurement is valid for half a minute', async () => {
   const home = listHomeFolders(await newFolder());
   await mkdir(home.artifacts);
   let now = 0;
@@ -33,8 +33,8 @@ test('a reading serves for half a minute', async () => {
 
 test('parts stored elsewhere are not reported as empty: on a cluster a home has only copies', async () => {
   const home = listHomeFolders(await newFolder());
-  const names = (settings: Parameters<typeof listFolders>[1]) => Object.keys(listFolders(home, settings));
-  expect(names({ database: 'postgres://h/d' })).toEqual(['artifacts', 'stores']);
-  expect(names({ database: 'postgres://h/d', artifacts: 's3://b' })).toEqual(['stores', 'cache']);
+  const listFolderNames = (settings: Parameters<typeof listFolders>[1]) => Object.keys(listFolders(home, settings));
+  expect(listFolderNames({ database: 'postgres://h/d' })).toEqual(['artifacts', 'stores']);
+  expect(listFolderNames({ database: 'postgres://h/d', artifacts: 's3://b' })).toEqual(['stores', 'cache']);
   expect(listFolders(home, { artifacts: 's3://b', cache: '/c' })).toMatchObject({ cache: '/c' });
 });

@@ -8,10 +8,10 @@ import { afterEach, expect, test } from 'vitest';
 import { lockHome } from '#store/home/home-lock.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { isAlive, readOwnIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { isAlive, readProcessIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 /** Milliseconds for which a lock is watched if nothing is known about its holder. */
 const WATCH_MS = 100;
 const children: ChildProcess[] = [];
@@ -34,7 +34,7 @@ async function leaveLock(home: string, identity: object): Promise<void> {
   await writeFile(join(home, 'lock'), JSON.stringify(identity));
 }
 
-test('a home is made with its folders, for its user only', async () => {
+test('a home is created with its folders, for its user only', async () => {
   const path = join(await newFolder(), 'deep', 'home');
   const home = await openHome(path);
   expect((await readdir(path)).sort()).toEqual(['artifacts', 'format', 'lock', 'scratch', 'stores']);
@@ -90,7 +90,7 @@ test('the home of a killed process is taken over', async () => {
 });
 
 test.runIf(existsSync('/proc/self/stat'))(
-  'a process that has ended does not run, although it is not reaped',
+  'an ended process does not count as running, although it is not reaped',
   async () => {
     const path = await newFolder();
     const holder = await holdElsewhere(path);
@@ -105,9 +105,9 @@ test.runIf(existsSync('/proc/self/stat'))(
   },
 );
 
-test('a process that has the number of a dead holder does not keep its home', async () => {
+test('a process with the number of an ended holder does not keep its home', async () => {
   const path = await newFolder();
-  await leaveLock(path, { ...readOwnIdentity(), started: '1' });
+  await leaveLock(path, { ...readProcessIdentity(), started: '1' });
   await (await openHome(path)).close();
 });
 
@@ -133,7 +133,7 @@ test('an unreadable lock is taken over once no process updates it', async () => 
 
 test('of many processes that find a stale lock exactly one gets the home', async () => {
   const path = await newFolder();
-  await leaveLock(path, { ...readOwnIdentity(), started: '1' });
+  await leaveLock(path, { ...readProcessIdentity(), started: '1' });
   const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => holdOnce(path)));
   const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value === 'held');
   expect(winners).toHaveLength(1);
@@ -151,7 +151,7 @@ function holdOnce(home: string): Promise<'held' | 'refused'> {
   });
 }
 
-test('a home of a newer format is refused with status 78 and given back', async () => {
+test('a home of a newer format is refused with status 78 and released', async () => {
   const path = await newFolder();
   await writeFile(join(path, 'format'), '2\n');
   await expect(openHome(path)).rejects.toMatchObject({
@@ -161,7 +161,7 @@ test('a home of a newer format is refused with status 78 and given back', async 
   expect(await readdir(path)).not.toContain('lock');
 });
 
-test('a home that cannot be made is refused with status 78', async () => {
+test('a home that cannot be created is refused with status 78', async () => {
   const file = join(await newFolder(), 'file');
   await writeFile(file, '');
   await expect(openHome(join(file, 'home'))).rejects.toMatchObject({ exitStatus: 78 });
@@ -170,12 +170,9 @@ test('a home that cannot be made is refused with status 78', async () => {
 const hasProc = existsSync('/proc/self');
 if (!hasProc) console.log('not tested: a home below /proc, for there is no /proc');
 
-test.skipIf(!hasProc)(
-  'a home below /proc, which says that /proc itself is absent, is refused with status 78',
-  async () => {
-    await expect(openHome('/proc/nohome')).rejects.toMatchObject({
-      exitStatus: 78,
-      message: "The home /proc/nohome cannot be written: ENOENT: no such file or directory, mkdir '/proc/nohome'.",
-    });
-  },
-);
+test.skipIf(!hasProc)('a home below /proc is refused with status 78 and the reason', async () => {
+  await expect(openHome('/proc/nohome')).rejects.toMatchObject({
+    exitStatus: 78,
+    message: "The home /proc/nohome cannot be written: ENOENT: no such file or directory, mkdir '/proc/nohome'.",
+  });
+});

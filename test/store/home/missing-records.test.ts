@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { forgetDataVersions, recordDataVersion } from '#services/stored/data-history.js';
+import { deleteDataVersions, recordDataVersion } from '#services/stored/data-history.js';
 import { signAuditLog } from '#store/audit/seals.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import type { HomeFolders } from '#store/home/home.js';
@@ -10,29 +10,30 @@ import { createSigningKey } from '#store/publication/signing.js';
 import { runIdOf } from '#store/run-id.js';
 import { createMemoryEngine } from '../memory-engine.js';
 
-const by: Authorship = { author: 'anna', note: null, requestId: 'r' };
-const AT = '2026-01-02T00:00:00.000000+00:00';
-const KEY = createSigningKey(AT);
+const authorship: Authorship = { author: 'anna', note: null, requestId: 'r' };
+const STORED_AT = '2026-01-02T00:00:00.000000+00:00';
+const KEY = createSigningKey(STORED_AT);
 const NEWEST = { run_id: 'EQ', artifacts: { columns: { name: 'newest' } } };
 
 const recordServed = (documents: DocumentStore, datasetId: string, contentHash: string): Promise<void> =>
   documents.transaction((tx) => {
     const none = { previous: null, change: null, rows: null, forth: null };
-    return recordDataVersion(tx, { datasetId, contentHash, source: 'import', knownAt: AT, ...none }, 1);
+    return recordDataVersion(tx, { datasetId, contentHash, source: 'import', knownAt: STORED_AT, ...none }, 1);
   });
 
 /** Creates records of every kind of history: edits, a deletion, a purge, runs, contents of stores, signatures. */
 async function createRecords(): Promise<readonly StoredEntry[]> {
   const engine = createMemoryEngine();
   const documents = createVersionedStore(engine.open());
-  const put = (id: string, name: string) => documents.transaction((tx) => tx.put('index', id, { id, name }), { by });
-  const seal = () => documents.transaction((tx) => signAuditLog(tx, KEY, AT));
+  const put = (id: string, name: string) =>
+    documents.transaction((tx) => tx.put('index', id, { id, name }), { by: authorship });
+  const seal = () => documents.transaction((tx) => signAuditLog(tx, KEY, STORED_AT));
   await documents.transaction((tx) => tx.put('signing-key', KEY.key_id, KEY));
   for (const name of ['a', 'b', 'c']) await put('EQ', name);
   await seal();
   for (const id of ['OLD', 'GONE']) await put(id, 'a');
-  await documents.transaction((tx) => tx.delete('index', 'OLD'), { by });
-  await documents.transaction((tx) => tx.delete('index', 'GONE'), { by: { ...by, purges: true } });
+  await documents.transaction((tx) => tx.delete('index', 'OLD'), { by: authorship });
+  await documents.transaction((tx) => tx.delete('index', 'GONE'), { by: { ...authorship, purges: true } });
   await documents.transaction(async (tx) => {
     await tx.put('run', 'EQ', NEWEST);
     for (const id of ['one', 'two']) await tx.put('kept-run', `EQ/${id}`, { run_id: 'EQ' });
@@ -41,7 +42,7 @@ async function createRecords(): Promise<readonly StoredEntry[]> {
   });
   await seal();
   for (const content of ['a', 'b']) await recordServed(documents, 'm', content);
-  await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
+  await documents.transaction((tx) => deleteDataVersions(tx, 'm'));
   for (const content of ['c', 'd']) await recordServed(documents, 'm', content);
   await seal();
   const entries: StoredEntry[] = [];
@@ -65,7 +66,7 @@ async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
   return parts.flatMap(({ part, damaged }) => damaged.map(({ name, reason }) => `${part} ${name}: ${reason}`));
 }
 
-test('each record of a history that is missing is found, whichever it is', async () => {
+test('each missing record of a history is found, whichever it is', async () => {
   const entries = await createRecords();
   expect(await faultsOf(entries)).toEqual([]);
   const kinds = new Set(entries.map(({ kind }) => kind));

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createCommitQueue, type CommitPort, type Writes } from '#store/lmdb/commit-queue.js';
+import { createCommitQueue, type CommitPort, type CommitWrites } from '#store/lmdb/commit-queue.js';
 
 /** Creates a simulated disk with its committed changes; a commit waits until the test releases it. */
-function createDisk(commit: (writes: Writes, values: Map<string, Buffer>) => Promise<void>) {
+function createDisk(commit: (writes: CommitWrites, values: Map<string, Buffer>) => Promise<void>) {
   const values = new Map<string, Buffer>();
   const log: string[] = [];
   const keysOf = (start: string, end: string): string[] =>
@@ -19,7 +19,7 @@ function createDisk(commit: (writes: Writes, values: Map<string, Buffer>) => Pro
   return { values, log, queue: createCommitQueue(port) };
 }
 
-const apply = async (writes: Writes, values: Map<string, Buffer>): Promise<void> => {
+const apply = async (writes: CommitWrites, values: Map<string, Buffer>): Promise<void> => {
   for (const [key, value] of writes) {
     if (value === null) values.delete(key);
     else values.set(key, value);
@@ -43,7 +43,7 @@ test('changes that arrive during a commit share the next one', async () => {
   expect(commits.length).toBeLessThanOrEqual(2);
 });
 
-test('what follows a commit after some steps joins the change that waited for it', async () => {
+test('a change that follows a commit after some steps joins the waiting change', async () => {
   const commits: string[][] = [];
   const { queue } = createDisk(async (writes, values) => {
     commits.push([...writes.keys()].toSorted());
@@ -61,15 +61,15 @@ test('what follows a commit after some steps joins the change that waited for it
 });
 
 test('no writer is notified before its commit is on disk', async () => {
-  let letThrough = (): void => {};
+  let releaseCommit = (): void => {};
   const { queue } = createDisk(
-    (writes, values) => new Promise((resolve) => (letThrough = () => resolve(apply(writes, values)))),
+    (writes, values) => new Promise((resolve) => (releaseCommit = () => resolve(apply(writes, values)))),
   );
   let isReported = false;
   const writer = queue.run(async (view) => view.put('a', Buffer.from('1'))).then(() => (isReported = true));
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect(isReported).toBe(false);
-  letThrough();
+  releaseCommit();
   await writer;
 });
 
@@ -89,7 +89,7 @@ test('after a failed commit every writer is refused, nothing more is written, an
   expect(commits).toBe(1);
 });
 
-test('a change sees the changes before it in the same commit', async () => {
+test('a change reads the changes before it in the same commit', async () => {
   const { queue } = createDisk(apply);
   const first = queue.run(async (view) => {
     view.put('k1', Buffer.from('1'));
@@ -104,7 +104,7 @@ test('a change sees the changes before it in the same commit', async () => {
   expect(await second).toEqual(['1', undefined, ['k1', 'k2']]);
 });
 
-test('closing waits for what was queued before', async () => {
+test('closing waits for the queued changes', async () => {
   const { queue, values } = createDisk(async (writes, disk) => {
     await new Promise((resolve) => setImmediate(resolve));
     await apply(writes, disk);

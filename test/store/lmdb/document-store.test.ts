@@ -11,9 +11,9 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openDocumentsReader } from '#store/lmdb/stored-entries.js';
 import { seeded } from '../../seeded.js';
 import { describeDocumentStore } from '../document-store-contract.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 describeDocumentStore('documents in LMDB', async (options) => {
   const folder = await newFolder();
@@ -58,17 +58,17 @@ async function addDamage(
   return openDocumentStore({ folder });
 }
 
-const anyBody = (body: unknown): unknown => body;
+const echoBody = (body: unknown): unknown => body;
 
 describe('a damaged value', () => {
-  test('is never served, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
+  test('is never returned, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `doc-${String(i).padStart(4, '0')}`);
     const store = await addDamage(await newFolder(), ids, (value, id) => {
       const at = (Number(id.slice(4)) * 131) % value.length; // The offset depends on the id, so that header, body and seal are all damaged.
       value[at]! ^= 1 << (Number(id.slice(4)) % 8);
       return value;
     });
-    const listing = await store.list('index', anyBody);
+    const listing = await store.list('index', echoBody);
     expect(listing).toEqual({
       documents: [],
       skipped: 1000,
@@ -101,15 +101,15 @@ describe('a damaged value', () => {
     const store = await addDamage(await newFolder(), ['a', 'b'], (value, id) =>
       id === 'a' ? randomBytes(value.length) : value,
     );
-    expect(await store.list('index', anyBody)).toMatchObject({ documents: [{ id: 'b' }], skipped: 1 });
+    expect(await store.list('index', echoBody)).toMatchObject({ documents: [{ id: 'b' }], skipped: 1 });
     await store.close();
   });
 });
 
 describe('a damaged file', () => {
-  const data = (folder: string): string => join(folder, 'data.mdb');
+  const formatDataPath = (folder: string): string => join(folder, 'data.mdb');
 
-  async function folderWithDocuments(): Promise<string> {
+  async function createFolderWithDocuments(): Promise<string> {
     const folder = await newFolder();
     const store = await openDocumentStore({ folder });
     await store.transaction(async (tx) => {
@@ -130,22 +130,22 @@ describe('a damaged file', () => {
     ['lost its first meta page', async (file: string) => writeFile(file, (await readFile(file)).fill(0, 0, 4096))],
     ['lost both meta pages', async (file: string) => writeFile(file, (await readFile(file)).fill(0, 0, 8192))],
   ])('that %s keeps the service from starting, with one sentence and status 78', async (_, damage) => {
-    const folder = await folderWithDocuments();
-    await damage(data(folder));
+    const folder = await createFolderWithDocuments();
+    await damage(formatDataPath(folder));
     const opening = openDocumentStore({ folder });
     await expect(opening).rejects.toMatchObject({ name: 'StartRefusal', exitStatus: 78 });
     await expect(opening).rejects.toThrow(/^The document store .*data\.mdb .*; no backup of it was found\.$/);
   });
 
-  test('whose bits were flipped anywhere is refused or served without a wrong value', async () => {
-    const folder = await folderWithDocuments();
-    const sound = await readFile(data(folder));
+  test('with bits flipped anywhere is refused or read without a wrong value', async () => {
+    const folder = await createFolderWithDocuments();
+    const sound = await readFile(formatDataPath(folder));
     const random = seeded(4);
     const whole = JSON.stringify({ text: 'x'.repeat(500) });
     for (let mutant = 0; mutant < 6; mutant++) {
       const file = Buffer.from(sound);
       for (let flip = 0; flip < 3; flip++) file[Math.floor(random() * file.length)]! ^= 1 << Math.floor(random() * 8);
-      await writeFile(data(folder), file);
+      await writeFile(formatDataPath(folder), file);
       const store = await openDocumentStore({ folder }).catch((refusal: Error) => refusal);
       if (store instanceof Error) {
         expect(store.name).toBe('StartRefusal');
@@ -161,8 +161,8 @@ describe('a damaged file', () => {
     }
   });
 
-  test('is looked for by a process at each opening, but where nobody has written since this process closed it', async () => {
-    const folder = await folderWithDocuments();
+  test('is checked by a process at each opening, unless nobody has written since this process closed it', async () => {
+    const folder = await createFolderWithDocuments();
     const started: ChildProcess[] = [];
     const note = (message: unknown) => void started.push((message as { process: ChildProcess }).process);
     subscribe('child_process', note);
@@ -173,16 +173,16 @@ describe('a damaged file', () => {
     };
     await walksOf(); // by now the clock of the file has advanced
     expect(await walksOf()).toBe(0);
-    await writeFile(data(folder), await readFile(data(folder)));
+    await writeFile(formatDataPath(folder), await readFile(formatDataPath(folder)));
     expect(await walksOf()).toBe(1);
-    await rm(data(folder));
-    await cp(join(await folderWithDocuments(), 'data.mdb'), data(folder));
+    await rm(formatDataPath(folder));
+    await cp(join(await createFolderWithDocuments(), 'data.mdb'), formatDataPath(folder));
     expect(await walksOf()).toBe(1);
     unsubscribe('child_process', note);
   });
 
   test('names the newest backup, and the backup opens', async () => {
-    const folder = await folderWithDocuments();
+    const folder = await createFolderWithDocuments();
     const backups = await newFolder();
     const store = await openDocumentStore({ folder });
     for (const name of ['2026-01-02', '2026-01-10']) {
@@ -192,11 +192,11 @@ describe('a damaged file', () => {
       await reader.close();
     }
     await store.close();
-    await truncate(data(folder), 0);
+    await truncate(formatDataPath(folder), 0);
     await expect(openDocumentStore({ folder, backups })).rejects.toThrow(
       `restore it from ${join(backups, '2026-01-10')}.`,
     );
-    await rm(data(folder));
+    await rm(formatDataPath(folder));
     await cp(join(backups, '2026-01-10'), folder, { recursive: true });
     const restored = await openDocumentStore({ folder, backups });
     expect(await restored.ids('index')).toHaveLength(500);
@@ -214,11 +214,11 @@ describe('free space', () => {
       { bytes: 1_000_000, fraction: 0.5 },
       { read: async () => current, monotonicMs: () => nowMs },
     );
-    const become = (next: VolumeSpace): void => {
+    const changeVolume = (next: VolumeSpace): void => {
       current = next;
       nowMs += 251; // a measurement is valid for 250 ms
     };
-    return { become, store: await openDocumentStore({ folder, freeSpace }) };
+    return { become: changeVolume, store: await openDocumentStore({ folder, freeSpace }) };
   }
   const put = (store: DocumentStore, id: string, reserve = false, kind: DocumentKind = 'index') =>
     store.transaction((tx) => tx.put(kind, id, { id }), { reserve });
@@ -237,7 +237,7 @@ describe('free space', () => {
     await store.close();
   });
 
-  test('lets the end of accepted work use the reserve, but not the last quarter', async () => {
+  test('lets the end of accepted work use the reserve, except the last quarter', async () => {
     const { store } = await openWith({ freeBytes: 900_000, totalBytes: 1e9 });
     await expect(put(store, 'a')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     await put(store, 'b', true);

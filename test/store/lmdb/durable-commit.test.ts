@@ -24,7 +24,7 @@ const writes = new Map([
   ['b', null],
 ]);
 
-async function turns(): Promise<void> {
+async function runEventLoopTurns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -34,7 +34,7 @@ test('a commit is done when it is flushed, not when it is visible', async () => 
   const commit = commitDurably(database, writes).then(() => (isDone = true));
   expect(log).toEqual(['put a 1', 'remove b']);
   batch().resolve(true);
-  await turns();
+  await runEventLoopTurns();
   expect(isDone).toBe(false);
   flush();
   await commit;
@@ -54,7 +54,7 @@ test('a failed commit reports the reason and leaves no rejection behind', async 
   await Promise.resolve();
   refuse(new Error('No space left on device'));
   await rejection;
-  await turns();
+  await runEventLoopTurns();
   process.off('unhandledRejection', note);
   expect(unread).toEqual([]);
 });

@@ -4,24 +4,24 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
-import { takeStoreOver } from '#store/place/adopt-place.js';
+import { takeOverStore } from '#store/place/adopt-place.js';
 import { claimStore } from '#store/place/claim-place.js';
 import { createOwnedArtifacts } from '#store/place/owned-artifacts.js';
 import { openOwnership, type StoreOwnership } from '#store/place/ownership.js';
 import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const TIMES = { renewMs: 250, observeMs: 750, repeatMs: 20 };
-const LIVE = { system: '7000000000000000001', database: 'divisor' };
+const LIVE_DATABASE = { system: '7000000000000000001', database: 'divisor' };
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 
-const open: StoreOwnership[] = [];
-afterEach(() => open.splice(0).forEach((ownership) => ownership.close()));
+const openOwnerships: StoreOwnership[] = [];
+afterEach(() => openOwnerships.splice(0).forEach((ownership) => ownership.close()));
 
-const at = (folder: string) => ({ kind: 'folder', folder }) as const;
+const createFolderPlace = (folder: string) => ({ kind: 'folder', folder }) as const;
 const tokenOf = async (folder: string): Promise<string> =>
   (JSON.parse(await readFile(join(folder, 'divisor-store.json'), 'utf8')) as { owner: { token: string } }).owner.token;
 
@@ -31,11 +31,11 @@ interface Process {
   readonly lost: string[];
 }
 
-async function begin(documents: DocumentEngine, folder: string, identity = LIVE): Promise<Process> {
+async function begin(documents: DocumentEngine, folder: string, identity = LIVE_DATABASE): Promise<Process> {
   const lost: string[] = [];
   const onLost = ({ message }: Error): void => void lost.push(message);
-  const ownership = await openOwnership(documents, at(folder), { identity, onLost, times: TIMES });
-  open.push(ownership);
+  const ownership = await openOwnership(documents, createFolderPlace(folder), { identity, onLost, times: TIMES });
+  openOwnerships.push(ownership);
   return { ownership, lost };
 }
 
@@ -43,7 +43,7 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE)
 async function createLivingCluster() {
   const folder = join(await newFolder(), 'mount');
   const documents = createMemoryEngine().open();
-  await claimStore(documents, at(folder));
+  await claimStore(documents, createFolderPlace(folder));
   return { folder, documents, ...(await begin(documents, folder)) };
 }
 
@@ -56,7 +56,7 @@ async function copyOf(documents: DocumentEngine): Promise<DocumentEngine> {
   return copy;
 }
 
-test('the first process of a database owns its place at once, the next one once it has seen a renewal', async () => {
+test('the first process of a database owns its place at once, the next one after it has seen a renewal', async () => {
   const { folder, documents, ownership } = await createLivingCluster();
   expect([ownership.isConfirmed(), ownership.isHolder()]).toEqual([true, true]);
   const second = await begin(documents, folder);
@@ -67,14 +67,14 @@ test('the first process of a database owns its place at once, the next one once 
   await expect.poll(() => second.ownership.isHolder()).toBe(true);
 });
 
-test('processes that claim a new place at once agree on its owner', async () => {
+test('processes that claim a new place concurrently agree on its owner', async () => {
   for (let round = 0; round < 20; round++) {
     const folder = join(await newFolder(), 'mount');
     const engine = createMemoryEngine();
     const processes = await Promise.all(
       Array.from({ length: 4 }, async () => {
         const documents = engine.open();
-        await claimStore(documents, at(folder));
+        await claimStore(documents, createFolderPlace(folder));
         return begin(documents, folder);
       }),
     );
@@ -83,12 +83,12 @@ test('processes that claim a new place at once agree on its owner', async () => 
   }
 });
 
-test('a database restored elsewhere by a dump cannot start on the place of the live one', async () => {
+test('a database restored elsewhere from a dump cannot start on the place of the live one', async () => {
   const { folder, documents } = await createLivingCluster();
   const clone = await copyOf(documents);
   for (const identity of [
     { system: '7000000000000000002', database: 'divisor' },
-    { system: LIVE.system, database: 'staging' },
+    { system: LIVE_DATABASE.system, database: 'staging' },
   ])
     await expect(begin(clone, folder, identity)).rejects.toMatchObject({
       exitStatus: 78,
@@ -121,7 +121,7 @@ test('a copy that is older than the last renewal is refused at its start', async
   await expect(begin(copied, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });
 
-test('a renewal that was cut off in the middle is completed, and a delayed earlier token is replaced', async () => {
+test('an interrupted renewal is completed, and a delayed earlier token is replaced', async () => {
   const { folder, documents, ownership, lost } = await createLivingCluster();
   ownership.close();
   const token = await tokenOf(folder);
@@ -140,7 +140,7 @@ test('a renewal that was cut off in the middle is completed, and a delayed earli
   expect([lost, second.lost]).toEqual([[], []]);
 });
 
-test('discarded results stay in the trash for their time and are brought back from it', async () => {
+test('discarded results stay in the trash for a time and are restored from it', async () => {
   const { folder, documents } = await createLivingCluster();
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
@@ -156,7 +156,7 @@ test('discarded results stay in the trash for their time and are brought back fr
   expect([await readdir(join(folder, 'trash')), await artifacts.isIntact(named)]).toEqual([[], true]);
 });
 
-test('a half-written draft is removed, and the whole file of its name stays', async () => {
+test('a partially written draft is removed, and the complete file of its name stays', async () => {
   const { folder, documents } = await createLivingCluster();
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
@@ -168,26 +168,26 @@ test('a half-written draft is removed, and the whole file of its name stays', as
   expect((await readdir(folder)).filter((name) => name.startsWith(named.name))).toEqual([named.name]);
 });
 
-test('a database that was set back takes its place over once no service renews it, and its former self is refused', async () => {
+test('a database that was reset takes over its place once no service renews it, and the earlier process is refused', async () => {
   const { folder, documents, ownership } = await createLivingCluster();
   const earlier = await copyOf(documents);
-  const options = { identity: LIVE, observeMs: 10 * TIMES.renewMs };
+  const options = { identity: LIVE_DATABASE, observeMs: 10 * TIMES.renewMs };
   const token = await tokenOf(folder);
   await expect.poll(() => tokenOf(folder)).not.toBe(token);
-  await expect(takeStoreOver(earlier, at(folder), options)).rejects.toMatchObject({
+  await expect(takeOverStore(earlier, createFolderPlace(folder), options)).rejects.toMatchObject({
     exitStatus: 75,
     message: /was renewed during the check/,
   });
   ownership.close();
   // A renewal that began before the close may still finish.
-  const takeOver = () => takeStoreOver(earlier, at(folder), options).then(() => 'taken', String);
+  const takeOver = () => takeOverStore(earlier, createFolderPlace(folder), options).then(() => 'taken', String);
   await expect.poll(takeOver).toBe('taken');
   const after = await begin(earlier, folder);
   await expect.poll(() => after.ownership.isConfirmed()).toBe(true);
   await expect(begin(documents, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });
 
-test('a sweep asks for a thousand names at a time, and stops when the place is no longer owned', async () => {
+test('a sweep requests a thousand names at a time, and stops when the place is no longer owned', async () => {
   const folder = await newFolder();
   const names = Array.from({ length: 1500 }, (_, i) => `${i.toString(16).padStart(32, '0')}.art`);
   await Promise.all(names.map((name) => writeFile(join(folder, name), CONTENT)));

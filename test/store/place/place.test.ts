@@ -11,14 +11,14 @@ import { watchStore, type StoreWatch } from '#store/place/watch-place.js';
 import { watchArtifacts } from '#store/place/watched-artifacts.js';
 import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const MARKER = 'divisor-store.json';
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 
-const at = (folder: string) => ({ kind: 'folder', folder }) as const;
+const createFolderPlace = (folder: string) => ({ kind: 'folder', folder }) as const;
 const markOf = async (folder: string): Promise<string> =>
   (JSON.parse(await readFile(join(folder, MARKER), 'utf8')) as { store_id: string }).store_id;
 const isThere = (path: string): Promise<boolean> =>
@@ -33,20 +33,20 @@ afterEach(() => watch?.close());
 /** Creates a results folder that a database owns, as one of its processes accesses it. */
 async function createPlace() {
   const folder = join(await newFolder(), 'mount');
-  const storeId = await claimStore(createMemoryEngine().open(), at(folder));
+  const storeId = await claimStore(createMemoryEngine().open(), createFolderPlace(folder));
   const reports: (string | undefined)[] = [];
-  watch = await watchStore(at(folder), { storeId, onChange: (fault) => reports.push(fault) });
+  watch = await watchStore(createFolderPlace(folder), { storeId, onChange: (fault) => reports.push(fault) });
   const artifacts = watchArtifacts(await openArtifacts(folder, watchFreeSpace(folder), { storeId }), watch);
   return { folder, artifacts, watch, told: reports };
 }
 
-test('a database takes the place of its first process, and no other one afterwards', async () => {
+test('a database claims the place of its first process, and no other one afterwards', async () => {
   const [one, other] = [createMemoryEngine().open(), createMemoryEngine().open()];
   const [mine, theirs] = [join(await newFolder(), 'mine'), join(await newFolder(), 'theirs')];
-  expect(await assertStore(one, at(mine))).toBeUndefined();
+  expect(await assertStore(one, createFolderPlace(mine))).toBeUndefined();
   const claims: unknown[] = [];
   const claim = (documents: DocumentEngine, folder: string) =>
-    claimStore(documents, at(folder), (made) => claims.push(made));
+    claimStore(documents, createFolderPlace(folder), (made) => claims.push(made));
   await mkdir(theirs);
   const [id, otherId] = [await claim(one, mine), await claim(other, theirs)];
   expect(claims).toEqual([
@@ -57,38 +57,46 @@ test('a database takes the place of its first process, and no other one afterwar
   expect([await claim(one, mine), claims.length]).toEqual([id, 2]);
   expect(await readdir(mine)).toEqual([MARKER]); // the file of the write test has been removed
   for (const ask of [claimStore, assertStore])
-    await expect(ask(one, at(theirs))).rejects.toMatchObject({
+    await expect(ask(one, createFolderPlace(theirs))).rejects.toMatchObject({
       exitStatus: 78,
       message: `The results storage, --artifacts file://${theirs}, is the store ${otherId}; the database names the store ${id}.`,
     });
   const absent = join(await newFolder(), 'typo');
-  await expect(claimStore(one, at(absent))).rejects.toMatchObject({ exitStatus: 78, message: /no divisor-store.json/ });
+  await expect(claimStore(one, createFolderPlace(absent))).rejects.toMatchObject({
+    exitStatus: 78,
+    message: /no divisor-store.json/,
+  });
   expect(await isThere(absent)).toBe(false);
-  await expect(claimStore(createMemoryEngine().open(), at(mine))).rejects.toMatchObject({ exitStatus: 78 });
+  await expect(claimStore(createMemoryEngine().open(), createFolderPlace(mine))).rejects.toMatchObject({
+    exitStatus: 78,
+  });
 });
 
-test('processes that start at once take one place, and a start continues a claim that a crash interrupted', async () => {
+test('processes that start concurrently claim one place, and a start continues a claim that a crash interrupted', async () => {
   const engine = createMemoryEngine();
   const folder = join(await newFolder(), 'shared');
-  const ids = await Promise.all([1, 2, 3].map(async () => claimStore(engine.open(), at(folder))));
+  const ids = await Promise.all([1, 2, 3].map(async () => claimStore(engine.open(), createFolderPlace(folder))));
   expect(new Set(ids)).toEqual(new Set([await markOf(folder)]));
   const cut = createMemoryEngine().open();
   const recorded = { store_id: 'of-before', is_marked: false };
   await cut.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', recorded)));
   const left = join(await newFolder(), 'left');
-  expect(await claimStore(cut, at(left))).toBe('of-before');
+  expect(await claimStore(cut, createFolderPlace(left))).toBe('of-before');
   expect(await markOf(left)).toBe('of-before');
 });
 
-test('a database of before there were markers adopts a place that has its results, and no other', async () => {
+test('a database from before markers existed adopts a place with its results, and no other', async () => {
   const documents = createMemoryEngine().open();
   const artifact = { name: createArtifactName(), bytes: 7, sha256: SHA256 };
   await documents.transaction(async (tx) => void (await tx.put('run', 'r', { artifact })));
   const [empty, own] = [await newFolder(), await newFolder()];
   await writeFile(join(own, artifact.name), CONTENT);
-  await expect(claimStore(documents, at(empty))).rejects.toMatchObject({ exitStatus: 78, message: /none of the 1 / });
+  await expect(claimStore(documents, createFolderPlace(empty))).rejects.toMatchObject({
+    exitStatus: 78,
+    message: /none of the 1 /,
+  });
   expect(await readdir(empty)).toEqual([]);
-  expect(await claimStore(documents, at(own))).toBe(await markOf(own));
+  expect(await claimStore(documents, createFolderPlace(own))).toBe(await markOf(own));
 });
 
 test('a write waits for an unavailable folder, and leaves nothing at its empty mount point', async () => {

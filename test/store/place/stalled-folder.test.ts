@@ -12,14 +12,17 @@ import { guardFolder } from '#store/access/folder-guard.js';
 import { watchArtifacts } from '#store/place/watched-artifacts.js';
 import { watchStore, type StoreWatch } from '#store/place/watch-place.js';
 import { createMemoryEngine } from '../memory-engine.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 /** Milliseconds without a response after which a call counts as stalled. */
 const LIMIT_MS = 60;
-const AWAY = { code: 'STORE_UNAVAILABLE', message: expect.stringMatching(/is unavailable: it does not answer\.$/) };
+const UNAVAILABLE_ERROR = {
+  code: 'STORE_UNAVAILABLE',
+  message: expect.stringMatching(/is unavailable: it does not answer\.$/),
+};
 
 let watch: StoreWatch | undefined;
 afterEach(() => watch?.close());
@@ -51,13 +54,13 @@ async function stallFile(path: string): Promise<() => Promise<void>> {
   };
 }
 
-test('a folder that does not answer is an outage: each call ends in its time, and others at once while one hangs', async () => {
+test('a folder that does not respond is an outage: each call ends at its time limit, and further calls end at once meanwhile', async () => {
   const { folder, artifacts, health } = await openSharedFolder();
   const [stuck, sound] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
   const release = await stallFile(join(folder, stuck.name));
   // More reads than file threads: pending reads end together with the first read that stalls.
   const reads = await Promise.allSettled(Array.from({ length: 12 }, async () => artifacts.read(stuck)));
-  for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: AWAY });
+  for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: UNAVAILABLE_ERROR });
   expect(await stat(folder)).toBeDefined(); // file threads are still available
   const refusedAtOnce = [
     artifacts.read(sound),
@@ -75,7 +78,7 @@ test('a folder that does not answer is an outage: each call ends in its time, an
   expect(await artifacts.isIntact(await artifacts.write(CONTENT, SHA256))).toBe(true);
 });
 
-test('no more calls are under way than a stall may hold, in the order in which they came', async () => {
+test('no more calls are pending than a stalled folder may block, in the order of their arrival', async () => {
   const call = createBoundedCalls('/mnt/shared', { readMs: 1000, atOnce: 2 });
   const ends: (() => void)[] = [];
   const begun: number[] = [];
@@ -104,8 +107,8 @@ test('the late result of an aborted call is passed to the cleanup, and the folde
     undefined,
     (value) => late.push(value),
   );
-  await expect(doing).rejects.toMatchObject(AWAY);
-  await expect(call(async () => 'next')).rejects.toMatchObject(AWAY);
+  await expect(doing).rejects.toMatchObject(UNAVAILABLE_ERROR);
+  await expect(call(async () => 'next')).rejects.toMatchObject(UNAVAILABLE_ERROR);
   end!('handle');
   await expect.poll(() => late).toEqual(['handle']);
   expect(await call(async () => 'next')).toBe('next');

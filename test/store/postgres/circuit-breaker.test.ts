@@ -37,7 +37,7 @@ test('a silent server is abandoned after 1.5 s: pending and new calls are refuse
   expect(runs).toBe(0);
 });
 
-test('one answer to the probe, which is sent twice a second, closes it', async () => {
+test('one response to the probe, which is sent twice a second, closes it', async () => {
   const { server, breaker, changes, outcome } = openWorld();
   void outcome(waitForever);
   await pass(4000);

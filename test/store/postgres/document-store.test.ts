@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
     });
   });
 
-  test("never both create because the other's document is absent, by id or in a list", async () => {
+  test('never both create a document because that of the other is absent, by id or in a list', async () => {
     await addStores(2, async (stores) => {
       const createAlone = (store: DocumentStore, id: string) =>
         store.transaction(async (tx) => {
@@ -96,7 +96,7 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
 });
 
 describe.skipIf(!hasPostgresql)('a damaged row', () => {
-  test('is never served and counted by its cause; a newer one is unsupported', async () => {
+  test('is never returned and counted by its cause; a newer one is unsupported', async () => {
     await addStores(1, async ([store], { query }) => {
       await store!.transaction(async (tx) => {
         for (const id of ['flipped', 'newer', 'whole']) await tx.put('index', id, { id });
@@ -111,7 +111,7 @@ describe.skipIf(!hasPostgresql)('a damaged row', () => {
 });
 
 describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
-  test('have each result that documents name once, also one within another', async () => {
+  test('count each result that documents name once, also one within another', async () => {
     await addStores(1, async ([store], { query }) => {
       const createRef = (name: string, bytes: number) => ({
         name: `${name.repeat(32)}.art`,
@@ -138,8 +138,8 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
     let now = 0;
     let looks = 0;
     const result = { databaseBytes: 1, results: 2, resultBytes: 3 };
-    const look = async () => (++looks === 2 ? Promise.reject(new Error('away')) : result);
-    const sizes = watchSharedSizes(look, () => now);
+    const failSecondLook = async () => (++looks === 2 ? Promise.reject(new Error('away')) : result);
+    const sizes = watchSharedSizes(failSecondLook, () => now);
     const waitForTurn = () => new Promise((resolve) => setImmediate(resolve));
     expect(sizes()).toBeUndefined();
     await waitForTurn();
@@ -152,8 +152,8 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
   });
 });
 
-describe.skipIf(!hasPostgresql)('tidying', () => {
-  test('keeps revisions as they are and forgets old events', async () => {
+describe.skipIf(!hasPostgresql)('cleaning up', () => {
+  test('keeps revisions and deletes old events', async () => {
     await addStores(1, async ([store], { query }) => {
       for (const n of [1, 2, 3])
         await store!.transaction(async (tx) => {

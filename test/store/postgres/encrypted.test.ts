@@ -16,7 +16,7 @@ import { hasPostgresql, openTestDatabase, TLS_FOLDER } from '../../postgresql/sh
 const [AUTHORITY, STRANGER] = ['authority.crt', 'stranger.crt'].map((name) => resolve(TLS_FOLDER, name));
 
 describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-full', () => {
-  const through = (url: string, host: string, authority?: string): string => {
+  const routeThroughProxy = (url: string, host: string, authority?: string): string => {
     const encrypted = new URL(url);
     encrypted.hostname = host;
     encrypted.searchParams.set('sslmode', 'verify-full');
@@ -24,10 +24,10 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
     return encrypted.href;
   };
 
-  test('is encrypted, and made with a server of the authority and of the name alone', async () => {
+  test('is encrypted, and is opened only to a server with a certificate of the authority and the right name', async () => {
     const place = await openTestDatabase();
     try {
-      const url = through(place.url, 'localhost', AUTHORITY);
+      const url = routeThroughProxy(place.url, 'localhost', AUTHORITY);
       expect(await migrateDatabase({ url })).toMatchObject({ from: 0 });
       const documents = await openDatabaseDocuments({ place: { url }, onFailure: () => {} });
       await documents.transaction((tx) => tx.put('index', 'a', { n: 1 }));
@@ -39,9 +39,9 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
       await documents.close();
 
       const refusals = [
-        through(place.url, 'localhost', STRANGER),
-        through(place.url, '127.0.0.1', AUTHORITY),
-        through(place.url, 'localhost'),
+        routeThroughProxy(place.url, 'localhost', STRANGER),
+        routeThroughProxy(place.url, '127.0.0.1', AUTHORITY),
+        routeThroughProxy(place.url, 'localhost'),
       ];
       for (const wrong of refusals) {
         const refusal = {
@@ -59,8 +59,8 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
   });
 });
 
-describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that is not made', () => {
-  test('ends with 78 where the settings are at fault and with 75 where time may help, with host and port', async () => {
+describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that fails', () => {
+  test('exits with 78 if the settings are wrong and with 75 if a retry may help, with host and port', async () => {
     const place = await openTestDatabase();
     const { hostname, port } = new URL(place.url);
     const changeUrl = (change: (url: URL) => void): string => {
@@ -100,7 +100,7 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that is not made', (
     await place.drop();
   });
 
-  test('asks of a certificate what verify-full does when sslmode is require or verify-ca', async () => {
+  test('requires the certificate checks of verify-full if sslmode is require or verify-ca', async () => {
     const place = await openTestDatabase();
     for (const mode of ['require', 'verify-ca']) {
       const url = new URL(place.url);
@@ -156,7 +156,7 @@ describe('an object store on TLS', () => {
     return (await promisify(execFile)(process.execPath, words, { env: environment })).stdout.trim();
   }
 
-  test('is used by a process that is given its authority, and refused at once by any other', async () => {
+  test('is used by a process with the right authority, and refused at once by any other', async () => {
     const refusal =
       'STORE_UNAVAILABLE The certificate of the object store is refused: UNABLE_TO_VERIFY_LEAF_SIGNATURE.';
     expect(await Promise.all([AUTHORITY!, STRANGER!].map(roundTrip))).toEqual(['prices', refusal]);

@@ -6,7 +6,7 @@ import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
 import { hasPostgresql, openTestSchema } from '../../postgresql/shared-postgresql.js';
 
-describe.skipIf(!hasPostgresql)('a commit whose answer is lost', () => {
+describe.skipIf(!hasPostgresql)('a commit with a lost answer', () => {
   test('happens once, whether or not the server had it', async () => {
     const world = await openTestSchema();
     const proxy = await openCuttingProxy(world.url);

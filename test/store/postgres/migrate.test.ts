@@ -4,7 +4,7 @@ import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { assertGranted, assertMigrated, migrate } from '#store/postgres/migrate.js';
 import { DOCUMENT_KINDS } from '#store/document-kinds.js';
-import { PROTOCOL, stepsOf } from '#store/postgres/schema.js';
+import { PROTOCOL, listSteps } from '#store/postgres/schema.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestSchema, openSharedPostgresql } from '../../postgresql/shared-postgresql.js';
 
@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.drop();
   });
 
-  test('of earlier programs is upgraded while they run: each reads what the others write, only under its own key', async () => {
+  test('of earlier programs is upgraded while they run: each reads the writes of the others, only under its own key', async () => {
     const url = await openSharedPostgresql();
     const schema = 'upgraded';
     const client = new Client(url);
@@ -51,7 +51,10 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
           '{index}', ARRAY[$1], '{1}', ARRAY[$2], '{""}', '{}', '{}', '{}', NULL)`,
         [id, JSON.stringify({ id })],
       );
-    const [before, seal] = [stepsOf(schema).slice(0, 4), `SELECT count(seal)::int AS sealed FROM ${schema}.documents`];
+    const [before, seal] = [
+      listSteps(schema).slice(0, 4),
+      `SELECT count(seal)::int AS sealed FROM ${schema}.documents`,
+    ];
     await client.query(`CREATE SCHEMA ${schema}`);
     await client.query(
       `CREATE TABLE ${schema}.protocol (number int PRIMARY KEY, least int NOT NULL, at timestamptz NOT NULL)`,
@@ -60,7 +63,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await client.query(`INSERT INTO ${schema}.protocol VALUES (4, 1, now())`);
     await put('commit_1', 'first');
     await put('commit_2', 'second');
-    await client.query(stepsOf(schema)[4]!); // documents are sealed below
+    await client.query(listSteps(schema)[4]!); // documents are sealed below
     expect((await client.query(seal)).rows).toEqual([{ sealed: 0 }]);
     const database = openDatabase({ url });
     const store = await openPostgresDocuments({ database, schema });
@@ -169,7 +172,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.drop();
   });
 
-  test('of another tenant in the same database contains nothing from the first, and is closed to its role', async () => {
+  test('of another tenant in the same database contains nothing of the first, and is inaccessible to its role', async () => {
     const [own, other] = await Promise.all([openTestSchema(), openTestSchema()]);
     const role = `role_of_${own.schema}`;
     const owner = new Client(own.url);

@@ -8,8 +8,8 @@ import { verifyLog } from '#store/publication/verify-log.js';
 import { fc } from '../../fast-check.js';
 
 const key = createSigningKey('2024-01-01T00:00:00.000000+00:00');
-const other = createSigningKey('2024-01-01T00:00:00.000000+00:00');
-const keys: ReadonlyMap<string, PublicKey> = new Map([key, other].map((one) => [one.key_id, one]));
+const otherKey = createSigningKey('2024-01-01T00:00:00.000000+00:00');
+const keys: ReadonlyMap<string, PublicKey> = new Map([key, otherKey].map((one) => [one.key_id, one]));
 
 /** Returns a log of a number of closes, signed with one key. */
 async function logOf(closes: number): Promise<PublicationEntry[]> {
@@ -56,12 +56,12 @@ test('the hash of an entry is the SHA-256 of its canonical JSON', () => {
   expect(hashOf(entry)).toBe(createHash('sha256').update(text).digest('hex'));
 });
 
-test('a log as it was written holds', () => {
+test('an unchanged log is valid', () => {
   expect(verifyLog(log, { keys, head: log.at(-1)!.hash })).toEqual({ entries: 9, head: log.at(-1)!.hash });
   expect(verifyLog([], { keys, head: null })).toEqual({ entries: 0, head: NO_HASH });
 });
 
-describe('verification names the first entry that is not as it was written', () => {
+describe('verification reports the first changed entry', () => {
   const changeValue = (value: unknown): unknown => {
     if (typeof value === 'number') return value * (1 + 2 ** -52) + 1e-300;
     if (typeof value === 'string') return value.replace(/.$/su, (last) => (last === '0' ? '1' : '0'));
@@ -115,32 +115,32 @@ describe('verification names the first entry that is not as it was written', () 
     );
   });
 
-  test('after an omission at the end, where the last hash is known', () => {
+  test('after an omission at the end, if the last hash is known', () => {
     expect(seqOfFault(log.slice(0, -1))).toBe(0);
     expect(seqOfFault(log.slice(0, -1), log.at(-1)!.hash)).toBe(9);
   });
 
-  test('after a forgery that is chained as it should be, but signed with another key', async () => {
+  test('after a correctly chained forgery that is signed with another key', async () => {
     const { hash: _hash, signature: _signature, ...last } = { ...log.at(-1)!, price: 1 };
     const hash = hashOf(last);
-    for (const signer of [other, createSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
+    for (const signer of [otherKey, createSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
       const forged = { ...last, hash, signature: await hashSigner(signer)(hash) };
       expect(seqOfFault([...log.slice(0, -1), forged])).toBe(9);
     }
   });
 
-  test('where a key signed before it was made, or after it was replaced', () => {
-    const judged = (over: Partial<PublicKey>) => {
+  test('if a key signed before it was created, or after it was replaced', () => {
+    const findFaultSequence = (over: Partial<PublicKey>) => {
       const verdict = verifyLog(log, { keys: new Map([[key.key_id, { ...key, ...over }]]), head: null });
       return 'reason' in verdict ? verdict.seq : 0;
     };
-    expect(judged({ valid_from: '2024-04-01T00:00:00.000001+00:00' })).toBe(1);
-    expect(judged({ valid_until: '2024-03-31T23:59:59.999999+00:00' })).toBe(1);
-    expect(judged({ valid_until: '2024-04-01T00:00:00.000000+00:00' })).toBe(0);
+    expect(findFaultSequence({ valid_from: '2024-04-01T00:00:00.000001+00:00' })).toBe(1);
+    expect(findFaultSequence({ valid_until: '2024-03-31T23:59:59.999999+00:00' })).toBe(1);
+    expect(findFaultSequence({ valid_until: '2024-04-01T00:00:00.000000+00:00' })).toBe(0);
   });
 });
 
-test('a home whose log lacks a document, or has a different one, is damaged', () => {
+test('a home with a log that lacks a document, or has a different one, is damaged', () => {
   const batches = [log.slice(0, 4), log.slice(4)].map((entries, i) => ({
     kind: 'publication',
     id: `EQ/${i + 1}`,

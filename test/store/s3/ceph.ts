@@ -26,7 +26,7 @@ export interface Ceph {
 }
 
 /** Returns the first program of Ceph that is not on the path; undefined if Ceph can be started. */
-export function missingProgram(): string | undefined {
+export function findMissingProgram(): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   return PROGRAMS.find((program) => !folders.some((folder) => existsSync(join(folder, program))));
 }
@@ -62,7 +62,7 @@ export async function openSharedCeph(): Promise<Ceph> {
 async function startCeph(folder: string): Promise<Ceph> {
   const [cluster, disk, configuration] = [randomUUID(), randomUUID(), join(folder, 'ceph.conf')];
   const monitor = `v2:127.0.0.1:${await freePort()}`;
-  writeFileSync(configuration, settings({ folder, cluster, monitor }));
+  writeFileSync(configuration, formatCephSettings({ folder, cluster, monitor }));
   const common = { env: { ...process.env, CEPH_CONF: configuration }, cwd: folder };
 
   /** Runs a program to its end. @returns its output */
@@ -105,7 +105,7 @@ interface Cluster {
 }
 
 /** Returns the configuration: a single in-memory copy of each object, and authentication only at the gateway. */
-const settings = ({ folder, cluster, monitor }: Cluster): string => `[global]
+const formatCephSettings = ({ folder, cluster, monitor }: Cluster): string => `[global]
 fsid = ${cluster}
 mon host = [${monitor}]
 public addr = 127.0.0.1

@@ -4,10 +4,10 @@ import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactStore } from '#store/port.js';
 import { openObjectArtifacts } from '#store/s3/object-store.js';
 import { createS3Client } from '#store/s3/s3-client.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 import { startS3, type S3Service } from './s3-service.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 let service: S3Service;
 beforeAll(async () => {
   service = await startS3();
@@ -16,29 +16,29 @@ afterAll(() => service.stop());
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const CONTENT = Uint8Array.from({ length: 70_001 }, (_, i) => (i * 31) & 255);
-const OTHER = CONTENT.map((byte) => byte ^ 1);
+const OTHER_CONTENT = CONTENT.map((byte) => byte ^ 1);
 
 /** Creates a machine with its own cache. */
-async function machine(): Promise<{ readonly artifacts: ArtifactStore }> {
+async function openMachine(): Promise<{ readonly artifacts: ArtifactStore }> {
   const cache = { folder: await newFolder(), bytesMax: 2 ** 26 };
   const { access } = service;
   return { artifacts: await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) }) };
 }
 
-test('an object that somebody replaced or removed is damaged for a machine without a copy, and is not shared', async () => {
-  const here = await machine();
+test('a replaced or removed object is damaged for a machine without a copy, and is not shared', async () => {
+  const here = await openMachine();
   const refs = await Promise.all([1, 2, 3].map(() => here.artifacts.write(CONTENT, sha256(CONTENT))));
   const [whole, replaced, removed] = refs;
   const objects = createS3Client(service.access);
-  await objects.put(replaced!.name, OTHER, sha256(OTHER));
+  await objects.put(replaced!.name, OTHER_CONTENT, sha256(OTHER_CONTENT));
   await objects.remove(removed!.name);
   const dated = refs.map((ref) => ({ ref, madeAt: 0 }));
-  const there = await machine();
+  const there = await openMachine();
   expect(await there.artifacts.damaged(dated)).toEqual(new Set([replaced!.name, removed!.name]));
   expect(await here.artifacts.damaged(dated)).toEqual(new Set()); // the machine reads its cached copies
-  const linked = (ref: typeof whole) => here.artifacts.link([{ ref: ref!, name: here.artifacts.newName() }]);
+  const linkCopy = (ref: typeof whole) => here.artifacts.link([{ ref: ref!, name: here.artifacts.newName() }]);
   for (const ref of [replaced, removed])
-    await expect(linked(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
-  const [copy] = await linked(whole);
+    await expect(linkCopy(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  const [copy] = await linkCopy(whole);
   expect(Buffer.compare(await there.artifacts.read(copy!), CONTENT)).toBe(0);
 });

@@ -3,9 +3,9 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { openObjectCache } from '#store/s3/object-cache.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const MIB = 2 ** 20;
 
 test('a cache recreates its folder after its removal', async () => {
@@ -38,7 +38,7 @@ test('a cache removes the least recently used files, and none used in the last m
   expect(await Promise.all(['a', 'b', 'c', 'd'].map(cache.has))).toEqual([true, false, false, true]);
 });
 
-test('produced bytes are sent from a file, and stored only after that', async () => {
+test('produced bytes are sent from a file, and cached only afterwards', async () => {
   const folder = await newFolder();
   const cache = await openObjectCache({ folder, bytesMax: 10 * MIB });
   const piece = new Uint8Array(3); // a buffer that is reused for every part, as by a real stream

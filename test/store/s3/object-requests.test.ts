@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-test('each request is reported with its method, its time and whether the store has answered', async () => {
+test('each request is reported with its method, its time and whether the store has responded', async () => {
   const seen: ObjectRequest[] = [];
   const stop = onObjectRequest((request) => void seen.push(request));
   let answers = 0;

@@ -11,16 +11,16 @@ import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactDestination, ArtifactStore } from '#store/port.js';
 import { createArtifactName } from '#store/files/artifact-owners.js';
 import { claimStore } from '#store/place/claim-place.js';
-import type { GivenKeys } from '#store/access/key-source.js';
+import type { FixedKeys } from '#store/access/key-source.js';
 import type { S3Access } from '#store/access/s3-access.js';
 import { openObjectArtifacts } from '#store/s3/object-store.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { IS_SOAK } from '../../soak.js';
 import { createMemoryEngine } from '../memory-engine.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 import { startS3, type S3Service } from './s3-service.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 let service: S3Service;
 beforeAll(async () => {
   service = await startS3();
@@ -39,46 +39,46 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 const CONTENT = bytesOf(700_001);
 const isThere = async (): Promise<boolean> => true;
 /** Creates a machine with its own cache. */
-async function machine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
+async function openMachine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
   const cache = { folder: folder ?? (await newFolder()), bytesMax: 64 * MIB };
   const { access } = service;
   return { artifacts: await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) }), ...cache };
 }
 
 /** @returns host and port */
-async function listening(server: Server): Promise<string> {
+async function listenOnFreePort(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const drained = async (stream: ReadableStream<Uint8Array>): Promise<Buffer> =>
+const drainStream = async (stream: ReadableStream<Uint8Array>): Promise<Buffer> =>
   Buffer.from(await new Response(stream).arrayBuffer());
 
-test('another machine reads an object as a whole, in part and as a file', async () => {
-  const [here, there] = [await machine(), await machine()];
+test('another machine reads an object completely, in part and as a file', async () => {
+  const [here, there] = [await openMachine(), await openMachine()];
   const ref = await here.artifacts.write(CONTENT, sha256(CONTENT));
   const range = { start: 262_000, end: 524_400 };
   expect(Buffer.compare(await there.artifacts.read(ref), CONTENT)).toBe(0);
   expect(Buffer.compare(await there.artifacts.read(ref, range), CONTENT.subarray(range.start, range.end))).toBe(0);
-  expect(Buffer.compare(await drained(await there.artifacts.stream(ref)), CONTENT)).toBe(0);
+  expect(Buffer.compare(await drainStream(await there.artifacts.stream(ref)), CONTENT)).toBe(0);
   expect(Buffer.compare(await readFile(await there.artifacts.file(ref)), CONTENT)).toBe(0);
   await here.artifacts.remove([ref.name]);
-  await expect((await machine()).artifacts.read(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  await expect((await openMachine()).artifacts.read(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
 /** Copies bytes to shared memory, in which the columns of a run are stored. */
-function inSharedMemory(bytes: Uint8Array): Uint8Array {
+function toSharedMemory(bytes: Uint8Array): Uint8Array {
   const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
   shared.set(bytes);
   return shared;
 }
 
-test('a body is sent with its hash, and one above 16 MiB in parts that have theirs', async () => {
-  const { artifacts, folder } = await machine();
-  const large = inSharedMemory(bytesOf(33 * MIB + 7, 3));
+test('a body is sent with its hash, and one above 16 MiB in parts with their hashes', async () => {
+  const { artifacts, folder } = await openMachine();
+  const large = toSharedMemory(bytesOf(33 * MIB + 7, 3));
   const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
   const names = [artifacts.newName(), artifacts.newName()];
-  const [small] = await openArtifactWriter(destination).write([{ name: names[0]!, bytes: inSharedMemory(CONTENT) }]);
+  const [small] = await openArtifactWriter(destination).write([{ name: names[0]!, bytes: toSharedMemory(CONTENT) }]);
   expect(service.headers()['x-amz-content-sha256']).toBe(sha256(CONTENT));
   expect(small).toEqual({ name: names[0], bytes: CONTENT.length, sha256: sha256(CONTENT) });
   service.seen.length = 0;
@@ -90,7 +90,7 @@ test('a body is sent with its hash, and one above 16 MiB in parts that have thei
   service.seen.length = 0;
   expect((await readFile(await artifacts.file(ref!))).length).toBe(large.length);
   expect(service.seen).toEqual([]);
-  const other = await machine();
+  const other = await openMachine();
   expect(sha256(await other.artifacts.read(ref!))).toBe(sha256(large));
   expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
@@ -100,16 +100,16 @@ test('a file is sent in parts from disk, and read by another machine', async () 
   const path = join(await newFolder(), 'prices.parquet');
   await writeFile(path, large);
   service.seen.length = 0;
-  const { artifacts, folder } = await machine();
+  const { artifacts, folder } = await openMachine();
   const ref = await artifacts.writeFile(path);
   expect(ref).toMatchObject({ bytes: large.length, sha256: sha256(large) });
   expect(service.seen.filter((each) => each === 'PUT partNumber')).toHaveLength(2);
   expect(await readdir(folder)).toEqual([]); // the machine that wrote the object has its file
-  expect(sha256(await (await machine()).artifacts.read(ref))).toBe(sha256(large));
+  expect(sha256(await (await openMachine()).artifacts.read(ref))).toBe(sha256(large));
 });
 
 test('a damaged copy is fetched again, also by a process that starts on it; a damaged object is refused', async () => {
-  const { artifacts, folder } = await machine();
+  const { artifacts, folder } = await openMachine();
   const ref = await artifacts.write(CONTENT, sha256(CONTENT));
   const damage = async (): Promise<void> => {
     const { mtime } = await stat(join(folder, ref.name));
@@ -119,10 +119,10 @@ test('a damaged copy is fetched again, also by a process that starts on it; a da
   await damage();
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
   await damage();
-  const again = await machine(folder);
+  const again = await openMachine(folder);
   expect(Buffer.compare(await readFile(await again.artifacts.file(ref)), CONTENT)).toBe(0);
   await putUnchecked(ref.name, bytesOf(9), sha256(CONTENT));
-  await expect((await machine()).artifacts.file(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  await expect((await openMachine()).artifacts.file(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
 /** Overwrites an object with other content and a wrong hash, which simulates damage in the store. */
@@ -134,7 +134,7 @@ async function putUnchecked(name: string, bytes: Uint8Array, claimed: string): P
   expect((await client.fetch(`${endpoint}/${bucket}/${prefix}${name}`, init)).status).toBe(200);
 }
 
-test('a body that arrives damaged is refused and sent again, in whole and in parts', async () => {
+test('a body that arrives damaged is refused and sent again, completely and in parts', async () => {
   if (!service.isStrict) return console.log('skipped: s3rver compares no hash; Ceph in npm run soak does');
   const client = createS3Client(service.access);
   for (const size of [9, 17 * MIB]) {
@@ -155,15 +155,15 @@ test('a body that arrives damaged is refused and sent again, in whole and in par
 });
 
 test('an unavailable object store delays a write, and one that refuses reports it at once', async () => {
-  const { artifacts } = await machine();
+  const { artifacts } = await openMachine();
   service.isClosed = true;
   service.seen.length = 0;
   const writing = artifacts.write(CONTENT, sha256(CONTENT));
   while (service.seen.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
   service.isClosed = false;
-  expect(await (await machine()).artifacts.isIntact(await writing)).toBe(true);
+  expect(await (await openMachine()).artifacts.isIntact(await writing)).toBe(true);
   const { access } = service;
-  const addKeys = (keys: Partial<GivenKeys>) => createS3Client({ ...access, keys: { ...access.keys, ...keys } });
+  const addKeys = (keys: Partial<FixedKeys>) => createS3Client({ ...access, keys: { ...access.keys, ...keys } });
   const stranger = addKeys({ accessKeyId: 'nobody', secretAccessKey: 'another' });
   const forger = addKeys({ secretAccessKey: 'another' });
   for (const client of service.isStrict ? [stranger, forger] : [stranger]) {
@@ -183,7 +183,7 @@ test('a stalled object read restarts from the beginning, up to the retry limit',
     if (broken-- > 0) outgoing.write(CONTENT.subarray(0, 300_000), () => outgoing.destroy());
     else outgoing.end(CONTENT);
   });
-  const endpoint = `http://${await listening(server)}`;
+  const endpoint = `http://${await listenOnFreePort(server)}`;
   const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
   const access = { ...service.access, endpoint };
   const artifacts = await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
@@ -209,7 +209,7 @@ test('a request abandons a stalled object; a job receives it once the store answ
     if (url!.endsWith('half')) outgoing.write(CONTENT.subarray(0, 300_000));
     waiting.push(() => outgoing.end(url!.endsWith('half') ? CONTENT.subarray(300_000) : CONTENT));
   });
-  const endpoint = `http://${await listening(server)}`;
+  const endpoint = `http://${await listenOnFreePort(server)}`;
   const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
   const openStore = async (access: S3Access) =>
     openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
@@ -237,16 +237,16 @@ test('a request abandons a stalled object; a job receives it once the store answ
 test('an error that only another setting resolves names that setting, and no key', async () => {
   let answer: readonly [number, string] = [200, ''];
   const strict = createServer((_, outgoing) => outgoing.writeHead(answer[0]).end(answer[1]));
-  const host = await listening(strict);
-  const keys: GivenKeys = {
+  const host = await listenOnFreePort(strict);
+  const keys: FixedKeys = {
     kind: 'given',
     accessKeyId: 'KEY-OF-MINE',
     secretAccessKey: 'SECRET-OF-MINE',
     sessionToken: 'TOKEN-OF-MINE',
   };
-  const at = (endpoint: string) => createS3Client({ ...service.access, keys, endpoint }, { patienceMs: 0 });
+  const openClient = (endpoint: string) => createS3Client({ ...service.access, keys, endpoint }, { patienceMs: 0 });
   const catchMessage = async (endpoint: string): Promise<string> => {
-    const thrown: unknown = await at(endpoint)
+    const thrown: unknown = await openClient(endpoint)
       .get('nothing', isThere)
       .catch((reason: unknown) => reason);
     expect(thrown).toMatchObject({ code: 'STORE_UNAVAILABLE' });
@@ -284,20 +284,26 @@ test('a missing object is damage, and a missing bucket a wrong setting; a place 
     message: `The object store ${access.endpoint} has no bucket another.`,
   });
   const documents = createMemoryEngine().open();
-  const at = (place: S3Access) => ({ kind: 's3', access: place, cache }) as const;
+  const openClient = (place: S3Access) => ({ kind: 's3', access: place, cache }) as const;
   const own = { ...access, prefix: `${access.prefix}own/` };
-  await expect(claimStore(documents, at(elsewhere))).rejects.toMatchObject({ exitStatus: 78, message: /no bucket/ });
-  const id = await claimStore(documents, at(own));
-  expect(await claimStore(documents, at(own))).toBe(id);
+  await expect(claimStore(documents, openClient(elsewhere))).rejects.toMatchObject({
+    exitStatus: 78,
+    message: /no bucket/,
+  });
+  const id = await claimStore(documents, openClient(own));
+  expect(await claimStore(documents, openClient(own))).toBe(id);
   const other = { ...access, prefix: `${access.prefix}other/` };
-  await expect(claimStore(documents, at(other))).rejects.toMatchObject({ exitStatus: 78, message: new RegExp(id) });
+  await expect(claimStore(documents, openClient(other))).rejects.toMatchObject({
+    exitStatus: 78,
+    message: new RegExp(id),
+  });
   const artifacts = await openObjectArtifacts({ access: own, cache, freeSpace: watchFreeSpace(cache.folder) });
   expect(await artifacts.sweep(async () => new Set())).toBe(0); // the marker does not count as orphaned
-  expect(await claimStore(documents, at(own))).toBe(id);
+  expect(await claimStore(documents, openClient(own))).toBe(id);
 });
 
 test('a cached file is read under a second name without a request, and fetched once it is damaged', async () => {
-  const { artifacts, folder } = await machine();
+  const { artifacts, folder } = await openMachine();
   const first = await artifacts.write(CONTENT, sha256(CONTENT));
   const [second] = await artifacts.link([{ ref: first, name: artifacts.newName() }]);
   await artifacts.remove([first.name]);
@@ -309,7 +315,7 @@ test('a cached file is read under a second name without a request, and fetched o
 });
 
 test('garbage is old and unreferenced; second names are separate objects', async () => {
-  const { artifacts } = await machine();
+  const { artifacts } = await openMachine();
   const [kept, gone] = [
     await artifacts.write(CONTENT, sha256(CONTENT)),
     await artifacts.write(CONTENT, sha256(CONTENT)),
@@ -317,9 +323,9 @@ test('garbage is old and unreferenced; second names are separate objects', async
   const [second] = await artifacts.link([{ ref: kept, name: artifacts.newName() }]);
   const foreign = ['report.pdf', `${createArtifactName()}.bak`, `another/${createArtifactName()}`];
   for (const name of foreign) await putUnchecked(name, bytesOf(3), sha256(bytesOf(3)));
-  const owned = async () => new Set([second!.name]);
-  expect(await artifacts.sweep(owned, { olderThanMs: 60_000 })).toBe(0);
-  expect(await artifacts.sweep(owned)).toBeGreaterThanOrEqual(2);
+  const listOwned = async () => new Set([second!.name]);
+  expect(await artifacts.sweep(listOwned, { olderThanMs: 60_000 })).toBe(0);
+  expect(await artifacts.sweep(listOwned)).toBeGreaterThanOrEqual(2);
   expect(await artifacts.isIntact(second!)).toBe(true);
   const client = createS3Client(service.access);
   // These objects belong to another application or another results location.
@@ -331,7 +337,7 @@ test('garbage is old and unreferenced; second names are separate objects', async
 
 if (!IS_SOAK) console.log('skipped: a listing of a thousand objects; npm run soak has it');
 
-test.runIf(IS_SOAK)('a listing has every object once, also when it takes several answers', async () => {
+test.runIf(IS_SOAK)('a listing has every object once, also in several responses', async () => {
   const client = createS3Client({ ...service.access, prefix: `${service.access.prefix}many/` });
   const names = Array.from({ length: 1010 }, createArtifactName);
   for (let i = 0; i < names.length; i += 20)

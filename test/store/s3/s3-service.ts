@@ -5,10 +5,10 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Transform } from 'node:stream';
-import type { GivenKeys } from '#store/access/key-source.js';
+import type { FixedKeys } from '#store/access/key-source.js';
 import type { S3Access } from '#store/access/s3-access.js';
 import { IS_SOAK } from '../../soak.js';
-import { missingProgram, openSharedCeph } from './ceph.js';
+import { findMissingProgram, openSharedCeph } from './ceph.js';
 
 interface S3rver {
   run(): Promise<{ readonly port: number }>;
@@ -19,7 +19,7 @@ type S3rverClass = new (options: object) => S3rver;
 
 /** An object store on loopback behind a proxy that counts requests and can refuse requests. */
 export interface S3Service {
-  readonly access: S3Access & { readonly keys: GivenKeys };
+  readonly access: S3Access & { readonly keys: FixedKeys };
   /** True if the store checks the hash of a body and the signature of a request; s3rver accepts any. */
   readonly isStrict: boolean;
   /** Received requests for artifacts, as method and operation name. */
@@ -50,19 +50,19 @@ interface Upstream extends Pick<S3Service['access'], 'bucket' | 'prefix' | 'keys
  */
 async function openUpstream(): Promise<Upstream> {
   const named = process.env['TEST_S3'];
-  if (named !== undefined) return upstreamAt(named, new URL(named).host);
+  if (named !== undefined) return createUpstreamAt(named, new URL(named).host);
   if (!IS_SOAK) return startS3rver();
-  const missing = missingProgram();
+  const missing = findMissingProgram();
   if (missing === undefined) {
     const { url, version } = await openSharedCeph();
-    return upstreamAt(url, `Ceph RGW ${version}`);
+    return createUpstreamAt(url, `Ceph RGW ${version}`);
   }
   console.log(`object store: s3rver, ${missing} is not installed`);
   return startS3rver();
 }
 
 /** Uses a separate prefix in the given bucket; its objects are not deleted. */
-function upstreamAt(url: string, name: string): Upstream {
+function createUpstreamAt(url: string, name: string): Upstream {
   const { hostname: host, port, username, password, pathname } = new URL(url);
   const [accessKeyId, secretAccessKey] = [decodeURIComponent(username), decodeURIComponent(password)];
   const prefix = `divisor-${process.pid}-${Date.now()}/`;
@@ -133,7 +133,7 @@ export async function startS3(): Promise<S3Service> {
     outgoing.on('close', () => inner.destroy());
     const isDamaged = method === 'PUT' && state.bodiesToDamage > 0;
     if (isDamaged) state.bodiesToDamage--;
-    (isDamaged ? incoming.pipe(damaging()) : incoming).pipe(inner);
+    (isDamaged ? incoming.pipe(createDamagingTransform()) : incoming).pipe(inner);
   });
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
   const endpoint = `http://127.0.0.1:${(door.address() as AddressInfo).port}`;
@@ -151,7 +151,7 @@ export async function startS3(): Promise<S3Service> {
 }
 
 /** Creates a stream that changes a bit of every chunk. */
-const damaging = (): Transform =>
+const createDamagingTransform = (): Transform =>
   new Transform({
     transform(piece: Buffer, _, done) {
       const damaged = Buffer.from(piece);

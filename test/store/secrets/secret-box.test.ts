@@ -1,62 +1,62 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createSecretBox, secretKeysIn, changePassword } from '#store/secrets/secret-box.js';
+import { createSecretBox, parseSecretKeys, changePassword } from '#store/secrets/secret-box.js';
 
 const key = randomBytes(32);
-const box = createSecretBox(key);
+const secretBox = createSecretBox(key);
 
 describe('a sealed text', () => {
-  test('is read only with its key, is the same every time, and differs from every other', () => {
+  test('is read only with its key, is equal every time, and differs from every other', () => {
     const texts = ['', 'a', 'secret', 'sécret ✓', 'x'.repeat(10_000)];
-    const sealed = texts.map(box.seal);
-    expect(sealed.map(box.open)).toEqual(texts);
+    const sealed = texts.map(secretBox.seal);
+    expect(sealed.map(secretBox.open)).toEqual(texts);
     expect(new Set(sealed).size).toBe(texts.length);
-    expect(box.seal('secret')).toBe(sealed[2]);
+    expect(secretBox.seal('secret')).toBe(sealed[2]);
     expect(sealed.some((text) => text.includes('secret'))).toBe(false);
     expect(() => createSecretBox(randomBytes(32)).open(sealed[2]!)).toThrow('the key is a different one');
     expect(() => createSecretBox(undefined).open(sealed[2]!)).toThrow('no key is configured');
   });
 
-  test('of which a character is changed is refused', () => {
-    const sealed = box.seal('secret');
+  test('with one changed character is refused', () => {
+    const sealed = secretBox.seal('secret');
     for (let i = 'enc.v1.'.length; i < sealed.length - 1; i++) {
       const changed = sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1);
-      expect(() => box.open(changed)).toThrow();
+      expect(() => secretBox.open(changed)).toThrow();
     }
   });
 
-  test('is sealed once', () => {
-    expect(box.seal(box.seal('a'))).toBe(box.seal('a'));
+  test('is not sealed again', () => {
+    expect(secretBox.seal(secretBox.seal('a'))).toBe(secretBox.seal('a'));
   });
 });
 
-test('without a key texts are as they are', () => {
+test('without a key texts are unchanged', () => {
   const open = createSecretBox(undefined);
   expect([open.seal('a'), open.open('a'), open.hasKey]).toEqual(['a', 'a', false]);
 });
 
 test('a key is 32 bytes in base64 or hexadecimal digits', () => {
-  expect(secretKeysIn(`${key.toString('base64')}\n`)).toEqual({ key, earlier: [] });
-  expect(secretKeysIn(key.toString('hex'))).toEqual({ key, earlier: [] });
+  expect(parseSecretKeys(`${key.toString('base64')}\n`)).toEqual({ key, earlier: [] });
+  expect(parseSecretKeys(key.toString('hex'))).toEqual({ key, earlier: [] });
   for (const text of ['', 'short', randomBytes(31).toString('base64'), randomBytes(64).toString('base64')])
-    expect(secretKeysIn(text)).toBeUndefined();
+    expect(parseSecretKeys(text)).toBeUndefined();
 });
 
 test('earlier keys follow the encrypting key, or no key', () => {
   const [first, second] = [randomBytes(32), randomBytes(32)];
   const [a, b, c] = [key.toString('base64'), first.toString('hex'), second.toString('base64')];
-  expect(secretKeysIn(`${a}\n${b}\n\n${c}\n`)).toEqual({ key, earlier: [first, second] });
-  expect(secretKeysIn(`${a},${b}`)).toEqual({ key, earlier: [first] });
-  expect(secretKeysIn(`none ${b}`)).toEqual({ key: undefined, earlier: [first] });
+  expect(parseSecretKeys(`${a}\n${b}\n\n${c}\n`)).toEqual({ key, earlier: [first, second] });
+  expect(parseSecretKeys(`${a},${b}`)).toEqual({ key, earlier: [first] });
+  expect(parseSecretKeys(`none ${b}`)).toEqual({ key: undefined, earlier: [first] });
   for (const text of ['none', `${a} none`, `${a} short`, 'none none', `none ${a} short`])
-    expect(secretKeysIn(text)).toBeUndefined();
+    expect(parseSecretKeys(text)).toBeUndefined();
 });
 
 test('the password of a URL is changed, and nothing else of it', () => {
   const url = 'postgresql://user:p%40ss@host:5432/db?sslmode=require';
-  const sealed = changePassword(url, box.seal);
+  const sealed = changePassword(url, secretBox.seal);
   expect(sealed).toMatch(/^postgresql:\/\/user:enc\.v1\.[\w-]+@host:5432\/db\?sslmode=require$/);
-  expect(changePassword(sealed, box.open)).toBe(url);
+  expect(changePassword(sealed, secretBox.open)).toBe(url);
   for (const none of ['postgresql://user@host/db', 'sqlite:///a:b@c', '/folder', 'not a url'])
-    expect(changePassword(none, box.seal)).toBe(none);
+    expect(changePassword(none, secretBox.seal)).toBe(none);
 });

@@ -4,18 +4,18 @@ import { openMarketOn } from '#domain/books/open-market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { createActionsView } from '#views/actions/actions-view.js';
-import { readHeldAtEnd } from '#views/actions/held-on.js';
-import { indexLevels } from '#views/levels-view.js';
+import { readHoldingsAtEnd } from '#views/actions/held-on.js';
+import { createIndexLevels } from '#views/levels-view.js';
 import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { eventsOf } from '../../domain/backtest/exported-events.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { CONSTITUENT } from '../../domain/backtest/event-case.js';
-import { buildMarket, weekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
+import { buildMarket, createWeekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';
-import { overlayOn } from '../../domain/overlays/overlay-case.js';
+import { createOverlayIndex } from '../../domain/overlays/overlay-case.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-const calendars = weekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
+const calendars = createWeekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
 
 const documentOf = (base_date: string, treatment: object = {}): IndexDocument =>
   IndexDocument.parse({
@@ -89,7 +89,7 @@ function showWholeIndexUntil(
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const { actions: shown } = createActionsView(columns, { ...terms, from: null, to: null });
-  const index = readHeldAtEnd(columns, terms);
+  const index = readHoldingsAtEnd(columns, terms);
   return { shown, index, held: index.held };
 }
 
@@ -149,7 +149,7 @@ test.each([
   expect(shown.shares_before).toBeCloseTo(a, 12);
 });
 
-test('a merger that is past has the shares that the run took, and their weight, split and dividend of the day within', () => {
+test('a past merger has the shares of the run, their weight, and the split and dividend of the day', () => {
   const close = { A: [50, 50, 12], B: [100, 100, 100], C: [20, 20, 25] };
   const ex = DATES[2]!;
   const { shown, held } = showWholeIndexUntil(3, close, [
@@ -168,7 +168,7 @@ test('a merger that is past has the shares that the run took, and their weight, 
   expect(c.weight).toBeCloseTo((value + ((100 / 3) * 25) / 20) / (value + others), 12);
 });
 
-test('a merger into shares and cash that is past has both as the run took them', () => {
+test('a past merger into shares and cash has both as in the run', () => {
   const close = { A: [50, 50, 50], B: [100, 100, 100], C: [20, 20, 25] };
   const { shown } = showWholeIndexUntil(3, close, [
     { name: 'A', ex: DATES[2]!, type: 'MERGER', value: 2, cash: 5, related: 'C' },
@@ -181,7 +181,7 @@ test('a merger into shares and cash that is past has both as the run took them',
   expect(merger.received!.weight).toBeCloseTo(((4 / 3) * 25) / value, 12);
 });
 
-test('of an offer of cash or shares that is past only the side that the run took says what it was', () => {
+test('of a past offer of cash or shares only the side in the run states its amount', () => {
   const close = { A: [50, 50, 50], B: [100, 100, 100], C: [20, 20, 20] };
   const ex = DATES[2]!;
   const { shown } = showWholeIndexUntil(3, close, [
@@ -193,7 +193,7 @@ test('of an offer of cash or shares that is past only the side that the run took
   expect(by['MERGER']!.received).toMatchObject({ identifier: 'C', ratio: 2.5 });
 });
 
-test('of rights that await a decision the choice that funds itself is what levels take, taking up costs the subscription', () => {
+test('of rights that await a decision the self-financing choice applies to levels, and exercising them costs the subscription', () => {
   const { awaits_decision, choices, shares_before, shares_after, weight_after } = showActionUntil(
     2,
     { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 },
@@ -226,7 +226,7 @@ test('a scrip dividend awaits a decision up to its election date, also after its
   }
 });
 
-test('the whole index behind an offer of cash or shares, by what is elected: by hand, of three names at a third each', () => {
+test('the whole index after an offer of cash or shares, by election: by hand, of three securities at a third each', () => {
   const dates = DATES.slice(0, 2);
   const close = { A: [50, 50], B: [100, 100], C: [20, 20] };
   const actions = [
@@ -243,11 +243,11 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
     [true, 2],
   ]);
   // Both actions of the offer have both choices; each choice of the three securities appears once.
-  const rows = createProFormaRows(view.actions, readHeldAtEnd(columns, terms));
+  const rows = createProFormaRows(view.actions, readHoldingsAtEnd(columns, terms));
   expect(rows).toHaveLength(6);
-  const of = (choice: string) =>
+  const listChoice = (choice: string) =>
     Object.fromEntries(rows.filter((row) => row.choice === choice).map((row) => [row.constituent, row]));
-  const [cash, shares] = [of('accept_cash'), of('accept_shares')];
+  const [cash, shares] = [listChoice('accept_cash'), listChoice('accept_shares')];
   expect([cash['A']!.weight_after, shares['A']!.weight_after]).toEqual([0, 0]);
   for (const name of ['B', 'C']) expect(cash[name]!.weight_after).toBeCloseTo(0.5, 12);
   // Two C at 20 replace one A at 50: A becomes 0.8 of its third, so the index is worth 2.8 thirds.
@@ -277,7 +277,7 @@ test('a security that leaves without an action is reported with its last price w
   expect([actions[0]!.weight_after, actions[0]!.shares_after, actions[0]!.state]).toEqual([0, 0, 'effective']);
 });
 
-test('the divisor of an overlay is 1 before and behind every action, past and coming, and no event moves it', () => {
+test('the divisor of an overlay is 1 before and after every action, past and coming, and no event changes it', () => {
   const close = { A: [50, 49, 48], B: [100, 101, 100] };
   const dividend = { name: 'A', type: 'SPECIAL_DIVIDEND' as const, value: 2 };
   const rights = { name: 'B', type: 'RIGHTS_ISSUE' as const, value: 0.25, subscription: 30 };
@@ -288,7 +288,7 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
     { ...rights, ex: DATES[3]! },
   ];
   const market = buildMarket({ dates: DATES.slice(0, 3), close, actions });
-  const document = overlayOn({ type: 'leverage', factor: 2 }, { base_date: DATES[0] });
+  const document = createOverlayIndex({ type: 'leverage', factor: 2 }, { base_date: DATES[0] });
   const columns = openExtended(
     createRunColumns(runOn(calendars, market, document, { documents: { X: documentOf(DATES[0]!) } }), {
       contentHash: 's',
@@ -302,7 +302,7 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
     to: null,
   });
   expect(shown.map(({ state }) => state)).toEqual(['effective', 'effective', 'coming', 'coming']);
-  const { divisor } = indexLevels(columns, { variant: 'price', start: null, end: null });
+  const { divisor } = createIndexLevels(columns, { variant: 'price', start: null, end: null });
   expect([...divisor]).toEqual([1, 1, 1]);
   for (const { divisor_before, divisor_after } of shown) expect([divisor_before, divisor_after]).toEqual([1, 1]);
   const events = eventsOf(columns);

@@ -6,14 +6,14 @@ import type { Run } from '#domain/backtest/run.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
-import { openingFile, type IndexFile } from '#views/exports/index-file.js';
-import { proforma } from '#views/exports/tables/index-files.js';
+import { createOpeningFile, type IndexFile } from '#views/exports/index-file.js';
+import { produceProforma } from '#views/exports/tables/index-files.js';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
 import {
   CALENDARS,
   expectNear,
-  levelsIn,
+  readLevels,
   runIndexCase,
   listWeekdays,
 } from '../../domain/index-mathematics/index-case.js';
@@ -21,7 +21,7 @@ import {
 const DAYS = listWeekdays(16);
 
 /** Returns the pro forma file of a run on a date; the composer knows no data after this date. */
-function announcedOn(run: Run, date: string): AnnouncedFile {
+function createAnnouncement(run: Run, date: string): AnnouncedFile {
   const { document, sm } = run.index.compositions;
   const day = parseValidDay(date);
   const composer = createComposer({
@@ -42,7 +42,7 @@ const columnsOf = (run: Run) => {
 const mapShares = ({ names, shares }: IndexFile): Map<string, number> =>
   new Map(names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, shares[i]!]])));
 
-const worth = ({ shares, price, fx }: IndexFile): number =>
+const computeWorth = ({ shares, price, fx }: IndexFile): number =>
   shares.reduce((sum, own, i) => (own === 0 ? sum : sum + own * price[i]! * fx[i]!), 0);
 
 /** Monthly schedule: reference dates are first Fridays, and effective dates are a week later. */
@@ -68,30 +68,32 @@ describe('two securities of equal market value on the reference date, by hand', 
     document: { base_market_value: 20_000 },
   });
 
-  test('nothing is announced before the announcement date, with the dates of what comes', () => {
-    expect(() => announcedOn(run, DAYS[6]!)).not.toThrow();
-    expect(() => announcedOn(run, DAYS[5]!)).toThrow(
+  test('nothing is announced before the announcement date, and the next dates are stated', () => {
+    expect(() => createAnnouncement(run, DAYS[6]!)).not.toThrow();
+    expect(() => createAnnouncement(run, DAYS[5]!)).toThrow(
       'No rebalance of X is announced on 2024-03-11: the next one, effective on 2024-03-15, is announced on 2024-03-12.',
     );
   });
 
   test('index shares are adjusted for a split, and their weights follow prices', () => {
-    const [before, after] = [announcedOn(run, DAYS[7]!), announcedOn(run, DAYS[8]!)];
+    const [before, after] = [createAnnouncement(run, DAYS[7]!), createAnnouncement(run, DAYS[8]!)];
     expect([before.effective, after.effective].map((day) => formatDay(day))).toEqual([DAYS[9], DAYS[9]]);
     expectNear(before.shares[0]! / before.shares[1]!, 100 / 200);
     expectNear(after.shares[0]! / after.shares[1]!, 200 / 200);
     // The file has 100 shares of A at 200 and 200 of B at 50, like the index itself; the split changes neither weight.
     for (const file of [before, after]) {
-      expectNear((file.shares[0]! * file.price[0]!) / worth(file), 2 / 3);
-      expectNear(worth(file), 30_000);
+      expectNear((file.shares[0]! * file.price[0]!) / computeWorth(file), 2 / 3);
+      expectNear(computeWorth(file), 30_000);
       expectNear(file.divisor, 200);
     }
   });
 
   test('the table has the effective date, and its rows in the order of identifiers', () => {
-    const announced = announcedOn(run, DAYS[8]!);
+    const announced = createAnnouncement(run, DAYS[8]!);
     const window = { start: null, end: null };
-    const [batch] = [...proforma({ columns: columnsOf(run), window, market: run.index.book.sm.market, announced }, 0)];
+    const [batch] = [
+      ...produceProforma({ columns: columnsOf(run), window, market: run.index.book.sm.market, announced }, 0),
+    ];
     const { columns } = batch!;
     expect(Array.from(columns.effective_date, formatDay)).toEqual([DAYS[9], DAYS[9]]);
     expect(columns.identifier.texts).toEqual(['A', 'B']);
@@ -147,15 +149,15 @@ function runOf({ steps, events, weighting, rounding }: RandomCase): Run {
   });
 }
 
-test('on random markets a pro forma file is worth its level, and on its effective date it opens the session after', () => {
+test('on random markets the value of a pro forma file equals its level, and on its effective date it opens the session after', () => {
   fc.assert(
     fc.property(randomCase, (sketch) => {
       const run = runOf(sketch);
-      const price = levelsIn(run, 'price');
-      const files = [6, 7, 8, 9].map((t) => announcedOn(run, DAYS[t]!));
+      const price = readLevels(run, 'price');
+      const files = [6, 7, 8, 9].map((t) => createAnnouncement(run, DAYS[t]!));
       files.forEach((file, k) => {
         const isRounded = 'rounding' in sketch.rounding;
-        expectNear(worth(file) / file.divisor, price[6 + k]!, isRounded ? 1e-5 : 1e-10);
+        expectNear(computeWorth(file) / file.divisor, price[6 + k]!, isRounded ? 1e-5 : 1e-10);
         if (isRounded && sketch.weighting !== 'PriceWeight') expect(file.shares.every(Number.isInteger)).toBe(true);
         if (k === 0) return;
         // From one session to the next, the ratio of the shares of two securities changes only by splits.
@@ -169,7 +171,7 @@ test('on random markets a pro forma file is worth its level, and on its effectiv
         });
         for (const change of changes) expectNear(change, changes[0]!, isRounded ? 1e-5 : 1e-10);
       });
-      const opened = openingFile(columnsOf(run), DAYS[10]!, run.index.book.sm.market);
+      const opened = createOpeningFile(columnsOf(run), DAYS[10]!, run.index.book.sm.market);
       const hasEvents = sketch.events.some(({ at }) => at === 10);
       if (hasEvents) return;
       const [next, last] = [mapShares(opened), mapShares(files[3]!)];

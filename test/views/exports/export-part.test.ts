@@ -24,7 +24,7 @@ const columns = openColumns((from, to) => sample.columns.subarray(from, to));
 
 /** Announced file that contains the current holdings. */
 const held = createClosingFile(columns, null, null);
-const announced = { ...held, effective: held.day };
+const announcedFile = { ...held, effective: held.day };
 
 /** Returns an export in parts of about `bytes` bytes. */
 function listParts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
@@ -41,7 +41,7 @@ function listParts(table: ExportTableName, format: RowFormat, bytes: number): Ui
       sink: { append: (piece) => void pieces.push(piece.slice()) },
       window: { start: null, end: null },
       market: null,
-      announced,
+      announced: announcedFile,
       tick: () => {},
     });
     results.push(Buffer.concat(pieces));
@@ -57,7 +57,7 @@ const exportWhole = (table: ExportTableName, format: RowFormat): Buffer =>
 
 describe.each(EXPORT_NAMES)('%s', (table) => {
   test.each(FORMAT_NAMES.filter((format) => format !== 'xlsx'))(
-    'has the same rows as %s whether it is made in one part or in many',
+    'has equal rows as %s in one part and in many',
     async (format) => {
       const many = listParts(table, format, 1);
       const all = exportWhole(table, format);
@@ -104,7 +104,7 @@ describe('text in CSV', () => {
     ['=cmd|"/c calc"!A1', `"'=cmd|""/c calc""!A1"`],
   ])('%j is written %s', (text, written) => expect(formatCsvText(text)).toBe(written));
 
-  test('begins no cell of a whole table with what a spreadsheet computes', () => {
+  test('begins no cell of any table with characters that a spreadsheet computes', () => {
     const lines = exportWhole('constituents', 'csv').toString();
     const cells = lines.split(/,|\r\n/).filter((cell) => /^"?[=+@\t\r-]/.test(cell));
     expect(cells.filter((cell) => !/^-?\d/.test(cell))).toEqual([]);
@@ -148,7 +148,7 @@ describe('a workbook', () => {
     expect(sheets.flatMap(({ rows }) => rows.slice(1))).toEqual(whole.slice(1));
   });
 
-  test('has the same bytes each time it is made', async () => {
+  test('has equal bytes each time it is written', async () => {
     expect((await encodeWorkbook('trades')).equals(await encodeWorkbook('trades'))).toBe(true);
   });
 });

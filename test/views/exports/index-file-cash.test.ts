@@ -5,18 +5,18 @@ import { CHECK_CATALOGUE } from '#domain/daily-plans/check-catalogue.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/time/days.js';
-import { compositionOf } from '#services/daily-plans/check-input.js';
-import { closing, opening } from '#views/exports/tables/index-files.js';
-import { levels } from '#views/exports/tables/levels.js';
+import { createComposition } from '#services/daily-plans/check-input.js';
+import { produceClosing, produceOpening } from '#views/exports/tables/index-files.js';
+import { produceLevels } from '#views/exports/tables/levels.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { run } from '../../domain/backtest/random-run.js';
 import { simulateSigned, WEEK } from '../../domain/backtest/signed-case.js';
 import {
-  BENEATH,
+  OVERLAID_PARENTS,
   columnsOf,
   EVERY_OVERLAY,
   ON_OVERLAYS,
-  overlayOn,
+  createOverlayIndex,
   addRates,
 } from '../../domain/overlays/overlay-case.js';
 
@@ -57,16 +57,20 @@ const indexOf = (treatment: object, rest: object = {}): IndexDocument =>
 
 type Row = Record<string, string | number | null>;
 
-interface Read {
+interface FileInput {
   readonly columns: RunColumns;
   readonly market: MarketData;
 }
-const readRun = (of: Run): Read => ({ columns: columnsOf(of), market: of.index.book.sm.market });
+const readRun = (of: Run): FileInput => ({ columns: columnsOf(of), market: of.index.book.sm.market });
 
 /** Returns the rows of a table as in its file. */
-function rowsOf(table: typeof closing | typeof opening | typeof levels, read: Read, end: string): Row[] {
+function rowsOf(
+  table: typeof produceClosing | typeof produceOpening | typeof produceLevels,
+  read: FileInput,
+  end: string,
+): Row[] {
   const source = { ...read, window: { start: null, end } };
-  return [...(table as typeof closing)(source, 0)].flatMap(({ count, columns }) =>
+  return [...(table as typeof produceClosing)(source, 0)].flatMap(({ count, columns }) =>
     Array.from({ length: count }, (_, k) =>
       Object.fromEntries(
         Object.entries(columns).map(([name, values]) => {
@@ -85,7 +89,7 @@ function rowsOf(table: typeof closing | typeof opening | typeof levels, read: Re
 function findingsOf(run: Run, decimals: object = {}, maySellShort = true): string[] {
   const of = readRun(run);
   const days = [...of.columns.i32('days')];
-  const all = rowsOf(levels, of, formatDay(days.at(-1)!)).map(({ date, price, total, net }) => [
+  const all = rowsOf(produceLevels, of, formatDay(days.at(-1)!)).map(({ date, price, total, net }) => [
     date as number,
     { price, total, net } as { price: number | null; total: number | null; net: number | null },
   ]) as [number, { price: number | null; total: number | null; net: number | null }][];
@@ -94,8 +98,8 @@ function findingsOf(run: Run, decimals: object = {}, maySellShort = true): strin
     const input = {
       date,
       previous: days[k]!,
-      closing: compositionOf(rowsOf(closing, of, formatDay(date))),
-      opening: compositionOf(rowsOf(opening, of, formatDay(date))),
+      closing: createComposition(rowsOf(produceClosing, of, formatDay(date))),
+      opening: createComposition(rowsOf(produceOpening, of, formatDay(date))),
       levels: new Map(all),
       decimals: { level: null, divisor: null, weights: null, ...decimals },
       maySellShort,
@@ -118,14 +122,17 @@ test.each(TREATMENTS)(
   'market value over divisor is the level of an index and of each overlay on it: %o',
   (treatment) => {
     const X = indexOf(treatment);
-    const documents = { X, Y: IndexDocument.parse({ ...X, id: 'Y', name: 'Y' }), ...BENEATH };
+    const documents = { X, Y: IndexDocument.parse({ ...X, id: 'Y', name: 'Y' }), ...OVERLAID_PARENTS };
     expect(findingsOf(run(MARKET, X), {}, false)).toEqual([]);
     for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS])
-      expect([overlay, findingsOf(run(MARKET, overlayOn(overlay, rest), { documents }))]).toEqual([overlay, []]);
+      expect([overlay, findingsOf(run(MARKET, createOverlayIndex(overlay, rest), { documents }))]).toEqual([
+        overlay,
+        [],
+      ]);
   },
 );
 
-test('the check is not met by definition: a level that is 1 bp off is found at its close', () => {
+test('the check does not hold by definition: a level that is 1 bp off is found at its close', () => {
   const index = run(MARKET, indexOf({ dividends: 'total' }));
   index.variants.price!.level[5]! *= 1.0001;
   expect(findingsOf(index).join()).toContain('The market value divided by the divisor at the close');
@@ -139,9 +146,9 @@ test('rounded levels, divisors, shares and weights agree within their decimals',
 
 test('a file of a doubled index has a row of cash owed, by hand', () => {
   const documents = { X: indexOf({ dividends: 'price' }) };
-  const doubled = readRun(run(MARKET, overlayOn({ type: 'leverage', factor: 2 }), { documents }));
-  const rows = rowsOf(closing, doubled, DATES[4]!);
-  const { price } = rowsOf(levels, doubled, DATES[4]!).at(-1)!;
+  const doubled = readRun(run(MARKET, createOverlayIndex({ type: 'leverage', factor: 2 }), { documents }));
+  const rows = rowsOf(produceClosing, doubled, DATES[4]!);
+  const { price } = rowsOf(produceLevels, doubled, DATES[4]!).at(-1)!;
   expect(rows.map(({ identifier, name }) => [identifier, name])).toEqual([
     ['A', null],
     ['B', null],
@@ -170,7 +177,7 @@ test.each([
     rebalance: { frequency: 'weekly' },
   });
   expect(findingsOf(signed)).toEqual([]);
-  const owed = rowsOf(closing, readRun(signed), WEEK[1]!).filter(({ identifier }) => identifier === 'CASH/USD');
+  const owed = rowsOf(produceClosing, readRun(signed), WEEK[1]!).filter(({ identifier }) => identifier === 'CASH/USD');
   const sum = Object.values(weights).reduce((total, weight) => total + weight, 0);
   expect(owed).toHaveLength(Math.abs(sum - 1) < 1e-9 ? 0 : 1);
 });

@@ -3,13 +3,13 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay } from '#domain/time/days.js';
-import { createClosingFile, openingFile, type IndexFile } from '#views/exports/index-file.js';
-import { closing } from '#views/exports/tables/index-files.js';
+import { createClosingFile, createOpeningFile, type IndexFile } from '#views/exports/index-file.js';
+import { produceClosing } from '#views/exports/tables/index-files.js';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
 import {
   expectNear,
-  levelsIn,
+  readLevels,
   runIndexCase,
   shareChangesOf,
   listWeekdays,
@@ -23,12 +23,12 @@ const columnsOf = (run: Run) => {
 };
 
 /** Divisor, and index shares and prices by identifier. */
-interface Read extends Pick<IndexFile, 'divisor'> {
+interface IndexFileContent extends Pick<IndexFile, 'divisor'> {
   readonly shares: ReadonlyMap<string, number>;
   readonly money: number;
 }
 
-function read(names: readonly string[], { shares, price, fx, divisor }: IndexFile): Read {
+function read(names: readonly string[], { shares, price, fx, divisor }: IndexFile): IndexFileContent {
   const held = names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, i] as const]));
   return {
     divisor,
@@ -38,13 +38,13 @@ function read(names: readonly string[], { shares, price, fx, divisor }: IndexFil
 }
 
 /** Returns the opening and closing file of every session of a run; the first session has no opening file. */
-function filesOf(run: Run): { closing: Read; opening: Read | null }[] {
+function filesOf(run: Run): { closing: IndexFileContent; opening: IndexFileContent | null }[] {
   const columns = columnsOf(run);
   const { names } = columns.header;
   const { market } = run.index.book.sm;
   return [...columns.i32('days')].map((day, t) => ({
     closing: read(names, createClosingFile(columns, formatDay(day), market)),
-    opening: t === 0 ? null : read(names, openingFile(columns, formatDay(day), market)),
+    opening: t === 0 ? null : read(names, createOpeningFile(columns, formatDay(day), market)),
   }));
 }
 
@@ -72,7 +72,7 @@ test('two securities through a split, a special dividend and a rebalance, by han
   expectNear(third!.closing.divisor, third!.opening!.divisor);
 });
 
-test('a security that leaves is at its proceeds while the portfolio waits for the price of another', () => {
+test('a security that leaves has its proceeds while the portfolio waits for the price of another', () => {
   const run = runIndexCase({
     close: {
       A: DAYS.map((_, t) => 100 + t),
@@ -88,7 +88,7 @@ test('a security that leaves is at its proceeds while the portfolio waits for th
   const { price, shares } = createClosingFile(columns, DAYS[12]!, run.index.book.sm.market);
   expect(shares[names.indexOf('C')]).toBeGreaterThan(0);
   expectNear(price[names.indexOf('C')]!, 60);
-  const levels = levelsIn(run, 'price');
+  const levels = readLevels(run, 'price');
   filesOf(run).forEach(({ closing: { money, divisor } }, t) => expectNear(money / divisor, levels[t]!));
 });
 
@@ -125,7 +125,7 @@ describe('the export', () => {
 
   test('has identifiers, share counts, weighting factors and dividend points', () => {
     const { market } = run.index.book.sm;
-    const [batch] = [...closing({ columns: columnsOf(run), window: { start: null, end: null }, market }, 0)];
+    const [batch] = [...produceClosing({ columns: columnsOf(run), window: { start: null, end: null }, market }, 0)];
     const { columns } = batch!;
     expect(columns.isin.texts).toEqual(['US01', 'US02']);
     expect([...columns.index_shares].map((held) => Math.round(held * 1e6) / 1e6)).toEqual([50, 300]);
@@ -139,7 +139,7 @@ describe('the export', () => {
 
   test('before the first session is refused', () => {
     expect(() => createClosingFile(columnsOf(run), '2020-01-01', null)).toThrow(/before the first session/);
-    expect(() => openingFile(columnsOf(run), DAYS[0]!, null)).toThrow(/no opening file for that day/);
+    expect(() => createOpeningFile(columnsOf(run), DAYS[0]!, null)).toThrow(/no opening file for that day/);
   });
 });
 
@@ -150,10 +150,13 @@ function countsOf(
   n: number,
 ): number[] {
   return DAYS.map((_, t) => {
-    const own = <T extends { readonly name: number; readonly at: number }>(all: readonly T[]): T[] =>
+    const selectOwn = <T extends { readonly name: number; readonly at: number }>(all: readonly T[]): T[] =>
       all.filter(({ name, at }) => name === n && at <= t);
-    const split = own(events).reduce((ratio, { type, size }) => (type === 'SPLIT' ? ratio * (1 + size) : ratio), 1);
-    return own(counts).reduce((count, { percent }) => count * (1 + percent / 100), 1000 * (n + 1) * split);
+    const split = selectOwn(events).reduce(
+      (ratio, { type, size }) => (type === 'SPLIT' ? ratio * (1 + size) : ratio),
+      1,
+    );
+    return selectOwn(counts).reduce((count, { percent }) => count * (1 + percent / 100), 1000 * (n + 1) * split);
   });
 }
 
@@ -233,11 +236,11 @@ const randomCase = fc
     },
   );
 
-test('on random markets market value over divisor is the level, and an opening is the closing before after the events', () => {
+test('on random markets market value over divisor is the level, and an opening file equals the closing file before it after the events', () => {
   fc.assert(
     fc.property(randomCase, ({ drawn: events, ...sketch }) => {
       const run = runIndexCase(sketch);
-      const price = levelsIn(run, 'price');
+      const price = readLevels(run, 'price');
       const files = filesOf(run);
       const changes = run.index.book.shareChanges === undefined ? [] : shareChangesOf(run);
       const { sm } = run.index.book;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { RowFormat } from '#domain/exports/formats.js';
-import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
+import { createFigures, type DatedFigures, type FigureCache } from '#views/exposures/dated-figures.js';
 import { exportPart } from '#views/exports/export-part.js';
 import { sampleRun } from '../report/sample-run.js';
 
@@ -14,14 +14,14 @@ const open = () =>
     return sample.columns.subarray(from, to);
   });
 
-interface Asked {
+interface ExportRequest {
   readonly table: ExportTableName;
   readonly format: RowFormat;
   readonly start: string | null;
 }
 
 /** Opens a run, exports a table of it, and counts the bytes of the run that were read. */
-function exportAndCount({ table, format, start }: Asked, keep?: KeepFigures) {
+function exportAndCount({ table, format, start }: ExportRequest, keep?: FigureCache) {
   const pieces: Uint8Array[] = [];
   bytesRead = 0;
   const input = {
@@ -38,10 +38,10 @@ function exportAndCount({ table, format, start }: Asked, keep?: KeepFigures) {
 }
 
 test.each(['attribution', 'events'] as const)(
-  'figures of %s are kept by window: another format has the same bytes as without, and reads no weights again',
+  'figures of %s are cached by window: another format has the bytes of an uncached one, and reads no weights again',
   (table) => {
     const kept = new Map<string, DatedFigures>();
-    const keep: KeepFigures = (what, size) => {
+    const keep: FigureCache = (what, size) => {
       const key = JSON.stringify(what);
       const figures = kept.get(key) ?? createFigures(size);
       kept.set(key, figures);

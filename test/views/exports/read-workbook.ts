@@ -13,8 +13,8 @@ export interface Sheet {
 
 /** Reads the sheets of a workbook from the XML of its archive members. */
 export async function readWorkbook(bytes: Buffer): Promise<Sheet[]> {
-  const parts = await unzipped(bytes);
-  const dateStyles = stylesOfDates(parts.get('xl/styles.xml')!);
+  const parts = await unzipFiles(bytes);
+  const dateStyles = listDateStyles(parts.get('xl/styles.xml')!);
   const targets = new Map(
     [...parts.get('xl/_rels/workbook.xml.rels')!.matchAll(/<Relationship Id="([^"]+)"[^>]* Target="([^"]+)"/g)].map(
       (match) => [match[1]!, match[2]!],
@@ -58,7 +58,7 @@ function cellOf(
 const SERIAL_OF_1970 = 25_569;
 
 /** Returns the indices of cell styles with a date format. */
-function stylesOfDates(xml: string): ReadonlySet<string> {
+function listDateStyles(xml: string): ReadonlySet<string> {
   const formats = new Map(
     [...xml.matchAll(/<numFmt numFmtId="(\d+)" formatCode="([^"]+)"/g)].map((match) => [match[1]!, match[2]!]),
   );
@@ -78,7 +78,7 @@ function textOf(xml: string): string {
     .replaceAll(/_x([0-9A-Fa-f]{4})_/g, (_, hex: string) => String.fromCodePoint(Number.parseInt(hex, 16)));
 }
 
-async function unzipped(bytes: Buffer): Promise<ReadonlyMap<string, string>> {
+async function unzipFiles(bytes: Buffer): Promise<ReadonlyMap<string, string>> {
   const zip = await new Promise<ZipFile>((resolve, reject) =>
     fromBuffer(bytes, { lazyEntries: true }, (failure, file) => (failure ? reject(failure) : resolve(file))),
   );

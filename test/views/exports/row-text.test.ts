@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { NONE, type NamedColumn } from '#views/exports/batch.js';
+import { MISSING_INTEGER, type NamedColumn } from '#views/exports/batch.js';
 import { formatCsvText } from '#views/exports/csv.js';
 import { createRowWriter } from '#views/exports/row-text.js';
 import { seeded } from '../../seeded.js';
 
-test('null is a mark among whole numbers and NaN among others: no number is mistaken for it', () => {
+test('null is a marker among whole numbers and NaN among others: no number is mistaken for it', () => {
   const pieces: Uint8Array[] = [];
   const formatWord = (text: string) => text;
   const writer = createRowWriter(
@@ -14,8 +14,8 @@ test('null is a mark among whole numbers and NaN among others: no number is mist
   );
   writer.rows(
     [
-      { name: 'count', type: 'count', values: Int32Array.of(7, NONE, -7) },
-      { name: 'number', type: 'number', values: Float64Array.of(NONE, 1.5, NaN) },
+      { name: 'count', type: 'count', values: Int32Array.of(7, MISSING_INTEGER, -7) },
+      { name: 'number', type: 'number', values: Float64Array.of(MISSING_INTEGER, 1.5, NaN) },
     ],
     3,
   );
@@ -47,7 +47,7 @@ function joinRows(columns: readonly NamedColumn[], count: number): string {
   const formatCell = ({ type, values }: NamedColumn, row: number): string => {
     if ('codes' in values) return values.codes[row]! < 0 ? '' : formatCsvText(values.texts[values.codes[row]!]!);
     const value = values[row]!;
-    if (Number.isNaN(value) || (values instanceof Int32Array && value === NONE)) return '';
+    if (Number.isNaN(value) || (values instanceof Int32Array && value === MISSING_INTEGER)) return '';
     return type === 'date' ? formatDay(value) : String(value + 0);
   };
   return Array.from(
@@ -57,7 +57,7 @@ function joinRows(columns: readonly NamedColumn[], count: number): string {
 }
 
 /** Returns one column per type; both kinds of numeric columns repeat values often. */
-function randomColumns(count: number, texts: readonly string[]): NamedColumn[] {
+function createRandomColumns(count: number, texts: readonly string[]): NamedColumn[] {
   const chance = seeded(count);
   const numbers = Float64Array.from({ length: count }, (_, row) =>
     row % 7 === 3 ? NaN : (chance() - 0.5) * 10 ** (row % 40),
@@ -68,19 +68,19 @@ function randomColumns(count: number, texts: readonly string[]): NamedColumn[] {
     {
       name: 'date',
       type: 'date',
-      values: Int32Array.from(codes, (_, row) => (row % 11 === 5 ? NONE : 18_000 + (row >> 2))),
+      values: Int32Array.from(codes, (_, row) => (row % 11 === 5 ? MISSING_INTEGER : 18_000 + (row >> 2))),
     },
     { name: 'name', type: 'text', values: { codes, texts } },
     { name: 'number', type: 'number', values: numbers },
     { name: 'other', type: 'number', values: others },
-    { name: 'count', type: 'count', values: codes.map((code) => (code === 2 ? NONE : code - 3)) },
+    { name: 'count', type: 'count', values: codes.map((code) => (code === 2 ? MISSING_INTEGER : code - 3)) },
     { name: 'again', type: 'text', values: { codes: codes.toReversed(), texts } },
   ];
 }
 
-const SHORT = ['A', '', 'B "quoted"', '=1+1', 'größer'];
+const SHORT_TEXTS = ['A', '', 'B "quoted"', '=1+1', 'größer'];
 test.each([
-  ['short texts', 5000, SHORT],
+  ['short texts', 5000, SHORT_TEXTS],
   [
     'texts that need more room than there is for all of them',
     5000,
@@ -91,15 +91,15 @@ test.each([
     2000,
     Array.from({ length: 2000 }, (_, i) => `${i}-${'y'.repeat(300)}`),
   ],
-  ['a text that is longer than any cell', 2000, [...SHORT, 'z'.repeat(9000)]],
+  ['a text that is longer than any cell', 2000, [...SHORT_TEXTS, 'z'.repeat(9000)]],
 ])('rows of columns are their cells, joined: %s', (_what, count, texts) => {
-  const columns = randomColumns(count, texts);
+  const columns = createRandomColumns(count, texts);
   expect(writeRows(columns, count) === joinRows(columns, count)).toBe(true);
   expect(writeRows(columns, count, 777) === joinRows(columns, count)).toBe(true);
 });
 
-test('more columns than are written at once are written cell by cell', () => {
-  const columns = [1, 2, 3].flatMap(() => randomColumns(100, SHORT));
+test('more columns than a batch are written cell by cell', () => {
+  const columns = [1, 2, 3].flatMap(() => createRandomColumns(100, SHORT_TEXTS));
   expect(writeRows(columns, 100)).toBe(joinRows(columns, 100));
 });
 

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
+import { createFigures, type DatedFigures, type FigureCache } from '#views/exposures/dated-figures.js';
 import { writeExposures } from '#views/exposures/exposures-json.js';
-import { exposuresOf, type ExposuresInput } from '#views/exposures/exposures-view.js';
+import { createExposures, type ExposuresInput } from '#views/exposures/exposures-view.js';
 import { runSide, openStoredHoldings } from '#views/exposures/sides.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { sampleRun } from '../report/sample-run.js';
@@ -17,7 +17,7 @@ const COLUMNS = Int32Array.from({ length: NAMES }, (_, place) => place);
 
 /** Returns a datapoint that some securities lack on some days. */
 const valueOf = (place: number, day: Day): number => ((place * 37 + day) % 11 === 0 ? NaN : (place * 13 + day) % 29);
-const asked: Omit<ExposuresInput, 'keep'> = {
+const exposuresInput: Omit<ExposuresInput, 'keep'> = {
   window: { start: null, end: null },
   by: 'SECTOR',
   groups: 4,
@@ -39,9 +39,9 @@ const asked: Omit<ExposuresInput, 'keep'> = {
 };
 
 /** Returns a cache of figures like the cache of a thread, and the number of requests for a figure. */
-function createCountedCache(): { readonly keep: KeepFigures; readonly kept: Map<string, DatedFigures> } {
+function createCountedCache(): { readonly keep: FigureCache; readonly kept: Map<string, DatedFigures> } {
   const kept = new Map<string, DatedFigures>();
-  const keep: KeepFigures = (what, size) => {
+  const keep: FigureCache = (what, size) => {
     const key = JSON.stringify(what);
     const figures = kept.get(key) ?? createFigures(size);
     kept.set(key, figures);
@@ -52,14 +52,14 @@ function createCountedCache(): { readonly keep: KeepFigures; readonly kept: Map<
 
 function renderView(
   input: Omit<ExposuresInput, 'keep'>,
-  keep: KeepFigures = (_what, size) => createFigures(size),
+  keep: FigureCache = (_what, size) => createFigures(size),
 ): unknown {
   const json = createJsonWriter();
-  writeExposures(json, exposuresOf(open(), { ...input, keep }));
+  writeExposures(json, createExposures(open(), { ...input, keep }));
   return JSON.parse(new TextDecoder().decode(json.bytes()));
 }
 
-test('figures that are kept from other windows and intervals are those of a view made afresh', () => {
+test('figures cached from other windows and intervals equal those of a new view', () => {
   const { keep } = createCountedCache();
   const asks: Partial<ExposuresInput>[] = [
     { window: { start: '2020-05-04', end: '2020-06-30' }, interval: 'monthly' },
@@ -67,14 +67,15 @@ test('figures that are kept from other windows and intervals are those of a view
     { window: { start: '2020-08-03', end: null }, interval: 'weekly' },
     {},
   ];
-  for (const ask of asks) expect(renderView({ ...asked, ...ask }, keep)).toEqual(renderView({ ...asked, ...ask }));
+  for (const ask of asks)
+    expect(renderView({ ...exposuresInput, ...ask }, keep)).toEqual(renderView({ ...exposuresInput, ...ask }));
 });
 
-test('the text of a part of earlier output equals that of the part written separately', () => {
+test('the text of a part of earlier output equals the text of a part written separately', () => {
   const { keep, kept } = createCountedCache();
-  const formatText = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
+  const formatText = (window: ExposuresInput['window'], keepIn: FigureCache) => {
     const json = createJsonWriter();
-    writeExposures(json, exposuresOf(open(), { ...asked, groups: 100, window, keep: keepIn }));
+    writeExposures(json, createExposures(open(), { ...exposuresInput, groups: 100, window, keep: keepIn }));
     return new TextDecoder().decode(json.bytes());
   };
   const windows: ExposuresInput['window'][] = [
@@ -96,7 +97,7 @@ test('the text of a part of earlier output equals that of the part written separ
   }
 });
 
-test('a view that is stopped keeps the dates before, and a later one continues after them with the same bits', () => {
+test('a view that is stopped keeps the earlier dates, and a later view continues after them with equal bits', () => {
   const { keep } = createCountedCache();
   const DATES = 100;
   let dates = 0;
@@ -104,20 +105,20 @@ test('a view that is stopped keeps the dates before, and a later one continues a
     if (dates === DATES) throw new Error('stopped');
     dates++;
   };
-  expect(() => renderView({ ...asked, onDate }, keep)).toThrow('stopped');
+  expect(() => renderView({ ...exposuresInput, onDate }, keep)).toThrow('stopped');
   let others = 0;
-  expect(renderView({ ...asked, onDate: () => void others++ }, keep)).toEqual(renderView(asked));
+  expect(renderView({ ...exposuresInput, onDate: () => void others++ }, keep)).toEqual(renderView(exposuresInput));
   expect(dates + others).toBe(open().i32('days').length);
 });
 
 test('cached figures are computed once: a window within another reads no datapoint again', () => {
   const { keep, kept } = createCountedCache();
-  renderView(asked, keep);
+  renderView(exposuresInput, keep);
   expect(new Set(kept.keys())).toEqual(
     new Set(['["concentration"]', '["groups","SECTOR",null]', '["field","A",null]', '["turnover"]']),
   );
   const fields = { fields: ['A'], standsAlone: () => true, on: () => expect.unreachable() };
-  const part = { ...asked, window: { start: '2020-04-01', end: '2020-04-30' } };
+  const part = { ...exposuresInput, window: { start: '2020-04-01', end: '2020-04-30' } };
   expect(renderView({ ...part, fields }, keep)).toEqual(renderView(part));
 });
 
@@ -127,38 +128,38 @@ test('figures that the run of a benchmark has are not computed again for another
     key: 'B',
   };
   const { keep: ofBenchmark } = createCountedCache();
-  renderView(asked, ofBenchmark);
+  renderView(exposuresInput, ofBenchmark);
   const fields: ExposuresInput['fields'] = {
-    ...asked.fields,
+    ...exposuresInput.fields,
     on: (day, weights) => ({
-      ...asked.fields.on(day, weights),
+      ...exposuresInput.fields.on(day, weights),
       held: (side) => (side === 'own' ? { columns: COLUMNS, weights, count: NAMES } : expect.unreachable()),
     }),
   };
-  const beside = renderView({ ...asked, fields, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } });
-  expect(beside).toEqual(renderView({ ...asked, benchmark: { id: 'B', key, holdings, keep: null } }));
+  const beside = renderView({ ...exposuresInput, fields, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } });
+  expect(beside).toEqual(renderView({ ...exposuresInput, benchmark: { id: 'B', key, holdings, keep: null } }));
   const alone = { ...fields, standsAlone: () => false };
   expect(() =>
-    renderView({ ...asked, fields: alone, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } }),
+    renderView({ ...exposuresInput, fields: alone, benchmark: { id: 'B', key, holdings, keep: ofBenchmark } }),
   ).toThrow();
 });
 
-test('active share is half the sum of the differences, whatever names a benchmark has in which order', () => {
+test('active share is half the sum of the absolute differences, whatever the order of the securities in a benchmark', () => {
   const columns = open();
   const { names } = columns.header;
-  const besides = (others: readonly string[]) => {
+  const compareWithEqualBenchmark = (others: readonly string[]) => {
     const weights = new Float64Array(others.length).fill(1 / others.length);
     const holdings = { names: others, on: () => ({ names: others, pass: () => () => weights }) };
     const input = {
-      ...asked,
-      fields: { ...asked.fields, fields: [] },
+      ...exposuresInput,
+      fields: { ...exposuresInput.fields, fields: [] },
       benchmark: { id: 'B', key: 'B', holdings, keep: null },
     };
-    return exposuresOf(columns, { ...input, keep: (_what, size) => createFigures(size) });
+    return createExposures(columns, { ...input, keep: (_what, size) => createFigures(size) });
   };
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
   for (const others of [names, names.toReversed(), [...names.slice(5), 'ELSEWHERE']]) {
-    const { activeShare, days } = besides(others);
+    const { activeShare, days } = compareWithEqualBenchmark(others);
     for (let t = 0; t < days.length; t += 40) {
       const own = new Map(names.map((name, i) => [name, columns.f64(block, t * NAMES, (t + 1) * NAMES)[i]!]));
       const all = new Set([...names, ...others]);
@@ -175,13 +176,13 @@ test('groups, concentration and averages are sums over the weights of each date'
   const columns = open();
   const { names } = columns.header;
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
-  const view = exposuresOf(columns, { ...asked, groups: 100, keep: (_what, size) => createFigures(size) });
+  const view = createExposures(columns, { ...exposuresInput, groups: 100, keep: (_what, size) => createFigures(size) });
   for (const [t, day] of [...view.days].entries()) {
     if (t % 20 !== 0) continue;
     const weights = [...columns.f64(block, t * NAMES, (t + 1) * NAMES)];
     const sums = new Map<string, number>();
     names.forEach((name, i) => {
-      const { group } = asked.groupOf(name, day);
+      const { group } = exposuresInput.groupOf(name, day);
       sums.set(group, (sums.get(group) ?? 0) + weights[i]!);
     });
     for (const { group, weights: of } of view.groups)
@@ -208,7 +209,7 @@ test('groups, concentration and averages are sums over the weights of each date'
 test('one group per security exceeds the cache, and sums to the invested weight', () => {
   const { keep, kept } = createCountedCache();
   const groupOf = (name: string) => ({ group: name, until: Infinity });
-  const view = exposuresOf(open(), { ...asked, by: 'IDENTIFIER', groupOf, groups: 3, keep });
+  const view = createExposures(open(), { ...exposuresInput, by: 'IDENTIFIER', groupOf, groups: 3, keep });
   expect([...kept.keys()].filter((key) => key.includes('groups'))).toEqual([]);
   expect(view.groups.map(({ group }) => group).at(-1)).toBe('OTHERS');
   view.days.forEach((_, t) =>
@@ -216,7 +217,7 @@ test('one group per security exceeds the cache, and sums to the invested weight'
   );
 });
 
-test('a stored run as a benchmark has its names in another order, and the weights of the days that are asked for', () => {
+test('a stored run as a benchmark may have its securities in another order, and has the weights of the requested days', () => {
   const columns = open();
   const days = columns.i32('days');
   const positions = Int32Array.of(3, 4, 90, 200);

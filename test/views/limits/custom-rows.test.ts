@@ -5,7 +5,7 @@ import { createLimitRows } from '#domain/compliance/constraint-rows.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { formatDay } from '#domain/time/days.js';
-import { limitsView } from '#views/limits/limits-view.js';
+import { createLimitsView } from '#views/limits/limits-view.js';
 import { fc } from '../../fast-check.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
@@ -21,7 +21,7 @@ function renderCustomRows(columns: RunColumns, rows: readonly ConstraintRow[], e
   const refuseCall = (): never => {
     throw new Error('no row reads numbers');
   };
-  return limitsView(columns, {
+  return createLimitsView(columns, {
     window: { start: null, end },
     limits: {
       rowsOn: (_day, held) =>

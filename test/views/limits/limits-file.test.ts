@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { limitsFile } from '#views/limits/limits-file.js';
+import { createLimitsFile } from '#views/limits/limits-file.js';
 
 const view = {
   index_id: 'X',
@@ -40,10 +40,10 @@ test.each([
   ],
   ['breaches', ['row,begin,end,cause,worst_date,worst_value,limit', `"'=cap",2024-01-03,,price,2024-01-03,0.11,0.1`]],
 ] as const)('limits as CSV have the answer row by row: %s', async (table, lines) => {
-  const bytes = await limitsFile(view, table, 'csv');
+  const bytes = await createLimitsFile(view, table, 'csv');
   expect(new TextDecoder().decode(bytes).trimEnd().split('\r\n')).toEqual(lines);
 });
 
 test.each(['xlsx', 'arrow'] as const)('limits without a breach are a file as well: %s', async (format) => {
-  expect((await limitsFile({ ...view, breaches: [] }, 'breaches', format)).length).toBeGreaterThan(100);
+  expect((await createLimitsFile({ ...view, breaches: [] }, 'breaches', format)).length).toBeGreaterThan(100);
 });

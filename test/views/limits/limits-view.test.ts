@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
-import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
-import { limitsView } from '#views/limits/limits-view.js';
+import { createFigures, type DatedFigures, type FigureCache } from '#views/exposures/dated-figures.js';
+import { createLimitsView } from '#views/limits/limits-view.js';
 import { fc } from '../../fast-check.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
@@ -12,7 +12,7 @@ import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 8);
 
 /** Functions that return the headroom of each limit of a rule, written from the wording of the rule. */
-const BY_WORDS: Record<LimitRuleName, (weights: readonly number[]) => number[]> = {
+const LIMITS_BY_DEFINITION: Record<LimitRuleName, (weights: readonly number[]) => number[]> = {
   UCITS_5_10_40: (weights) => [0.1 - findLargest(weights), 0.4 - sumAbove(weights, 0.05)],
   UCITS_20_35: (weights) => [0.35 - findLargest(weights), 0.2 - (weights.toSorted((a, b) => b - a)[1] ?? 0)],
   RIC_25_5_50: (weights) => [0.25 - findLargest(weights), 0.5 - sumAbove(weights, 0.05)],
@@ -56,7 +56,7 @@ const ISSUERS = {
 };
 
 test.each(['IDENTIFIER', 'ISSUER'] as const)(
-  'headroom, breaches and distances of every rule on random markets are those of its words, close by close, by %s',
+  'headroom, breaches and distances of every rule on random markets agree with its definition, close by close, by %s',
   (by) => {
     let breaches = 0;
     let distances = 0;
@@ -71,15 +71,15 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
         const held = columns.f64(columns.header.has_index_weights ? 'indexWeights' : 'weights');
         const closes = dates.map((_, t) => [...held.subarray(t * names.length, (t + 1) * names.length)]);
         const issuerOf = ISSUERS[by](days);
-        const issuersOn = (day: number) => names.map((name, i) => issuerOf?.(day, i) ?? name);
+        const listIssuersOn = (day: number) => names.map((name, i) => issuerOf?.(day, i) ?? name);
         for (const rule of LIMIT_RULE_NAMES) {
           const { rows } = LIMIT_RULES[rule];
-          const viewOf = (start: string | null, end: string | null, keep?: KeepFigures) =>
-            limitsView(columns, {
+          const viewOf = (start: string | null, end: string | null, keep?: FigureCache) =>
+            createLimitsView(columns, {
               window: { start, end },
               limits: { rule },
               by,
-              issuersOn: issuerOf && issuersOn,
+              issuersOn: issuerOf && listIssuersOn,
               findings: [],
               keep,
             });
@@ -89,7 +89,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
           expect(viewOf(middle, middle, keep)).toEqual(viewOf(middle, middle));
           for (let twice = 0; twice < 2; twice++) expect(viewOf(null, null, keep)).toEqual(view);
           const headroomOf = (weights: readonly number[], t: number) =>
-            BY_WORDS[rule](sumByIssuer(weights, issuersOn(days[t]!)));
+            LIMITS_BY_DEFINITION[rule](sumByIssuer(weights, listIssuersOn(days[t]!)));
           const expected = closes.map(headroomOf);
           view.state.headroom.forEach((headroom, t) => expect(headroom).toBeCloseTo(Math.min(...expected[t]!), 12));
           rows.forEach(({ row }, r) => {
@@ -125,7 +125,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
 );
 
 /** Creates a cache of all figures, by their inputs. */
-function createKeptFigures(): KeepFigures {
+function createKeptFigures(): FigureCache {
   const kept = new Map<string, DatedFigures>();
   return (what, size) => {
     const key = JSON.stringify(what);

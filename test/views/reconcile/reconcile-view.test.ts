@@ -23,20 +23,20 @@ const document = IndexDocument.parse({
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
 
-function columnsWith(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: string) => number) => void) {
+function openChangedColumns(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: string) => number) => void) {
   const bytes = createRunColumns(run(market, document, { transaction_cost_bps: 20 }), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   change(bytes, (block) => header.blocks[block as keyof typeof header.blocks]!.offset);
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
-const failing = (change: Parameters<typeof columnsWith>[0]): string[] =>
-  createReconcileView(columnsWith(change), () => [])
+const listFailingChecks = (change: Parameters<typeof openChangedColumns>[0]): string[] =>
+  createReconcileView(openChangedColumns(change), () => [])
     .checks.filter(({ holds }) => !holds)
     .map(({ name }) => name);
 
-test('a run as it was stored reconciles', () => {
-  expect(failing(() => {})).toEqual([]);
+test('a stored run reconciles', () => {
+  expect(listFailingChecks(() => {})).toEqual([]);
 });
 
 test.each([
@@ -46,7 +46,7 @@ test.each([
   ['a target', 'targets', ['rebalance 2024-01-03: redistributed']],
   ['a value', 'value', ['growth and costs', 'net asset value', 'positions: weight']],
 ] as const)('%s that was changed is found', (_name, block, names) => {
-  const result = failing((bytes, offsetOf) => {
+  const result = listFailingChecks((bytes, offsetOf) => {
     const values = new Float64Array(bytes.buffer, offsetOf(block), 4);
     values[block === 'level' ? 3 : 2]! *= 0.99;
   });
@@ -77,8 +77,8 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
   expect(createReconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
 });
 
-test('weights of a rebalance that were all made smaller are found', () => {
-  const result = failing((bytes, offsetOf) => {
+test('weights of a rebalance that were all reduced are found', () => {
+  const result = listFailingChecks((bytes, offsetOf) => {
     const targets = new Float64Array(bytes.buffer, offsetOf('targets'), 2);
     targets.forEach((weight, i) => (targets[i] = 0.9 * weight));
   });
@@ -96,7 +96,7 @@ test.each([
   'tracking_error',
   'volatility',
 ])('a changed %s is found', (metric) => {
-  const result = failing((bytes, offsetOf) => {
+  const result = listFailingChecks((bytes, offsetOf) => {
     const file = Buffer.from(bytes.buffer);
     const key = `"${metric}":`;
     const from = file.indexOf(key, offsetOf('record')) + key.length;
@@ -112,8 +112,8 @@ test.each([
   expect(result[0]!.replace('maximum', 'max').replaceAll(' ', '_')).toBe(`metrics:_${metric}`);
 });
 
-test('a stored file whose bytes differ, or which is gone, is found', () => {
-  const columns = columnsWith(() => {});
+test('a stored file with different bytes, or a missing one, is found', () => {
+  const columns = openChangedColumns(() => {});
   const { reconciles, checks } = createReconcileView(columns, () => [
     { name: 'record', recorded: 'a', found: 'b' },
     { name: 'result', recorded: 'a', found: null },
@@ -134,7 +134,7 @@ test('bytes that are not columns are reported as unreadable', () => {
 });
 
 test('an overwritten record is found, and the rest is still reported', () => {
-  const result = failing((bytes, offsetOf) => bytes.fill(0x78, offsetOf('record'), offsetOf('record') + 40));
+  const result = listFailingChecks((bytes, offsetOf) => bytes.fill(0x78, offsetOf('record'), offsetOf('record') + 40));
   expect(result).toEqual(['record']);
 });
 
@@ -149,16 +149,16 @@ test('a price that was changed is found between two trades', () => {
   });
   const bytes = createRunColumns(run(market, document), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
-  const failed = (): string[] =>
+  const listFailedChecks = (): string[] =>
     createReconcileView(
       openColumns((start, end) => bytes.slice(start, end)),
       () => [],
     )
       .checks.filter(({ holds }) => !holds)
       .map(({ name }) => name);
-  expect(failed()).toEqual([]);
+  expect(listFailedChecks()).toEqual([]);
   new Float64Array(bytes.buffer, header.blocks.price!.offset, 8)[4]! += 1;
-  expect(failed()).toEqual(['drift']);
+  expect(listFailedChecks()).toEqual(['drift']);
 });
 
 test('any run reconciles, on markets with every kind of corporate action', () => {

@@ -11,14 +11,14 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
 import { computeRebalanceOrders, runDividends } from '#views/report/market-figures.js';
-import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
-import { plainDecider } from '../../domain/backtest/test-deciders.js';
+import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
+import { createPlainDecider } from '../../domain/backtest/test-deciders.js';
 import { formatPercent } from '#views/report/numbers.js';
 import { readPdf } from './read-pdf.js';
 import { parse, render } from './rendering/set-up.js';
 import { runOverviewJson } from '../../domain/backtest/run-texts.js';
 
-const CALENDARS = weekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31' } });
+const CALENDARS = createWeekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31' } });
 /**
  * Dates from Tuesday 2024-01-02 to Friday 2024-01-12. A doubles on the 5th and gains a fifth on the 10th; the other
  * prices are constant.
@@ -51,7 +51,7 @@ beforeAll(() => {
   const run = runBacktest({
     market,
     calendars: CALENDARS,
-    createDecider: plainDecider,
+    createDecider: createPlainDecider,
     report: () => {},
     plan: {
       runId: 'SAMPLE',
@@ -146,7 +146,7 @@ test('a report prints scenarios by hand, and why one has no result', () => {
   expect(() => parse([{ ...block, scenarios: null }])).toThrow('required');
 });
 
-test('charts print how much is sold within some days, and the headroom of the rule that is watched', () => {
+test('charts print how much is sold within some days, and the headroom of the watched rule', () => {
   const blocks = [
     { kind: 'bar_chart', source: 'liquidation', index_id: 'SAMPLE', aum: 30_000 },
     { kind: 'chart', lines: ['headroom', 'sector_weights'], index_id: 'SAMPLE' },
@@ -162,7 +162,7 @@ test('charts print how much is sold within some days, and the headroom of the ru
   expect(text).toContain(`Headroom UCITS 20/35, latest ${formatPercent(headroom)}`);
 });
 
-test('the latest rebalances say what called for them', () => {
+test('the latest rebalances state their causes', () => {
   const block = { kind: 'table', source: 'rebalances', index_id: 'SAMPLE' };
   const { text } = readPdf(render({ template: parse([block]), figures }).bytes);
   for (const date of ['2024-01-02', '2024-01-10']) expect(text).toMatch(new RegExp(`^${date} schedule 3 `, 'm'));
@@ -207,7 +207,7 @@ test('a report of an overlay states its kind, its underlying index, and every te
   expect(createMethodology(index)).toEqual(expect.arrayContaining([...terms.overlay!.sentences]));
 });
 
-test('the headroom drawn is that of the rule named, else of the index, else of the fallback', () => {
+test('the drawn headroom is that of the named rule, otherwise of the index, otherwise of the fallback', () => {
   const drawChart = (of: RunFigures, rules: object) => {
     const block = { kind: 'chart', lines: ['headroom'], index_id: 'SAMPLE', ...rules };
     return /Headroom ([^,\n]+), latest/.exec(
@@ -225,7 +225,7 @@ test('the headroom drawn is that of the rule named, else of the index, else of t
   expect(drawChart(figures, chart)).toBe('UCITS 20/35');
 });
 
-test('a report without the store says why figures of the market are missing', () => {
+test('a report without the store states why figures of the market are missing', () => {
   const without = createRunFigures({
     columns,
     overview: new TextEncoder().encode(JSON.stringify(figures.overview)),

@@ -20,11 +20,11 @@ test('ratios and levels have two decimals, counts none', () => {
   expect([0, 7, 1000, 1234567].map(countText)).toEqual(['0', '7', '1,000', '1,234,567']);
 });
 
-test('a figure without a measurement states it', () => {
+test('a missing figure is stated as missing', () => {
   expect([formatPercent(null), formatRatio(null), countText(null)]).toEqual(['n/a', 'n/a', 'n/a']);
 });
 
-test('every printed number reads back to the number rounded, with an ASCII hyphen and commas between thousands', () => {
+test('every printed number is parsed back to the rounded number, with an ASCII hyphen and commas between thousands', () => {
   fc.assert(
     fc.property(fc.double({ min: -1e9, max: 1e9, noNaN: true }), (value) => {
       const text = formatRatio(value);

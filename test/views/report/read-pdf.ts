@@ -202,7 +202,7 @@ function textOf({ texts }: PdfPage): string {
 }
 
 /** Returns pairs of overlapping texts on a page. */
-export function overlaps({ texts }: PdfPage): [string, string][] {
+export function listOverlaps({ texts }: PdfPage): [string, string][] {
   const boxes = texts
     .map(({ text, x, y, width, size }) => ({
       text,
@@ -224,7 +224,7 @@ export function overlaps({ texts }: PdfPage): [string, string][] {
 }
 
 /** Returns texts and lines of a page that extend beyond its edge or beyond a margin. */
-export function outside({ mediaBox, texts, points }: PdfPage, margin = 0): string[] {
+export function listTextsOutside({ mediaBox, texts, points }: PdfPage, margin = 0): string[] {
   const right = mediaBox[2]! - margin + 0.6;
   const left = margin - 0.6;
   return [

@@ -15,15 +15,15 @@ import { readPdf, type Pdf } from './read-pdf.js';
 import { sampleRun } from './sample-run.js';
 import { describeFigures } from './rendering/figures.js';
 import { describeLayout } from './rendering/layout.js';
-import { assertSound, builtIn, render, sample, SECTORS } from './rendering/set-up.js';
+import { assertSound, renderBuiltIn, render, sample, SECTORS } from './rendering/set-up.js';
 
 describe.each(BUILT_IN_IDS)('%s', (id) => {
-  test('lays nothing on anything else and nothing over the margin', () => {
-    assertSound(builtIn(id, sample), id.endsWith('LETTER') ? 42 : 48);
+  test('overlaps no elements and exceeds no margin', () => {
+    assertSound(renderBuiltIn(id, sample), id.endsWith('LETTER') ? 42 : 48);
   });
 
-  test('has the size of its name, a title and a language, and is tagged', () => {
-    const { source, pages } = builtIn(id, sample);
+  test('has its page size, a title and a language, and is tagged', () => {
+    const { source, pages } = renderBuiltIn(id, sample);
     const [, , width, height] = pages[0]!.mediaBox;
     expect([width, height]).toEqual(id.endsWith('LETTER') ? [612, 792] : [595.28, 841.89]);
     expect(source.startsWith('%PDF-1.7')).toBe(true);
@@ -44,29 +44,29 @@ describe.each(PAPERS)('%s', (id) => {
     ['two sessions', { names: 3, end: '2021-01-04' }],
     ['prices that never move', { names: 3, end: '2022-03-01', isFlat: true }],
   ] as const)('is sound for an index with %s', (_, options) => {
-    assertSound(builtIn(id, sampleRun(options)), id.endsWith('LETTER') ? 42 : 48);
+    assertSound(renderBuiltIn(id, sampleRun(options)), id.endsWith('LETTER') ? 42 : 48);
   });
 
-  test('prints under the date that its run is not current, with the reasons, on as many pages', () => {
+  test('prints under the date that its run is not current, with the reasons, on the same number of pages', () => {
     const reasons = [
       'The index SAMPLE changed since this run: base_value, pipeline.',
       'The run was made on the store desk; other is active.',
       'The run was made by engine 0.1.0; engine 0.2.0 may compute slightly different values.',
     ];
     const stale = { definition: true, data: true, engine: true, reasons, store_id: null };
-    const pdf = builtIn(id, { ...sample, figures: { ...sample.figures, stale } });
+    const pdf = renderBuiltIn(id, { ...sample, figures: { ...sample.figures, stale } });
     assertSound(pdf, id.endsWith('LETTER') ? 42 : 48);
     expect(pdf.text.replaceAll('\n', ' ')).toContain(`Not current. ${reasons.join(' ')}`);
     expect(pdf.text).toContain('Not current: definition, data, engine');
     for (const { texts } of pdf.pages)
       expect(texts.some(({ text, isArtifact }) => isArtifact && text.includes('  |  Not current  |  '))).toBe(true);
-    const current = builtIn(id, sample);
+    const current = renderBuiltIn(id, sample);
     expect(current.text).not.toContain('Not current');
     expect(pdf.pages.length).toBe(current.pages.length);
   });
 });
 describe('the head', () => {
-  test('of an index derived from one with a long id ends the line that has no room', () => {
+  test('of an index derived from one with a long id truncates the line', () => {
     const parent = {
       index_id: 'P'.repeat(64),
       observations: 3,
@@ -81,9 +81,9 @@ describe('the head', () => {
     expect(pdf.text).toContain('Tracking error to parent');
   });
 
-  test('of a run stored without a price basis names none', () => {
+  test('of a run stored without a price basis states none', () => {
     const terms = { transactionCostBps: 2.5, adjustment: null, overlay: null };
-    const { text } = builtIn('FACTSHEET-A4', { ...sample, figures: { ...sample.figures, terms } });
+    const { text } = renderBuiltIn('FACTSHEET-A4', { ...sample, figures: { ...sample.figures, terms } });
     expect(text).toContain('Transaction cost 2.50 bps');
     expect(text).not.toMatch(/Prices (?:as|adjusted)/);
   });
@@ -93,7 +93,7 @@ describeFigures();
 describeLayout();
 
 describe('bytes', () => {
-  test('are the same for the same run, template and time, by fonts just opened as by those of other documents', () => {
+  test('are equal for equal run, template and time, by newly opened fonts and by those of other documents', () => {
     const rendering = { template: createBuiltInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
     const again = createRunFigures({
       columns: openColumns((from, to) => sample.columns.subarray(from, to)),
@@ -108,7 +108,7 @@ describe('bytes', () => {
     ).toBe(true);
   });
 
-  test('differ by the time of the rendering alone', () => {
+  test('differ only by the time of rendering', () => {
     const rendering = { template: createBuiltInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
     const [first, second] = [
       render(rendering),
@@ -130,7 +130,7 @@ function streamsOf(bytes: Uint8Array): Buffer[] {
   });
 }
 
-test('the fonts of a report without figures are the same whatever the digits of its stamp', () => {
+test('the fonts of a report without figures are equal whatever the digits of its stamp', () => {
   const template = ReportTemplateDocument.parse({
     template_id: 'OWN',
     name: 'Own',
@@ -172,13 +172,13 @@ describe('other programs', () => {
     ),
   );
 
-  test.skipIf(!hasTool('qpdf', '--version'))('qpdf finds nothing wrong', () => {
+  test.skipIf(!hasTool('qpdf', '--version'))('qpdf finds no error', () => {
     expect(execFileSync('qpdf', ['--check', file], { encoding: 'utf8' })).toContain(
       'No syntax or stream encoding errors found',
     );
   });
 
-  test.skipIf(!hasTool('pdftotext', '-v'))('pdftotext reads the same figures', () => {
+  test.skipIf(!hasTool('pdftotext', '-v'))('pdftotext extracts the same figures', () => {
     const text = execFileSync('pdftotext', ['-layout', file, '-'], { encoding: 'utf8' });
     for (const value of Object.values(sample.result.annual_returns)) expect(text).toContain(formatPercent(value));
     expect(text).toContain('中国石油天然气股份有限公司');

@@ -6,8 +6,8 @@ import { formatDay, parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
-import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
-import { plainDecider } from '../../domain/backtest/test-deciders.js';
+import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
+import { createPlainDecider } from '../../domain/backtest/test-deciders.js';
 import { runOverviewJson, runResultJson } from '../../domain/backtest/run-texts.js';
 
 export interface SampleOptions {
@@ -41,7 +41,7 @@ export interface SampleRun {
 /** Runs a backtest on a random market. @returns the run and its stored form */
 export function sampleRun(options: SampleOptions): SampleRun {
   const { start = '2021-01-01', cap = null, costs = 0, name = 'Sample index' } = options;
-  const calendars = weekdayCalendars({ XTST: { from: '1999-01-01', to: '2031-12-31' } });
+  const calendars = createWeekdayCalendars({ XTST: { from: '1999-01-01', to: '2031-12-31' } });
   const dates: string[] = [];
   for (let day = parseValidDay(start); day <= parseValidDay(options.end); day++)
     if (calendars.get('XTST')!.isSession(day)) dates.push(formatDay(day));
@@ -49,7 +49,7 @@ export function sampleRun(options: SampleOptions): SampleRun {
   const run = runBacktest({
     market: sampleMarket(options, dates),
     calendars,
-    createDecider: plainDecider,
+    createDecider: createPlainDecider,
     report: () => {},
     plan: {
       runId: document.id,

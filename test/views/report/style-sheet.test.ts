@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { AMBER, AMBER_TINT, INK, MUTED, NAVY, NAVY_TINT, SLATE } from '#views/report/style-sheet.js';
 
 /** Returns the CIELAB lightness of a colour, 0 for black to 100 for white, which is its grey in print. */
-function lightness(colour: string): number {
+function computeLightness(colour: string): number {
   const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => {
     const value = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
     return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
@@ -22,5 +22,5 @@ test.each([
   ['small text and the paper', MUTED, WHITE, 50],
   ['figures and the darkest tint', INK, AMBER_TINT, 50],
 ])('%s differ in grey', (_, one, other, least) => {
-  expect(Math.abs(lightness(one) - lightness(other))).toBeGreaterThan(least);
+  expect(Math.abs(computeLightness(one) - computeLightness(other))).toBeGreaterThan(least);
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { SCENARIO_TABLE_NAMES } from '#domain/exports/scenario-tables.js';
-import { createScenariosFile, type ScenariosShown } from '#views/scenarios/scenarios-file.js';
+import { createScenariosFile, type ListedScenarios } from '#views/scenarios/scenarios-file.js';
 
-const shown: ScenariosShown = {
+const shownScenarios: ListedScenarios = {
   index_id: 'X',
   as_of: '2024-01-05',
   by: 'SECTOR',
@@ -81,11 +81,11 @@ test.each([
   ['groups', ['scenario,group,weight,contribution', 'Spring,Y,1,-0.05']],
   ['sessions', ['scenario,date,return', 'Spring,2020-03-16,-0.09', 'Spring,2020-03-12,-0.08']],
 ] as const)('scenarios as CSV have the answer row by row: %s', async (table, lines) => {
-  const bytes = await createScenariosFile(shown, table, 'csv');
+  const bytes = await createScenariosFile(shownScenarios, table, 'csv');
   expect(new TextDecoder().decode(bytes).trimEnd().split('\r\n')).toEqual(lines);
 });
 
 test.each(SCENARIO_TABLE_NAMES)('every table is an Arrow stream and a workbook: %s', async (table) => {
   for (const format of ['arrow', 'xlsx'] as const)
-    expect((await createScenariosFile(shown, table, format)).length).toBeGreaterThan(100);
+    expect((await createScenariosFile(shownScenarios, table, format)).length).toBeGreaterThan(100);
 });

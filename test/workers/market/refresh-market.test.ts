@@ -6,11 +6,11 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel, removeEmptyLines } from '#market/panels/panels.js';
-import { handedOver } from '../../market/process/handed-over.js';
+import { handOverContent } from '../../market/process/handed-over.js';
 import { refreshMarket } from '#workers/market/refresh-market.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 const control = { report: () => {} };
 const NAMES = ['A', 'B', 'C', 'D'];
 
@@ -67,7 +67,13 @@ const findFirstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
 async function transferContent(content: MarketContent): Promise<MarketHandle> {
   const { hash, digests } = await digestContent(content);
   const path = join(await folderFor(), 'market');
-  return { datasetId: 's', contentHash: hash, adjustment: 'none', digests, ...(await handedOver([path], content)) };
+  return {
+    datasetId: 's',
+    contentHash: hash,
+    adjustment: 'none',
+    digests,
+    ...(await handOverContent([path], content)),
+  };
 }
 
 const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) =>
@@ -90,7 +96,7 @@ const add = (
     control,
   );
 /** Returns true if two handles share memory, so that writes through one handle are visible through the other. */
-function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
+function isMemoryShared(one: MarketHandle, other: MarketHandle): boolean {
   const [a, b] = [one, other].map(({ fields }) => new Uint8Array(fields[0]!.values)) as [Uint8Array, Uint8Array];
   const before = a[0]!;
   a[0] = before ^ 1;
@@ -99,7 +105,7 @@ function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
   return isShared;
 }
 
-test('a store that grows is at every step, bit for bit and by its hash, the one read whole, and every version before it stays what it was', () =>
+test('a growing store equals at every step, bit for bit and by its hash, a store read as a whole, and every earlier version is unchanged', () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ days: fc.integer({ min: 1, max: 90 }), isActed: fc.boolean() }), {
@@ -135,17 +141,17 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
     { numRuns: 40 },
   ));
 
-test('days are added behind those held without copying them, until the room is used up', async () => {
+test('days are added after the stored days without copying them, until the spare capacity is used', async () => {
   let held = await transferContent(contentOf(0, 10, { dividends: [0] }));
-  const next = async (from: number, to: number) =>
+  const addNextRows = async (from: number, to: number) =>
     (await add(held, await transferContent(contentOf(from, to, { dividends: [0] })))).handle;
-  const grown = await next(10, 11);
-  expect(sharesMemory(grown, held)).toBe(true);
+  const grown = await addNextRows(10, 11);
+  expect(isMemoryShared(grown, held)).toBe(true);
   held = grown;
-  const full = await next(11, 500);
-  expect(sharesMemory(full, held)).toBe(false);
+  const full = await addNextRows(11, 500);
+  expect(isMemoryShared(full, held)).toBe(false);
   held = full;
-  expect(sharesMemory(await next(500, 501), held)).toBe(true);
+  expect(isMemoryShared(await addNextRows(500, 501), held)).toBe(true);
 });
 
 test('of two versions derived from one, as after a cancelled refresh, neither writes where the other did', async () => {
@@ -159,7 +165,7 @@ test('of two versions derived from one, as after a cancelled refresh, neither wr
   expect(openMarket(handle).fields.get('CLOSE')!.subarray(-NAMES.length)).toEqual(Float64Array.of(77, 77, 77, 77));
 });
 
-test('tables that were read again and are the same are not sent again', async () => {
+test('tables that were read again and are unchanged are not sent again', async () => {
   const held = await transferContent(contentOf(0, 10, { dividends: [0, 1, 2] }));
   const fresh = await transferContent(contentOf(10, 11, { dividends: [0, 1, 2] }));
   expect((await add(held, fresh)).isSameTables).toBe(true);

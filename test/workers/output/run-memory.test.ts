@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { ALONE_BYTES, clearMemory } from '#kernels/memory/paged-memory.js';
+import { SEPARATE_BYTES, clearMemory } from '#kernels/memory/paged-memory.js';
 import { createRunMemory } from '#workers/output/run-memory.js';
 
-const NONE = { from: 0, to: 0 };
+const EMPTY_RANGE = { from: 0, to: 0 };
 
 /** Allocates memory, fills it and releases it. */
 function useMemory(memory: ReturnType<typeof createRunMemory>, bytes: number): SharedArrayBuffer {
-  const buffer = memory.take(bytes, NONE);
+  const buffer = memory.take(bytes, EMPTY_RANGE);
   new Uint8Array(buffer).fill(255);
   memory.giveBack();
   return buffer;
@@ -16,15 +16,15 @@ const areZeros = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 
 
 const isZero = (buffer: SharedArrayBuffer): boolean => areZeros(new Uint8Array(buffer));
 
-test('the memory of the previous run is reused by a run that fits, and contains no data of it', () => {
+test('the memory of the previous run is reused by a run that fits, and contains none of its data', () => {
   const memory = createRunMemory();
   const first = useMemory(memory, 1000);
-  const second = memory.take(900, NONE);
+  const second = memory.take(900, EMPTY_RANGE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
 });
 
-test('a range that may hold anything is not cleared, all else is', () => {
+test('only a range that may contain anything is not cleared', () => {
   const memory = createRunMemory();
   useMemory(memory, 1001);
   const bytes = new Uint8Array(memory.take(1000, { from: 80, to: 160 }));
@@ -32,27 +32,27 @@ test('a range that may hold anything is not cleared, all else is', () => {
   expect(areZeros(bytes.subarray(0, 80)) && areZeros(bytes.subarray(160))).toBe(true);
 });
 
-test('memory that was not given back is not taken again: a run that failed may be read still', () => {
+test('memory that was not released is not reused, because a failed run may still be read', () => {
   const memory = createRunMemory();
-  const first = memory.take(1000, NONE);
-  expect(memory.take(1000, NONE)).not.toBe(first);
+  const first = memory.take(1000, EMPTY_RANGE);
+  expect(memory.take(1000, EMPTY_RANGE)).not.toBe(first);
 });
 
-test('memory is never smaller than asked for, and not kept beyond the limit', () => {
+test('memory is never smaller than requested, and not kept beyond the limit', () => {
   const memory = createRunMemory(1000);
   const small = useMemory(memory, 500);
   const large = useMemory(memory, 2000);
   expect(large).not.toBe(small);
   expect(large.byteLength).toBe(2000);
-  expect(memory.take(100, NONE)).not.toBe(large);
+  expect(memory.take(100, EMPTY_RANGE)).not.toBe(large);
 });
 
-test('of memory beyond the limit the place is kept, with nothing in it', ({ skip }) => {
-  if (!clearMemory(new SharedArrayBuffer(ALONE_BYTES)))
+test('of memory beyond the limit the address range is kept, empty', ({ skip }) => {
+  if (!clearMemory(new SharedArrayBuffer(SEPARATE_BYTES)))
     skip('memory is emptied on Linux with the optional package koffi');
   const memory = createRunMemory(1000);
-  const first = useMemory(memory, ALONE_BYTES);
-  const second = memory.take(ALONE_BYTES - 8, NONE);
+  const first = useMemory(memory, SEPARATE_BYTES);
+  const second = memory.take(SEPARATE_BYTES - 8, EMPTY_RANGE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
 });

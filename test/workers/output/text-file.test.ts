@@ -34,24 +34,24 @@ test('a file has the bytes that are created in memory, and is reported with its 
   expect(written).toEqual({ bytes: expected.length, sha256: createHash('sha256').update(expected).digest('hex') });
 });
 
-test('a file that could not be written to its end is not there', () => {
+test('a file that could not be written completely does not exist', () => {
   const path = join(folder, 'half');
-  const attempt = (): unknown =>
+  const writeBrokenText = (): unknown =>
     writeTextFile(path, (sink) => {
       sink.append(new Uint8Array(100));
       throw new Error('no more');
     });
-  expect(attempt).toThrow('no more');
+  expect(writeBrokenText).toThrow('no more');
   expect(existsSync(path)).toBe(false);
 });
 
-test('a full disk is reported as full, and nothing is left on it', () => {
+test('a full disk is reported as full, and nothing remains on it', () => {
   const path = join(folder, 'full');
-  const attempt = (): unknown =>
+  const writeBrokenText = (): unknown =>
     writeTextFile(path, (sink) => {
       sink.append(new Uint8Array(100));
       throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
     });
-  expect(attempt).toThrow(expect.objectContaining({ code: 'STORAGE_FULL' }));
+  expect(writeBrokenText).toThrow(expect.objectContaining({ code: 'STORAGE_FULL' }));
   expect(existsSync(path)).toBe(false);
 });

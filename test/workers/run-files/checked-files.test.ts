@@ -8,40 +8,40 @@ import { CHECKED_FILES_BYTES, createCheckedFiles } from '#jobs/checked-files.js'
 import type { CheckedFiles } from '#jobs/tasks/files.js';
 import type { ArtifactDestination } from '#store/port.js';
 import { hasContent, REMEMBERED_BYTES_MIN, rememberWritten } from '#workers/run-files/checked-files.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const BYTES = new Uint8Array(REMEMBERED_BYTES_MIN).map((_, i) => (i * 31 + (i >> 8)) & 255);
 const SHA256 = sha256(BYTES);
 
 let folder: string;
 let destination: ArtifactDestination;
-let checked: CheckedFiles;
+let checkedFiles: CheckedFiles;
 beforeEach(async () => {
   folder = await newFolder();
   destination = { kind: 'folder', folder, lowWaterMark: { bytes: 0 } };
-  checked = createCheckedFiles(destination)!;
+  checkedFiles = createCheckedFiles(destination)!;
 });
 
 /** Writes a file in the same way as the task of a run. */
 async function writeRunFile(bytes = BYTES, name = 'a.art'): Promise<string> {
   await openArtifactWriter(destination).write([{ name, bytes }], {
-    onWritten: (file) => rememberWritten(checked, file),
+    onWritten: (file) => rememberWritten(checkedFiles, file),
   });
   return join(folder, name);
 }
 
 /** Checks that a file has the expected content, and that the check read the file. */
-function expectRead(path: string, hash = SHA256, files: CheckedFiles | null = checked) {
+function expectRead(path: string, hash = SHA256, files: CheckedFiles | null = checkedFiles) {
   let parts = 0;
   const isIntact = hasContent({ path, sha256: hash }, files ?? undefined, () => parts++);
   return { isIntact, isRead: parts > 0 };
 }
 
-const UNREAD = { isIntact: true, isRead: false };
-const READ = { isIntact: true, isRead: true };
-const DAMAGED = { isIntact: false, isRead: true };
+const UNREAD_FILE = { isIntact: true, isRead: false };
+const READ_FILE = { isIntact: true, isRead: true };
+const DAMAGED_FILE = { isIntact: false, isRead: true };
 
 /** Changes a bit at an offset without changing the file size. */
 function flip(path: string, at = 1000): void {
@@ -51,24 +51,24 @@ function flip(path: string, at = 1000): void {
 }
 
 describe('a file that was written', () => {
-  test('and that nobody has touched since is not read, under whichever name', async () => {
+  test('and is unchanged since is not read, under any name', async () => {
     const path = await writeRunFile();
-    expect(expectRead(path)).toEqual(UNREAD);
+    expect(expectRead(path)).toEqual(UNREAD_FILE);
     linkSync(path, join(folder, 'b.art'));
-    expect(expectRead(join(folder, 'b.art'))).toEqual(UNREAD);
-    expect(expectRead(path)).toEqual(UNREAD);
+    expect(expectRead(join(folder, 'b.art'))).toEqual(UNREAD_FILE);
+    expect(expectRead(path)).toEqual(UNREAD_FILE);
   });
 
   test('and changed in place is found, at once and with the same size', async () => {
     const path = await writeRunFile();
     flip(path);
-    expect(expectRead(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED_FILE);
     flip(path, 0);
     truncateSync(path, 100);
-    expect(expectRead(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED_FILE);
   });
 
-  test('and replaced by another of the same size and time is found', async () => {
+  test('and replaced by another of equal size and time is found', async () => {
     const path = await writeRunFile();
     const other = join(folder, 'other');
     await writeFile(other, BYTES);
@@ -78,90 +78,90 @@ describe('a file that was written', () => {
     utimesSync(other, atime, mtime);
     await rename(other, path);
     expect(statSync(path, { bigint: true }).mtimeNs).toBe(mtimeNs);
-    expect(expectRead(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED_FILE);
   });
 
-  test('is not taken for another content', async () => {
+  test('is not treated as another content', async () => {
     const path = await writeRunFile();
-    expect(expectRead(path, sha256(new Uint8Array(1)))).toEqual(DAMAGED);
+    expect(expectRead(path, sha256(new Uint8Array(1)))).toEqual(DAMAGED_FILE);
   });
 
-  test('and has gone has no content', () => {
+  test('and was deleted has no content', () => {
     expect(expectRead(join(folder, 'a.art'))).toEqual({ isIntact: false, isRead: false });
   });
 
-  test('where others write too is read, as is one below the size that is remembered', async () => {
+  test('is read if others write too, or if it is below the remembered size', async () => {
     expect(createCheckedFiles({ ...destination, storeId: 's' } as ArtifactDestination)).toBeUndefined();
     expect(createCheckedFiles({ kind: 's3' } as ArtifactDestination)).toBeUndefined();
     const path = await writeRunFile();
-    expect([expectRead(path, SHA256, null), expectRead(path, SHA256, null)]).toEqual([READ, READ]);
+    expect([expectRead(path, SHA256, null), expectRead(path, SHA256, null)]).toEqual([READ_FILE, READ_FILE]);
     const short = BYTES.subarray(1);
-    expect(expectRead(await writeRunFile(short, 'b.art'), sha256(short))).toEqual(READ);
+    expect(expectRead(await writeRunFile(short, 'b.art'), sha256(short))).toEqual(READ_FILE);
   });
 
-  test('grown before it has its name is not remembered', async () => {
+  test('and grew before it had its name is not remembered', async () => {
     const path = join(folder, 'a.art');
     await writeFile(path, BYTES);
     truncateSync(path, BYTES.length + 1);
     const file = await open(path, 'r+');
-    await rememberWritten(checked, { file, bytes: BYTES.length, sha256: SHA256 });
+    await rememberWritten(checkedFiles, { file, bytes: BYTES.length, sha256: SHA256 });
     await file.close();
-    expect(expectRead(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED_FILE);
   });
 });
 
 describe('after a restart', () => {
   test('a file is read once', async () => {
     const path = await writeRunFile();
-    checked = createCheckedFiles(destination)!;
-    expect([expectRead(path), expectRead(path), expectRead(path)]).toEqual([READ, UNREAD, UNREAD]);
+    checkedFiles = createCheckedFiles(destination)!;
+    expect([expectRead(path), expectRead(path), expectRead(path)]).toEqual([READ_FILE, UNREAD_FILE, UNREAD_FILE]);
     flip(path);
-    expect(expectRead(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED_FILE);
     await writeFile(path, BYTES);
-    expect(expectRead(path)).toEqual(READ);
+    expect(expectRead(path)).toEqual(READ_FILE);
   });
 
-  test('a file that is not to be remembered is read each time, and is asked for once it has its content', async () => {
+  test('a file that is not remembered is read each time, and is requested once it has its content', async () => {
     const path = await writeRunFile();
-    checked = createCheckedFiles(destination)!;
+    checkedFiles = createCheckedFiles(destination)!;
     let count = 0;
-    const look = (): boolean =>
+    const isContentIntact = (): boolean =>
       hasContent(
         { path, sha256: SHA256 },
-        checked,
+        checkedFiles,
         () => {},
         () => ++count > 1,
       );
-    expect([look(), count, look(), count]).toEqual([true, 1, true, 2]);
-    expect([look(), count]).toEqual([true, 2]);
+    expect([isContentIntact(), count, isContentIntact(), count]).toEqual([true, 1, true, 2]);
+    expect([isContentIntact(), count]).toEqual([true, 2]);
     flip(path);
-    expect([look(), count]).toEqual([false, 2]);
+    expect([isContentIntact(), count]).toEqual([false, 2]);
   });
 
-  test('a file that has just been touched is read until a later touch shows', async () => {
+  test('a recently touched file is read until a later touch is distinguishable', async () => {
     const path = join(folder, 'a.art');
     await writeFile(path, BYTES);
     utimesSync(path, new Date(), new Date(Date.now() + 60_000)); // as after a backward step of the clock
-    expect([expectRead(path), expectRead(path)]).toEqual([READ, READ]);
+    expect([expectRead(path), expectRead(path)]).toEqual([READ_FILE, READ_FILE]);
     const longAgo = new Date(0);
     utimesSync(path, longAgo, longAgo);
-    expect([expectRead(path), expectRead(path)]).toEqual([READ, UNREAD]);
+    expect([expectRead(path), expectRead(path)]).toEqual([READ_FILE, UNREAD_FILE]);
   });
 });
 
-test('no more files are remembered than there is room for, the last one always', async () => {
+test('the number of remembered files is limited, and the last one is always remembered', async () => {
   const room = 32;
-  checked = new BigUint64Array(new SharedArrayBuffer(room * 2 * BigUint64Array.BYTES_PER_ELEMENT));
+  checkedFiles = new BigUint64Array(new SharedArrayBuffer(room * 2 * BigUint64Array.BYTES_PER_ELEMENT));
   const zeros = new Uint8Array(REMEMBERED_BYTES_MIN);
   const hash = sha256(zeros);
   const paths: string[] = [];
   for (let i = 0; i < 3 * room; i++) {
     paths.push(await writeRunFile(zeros, `${i}.art`));
-    expect(expectRead(paths.at(-1)!, hash)).toEqual(UNREAD);
+    expect(expectRead(paths.at(-1)!, hash)).toEqual(UNREAD_FILE);
   }
   const unread = paths.filter((path) => {
-    const copy = new BigUint64Array(new SharedArrayBuffer(checked.byteLength)); // the content after the next read
-    copy.set(checked);
+    const copy = new BigUint64Array(new SharedArrayBuffer(checkedFiles.byteLength)); // the content after the next read
+    copy.set(checkedFiles);
     return !expectRead(path, hash, copy).isRead;
   });
   expect(unread.length).toBeGreaterThan(room / 2);
@@ -169,7 +169,7 @@ test('no more files are remembered than there is room for, the last one always',
   expect(createCheckedFiles(destination)!.byteLength).toBe(CHECKED_FILES_BYTES);
 });
 
-test('the time of a file that is remembered lies before its writing, and its bytes are those that were written', async () => {
+test('the time of a remembered file precedes its write, and its bytes are those that were written', async () => {
   const before = Date.now();
   const path = await writeRunFile();
   expect(statSync(path).mtimeMs).toBeLessThan(before);

@@ -9,7 +9,7 @@ import { hashFiles, completeHashes } from '#workers/run-files/hash-files.js';
 const folder = mkdtempSync(join(tmpdir(), 'divisor-hashes-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const file = (name: string, text: string): string => {
+const writeTestFile = (name: string, text: string): string => {
   const path = join(folder, name);
   writeFileSync(path, text);
   return path;
@@ -17,22 +17,22 @@ const file = (name: string, text: string): string => {
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const control = { report: () => {} };
 
-test('a thread that nobody helps hashes every file, and misses those that are not there', () => {
-  const paths = [file('a', 'one'), join(folder, 'none'), file('b', '')];
+test('a thread without help hashes every file, and omits missing files', () => {
+  const paths = [writeTestFile('a', 'one'), join(folder, 'none'), writeTestFile('b', '')];
   expect(completeHashes({ paths, cells: createHashCells(3) })).toEqual([sha256('one'), null, sha256('')]);
 });
 
-test('what another thread has hashed is not read again', async () => {
-  const paths = [file('c', 'before'), join(folder, 'none'), file('d', 'other')];
+test('a file that another thread has hashed is not read again', async () => {
+  const paths = [writeTestFile('c', 'before'), join(folder, 'none'), writeTestFile('d', 'other')];
   const cells = createHashCells(3);
   await hashFiles({ paths, cells }, control);
-  file('c', 'after');
+  writeTestFile('c', 'after');
   expect(completeHashes({ paths, cells })).toEqual([sha256('before'), null, sha256('other')]);
 });
 
-test('a file that another thread took and never finished is hashed in its place', () => {
+test('a file that another thread claimed and never finished is hashed in its place', () => {
   const cells = createHashCells(2);
-  const paths = [file('e', 'left'), file('f', 'free')];
+  const paths = [writeTestFile('e', 'left'), writeTestFile('f', 'free')];
   cells.states[0] = 1;
   expect(completeHashes({ paths, cells })).toEqual([sha256('left'), sha256('free')]);
 });

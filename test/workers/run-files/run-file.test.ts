@@ -22,7 +22,7 @@ function refusalOf(work: () => unknown): Refusal {
 }
 
 describe('a file of a stored run', () => {
-  test('that is not there is refused as such', () => {
+  test('that is missing is refused as missing', () => {
     const missing = join(folder, 'gone');
     for (const work of [() => useRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
@@ -33,7 +33,7 @@ describe('a file of a stored run', () => {
     expect(hashFile(missing)).toBeNull();
   });
 
-  test('that the system does not read is refused with the name it gives to the reason', () => {
+  test('that the system does not read is refused with the reason of the system', () => {
     // A folder can be opened but not read, which simulates a file on a bad sector.
     for (const work of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
@@ -45,7 +45,7 @@ describe('a file of a stored run', () => {
   });
 });
 
-describe('the hash of a file that is read past the cache', () => {
+describe('the hash of a file that is read around the cache', () => {
   const path = join(folder, 'large');
   const bytesOf = (size: number): Uint8Array => Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8)) & 255);
   const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -60,7 +60,7 @@ describe('the hash of a file that is read past the cache', () => {
     }
   });
 
-  test('is that of all there is where the file is longer or shorter than it was', () => {
+  test('is that of all existing bytes if the file is longer or shorter than recorded', () => {
     const bytes = bytesOf(LARGE_BYTES_MIN + 5);
     writeFileSync(path, bytes);
     for (const size of [LARGE_BYTES_MIN, LARGE_BYTES_MIN + 2 ** 21])
@@ -70,7 +70,7 @@ describe('the hash of a file that is read past the cache', () => {
     expect(hashOnce(join(folder, 'gone'), bytes.length, () => {})).toBeNull();
   });
 
-  test.runIf(process.platform === 'linux')('is made through the cache where such a read is refused', () => {
+  test.runIf(process.platform === 'linux')('is computed through the cache if such a read is refused', () => {
     const bytes = bytesOf(LARGE_BYTES_MIN + 5);
     writeFileSync(path, bytes);
     const { openSync, readSync } = fs;
@@ -101,7 +101,7 @@ describe('a stored file is compared with bytes', () => {
   const path = join(folder, 'compared');
   const bytes = Uint8Array.from({ length: 3 * 2 ** 20 + 5 }, (_, i) => (i * 7) >> 3);
 
-  test('and has them only if all of them are equal, at both ends and between', () => {
+  test('and matches only if all bytes are equal, at both ends and between', () => {
     writeFileSync(path, bytes);
     expect(isContentOf(path, bytes)).toBe(true);
     const tail = Math.floor((bytes.length * 2) / 3);
@@ -112,7 +112,7 @@ describe('a stored file is compared with bytes', () => {
     }
   });
 
-  test('and does not have them if it is longer, shorter or absent', () => {
+  test('and does not match if it is longer, shorter or absent', () => {
     writeFileSync(path, bytes);
     expect(isContentOf(path, bytes.subarray(0, -1))).toBe(false);
     truncateSync(path, bytes.length - 1);
@@ -120,7 +120,7 @@ describe('a stored file is compared with bytes', () => {
     expect(isContentOf(join(folder, 'gone'), bytes)).toBe(false);
   });
 
-  test('a small one in a single part', () => {
+  test('in a single part if it is small', () => {
     writeFileSync(path, bytes.subarray(0, 10));
     expect(isContentOf(path, bytes.slice(0, 10))).toBe(true);
     expect(isContentOf(path, new Uint8Array(10))).toBe(false);

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ThreadInput } from '#jobs/tasks.js';
 import { createCheckedFiles } from '#jobs/checked-files.js';
-import { practiseRunFiles, writeRunFiles, type MadeFiles } from '#workers/runs/write-run-files.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { practiseRunFiles, writeRunFiles, type ComputedFiles } from '#workers/runs/write-run-files.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const PRICES = new Uint8Array(1 << 20).fill(7);
 const sha256 = createHash('sha256').update(PRICES).digest('hex');
 
@@ -26,7 +26,7 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
     outputs: { destination, names: { plan: 'plan', columns: 'columns', prices: 'prices', checkpoint: 'checkpoint' } },
   } as unknown as ThreadInput<'backtest'>;
   const looks: string[] = [];
-  const made: MadeFiles = {
+  const made: ComputedFiles = {
     columns: new Uint8Array(8),
     prices: { length: PRICES.length, parts: () => [PRICES], identifiers: [securities], days: new Int32Array(1) },
     checkpoint: null,
@@ -36,7 +36,7 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
   return { input, made, looks };
 }
 
-test('the first run of a thread writes its prices; after practice it neither writes nor reads them', async () => {
+test('the first run of a thread writes its prices; after a warm-up it neither writes nor reads them', async () => {
   const unprepared = await runBeside(PRICES, { securities: 'A' });
   const first = await writeRunFiles(unprepared.input, unprepared.made);
   expect(first.prices).toMatchObject({ sha256, written: { name: 'prices' } });
@@ -48,7 +48,7 @@ test('the first run of a thread writes its prices; after practice it neither wri
   expect(looks).toHaveLength(read);
 });
 
-test('a stored file that was damaged is not trusted after practice', async () => {
+test('a stored file that was damaged is not trusted after a warm-up', async () => {
   const { input, made } = await runBeside(
     PRICES.map((byte, at) => (at === 5 ? 8 : byte)),
     { securities: 'C' },

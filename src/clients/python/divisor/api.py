@@ -410,7 +410,7 @@ class Operations:
     def get_record(self, index_id: str, *, run_id: Optional[str] = None) -> c.BacktestResultSummary:
         """Returns the stored record of a run.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         """
         return cast("c.BacktestResultSummary", self._transport.json("GET", f"/analytics/{word(index_id)}/record", query={"run_id": run_id}))
 
@@ -425,14 +425,14 @@ class Operations:
     def get_overview(self, index_id: str, *, run_id: Optional[str] = None) -> c.OverviewView:
         """Returns level, metrics and concentration of a run.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         """
         return cast("c.OverviewView", self._transport.json("GET", f"/analytics/{word(index_id)}/overview", query={"run_id": run_id}))
 
     def get_attribution(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.AttributionView:
         """Returns the contributions of the securities to the return of a window. The contributions are linked, so that they add up to the return exactly.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param start: First day. Default: the first date of the run.
         :param end: Last day. Default: the last date of the run.
         """
@@ -441,7 +441,7 @@ class Operations:
     def get_group_attribution(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.GroupAttributionView:
         """Returns contributions by group, and allocation, selection and interaction against a benchmark index.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param by: Reference column to group by.
         :param benchmark: Benchmark: `index:ID`, which is run from its definition, or `identifier:ID`, a security or series of the data. An id without a prefix is an index if one is stored under it, otherwise an identifier.
         :param start: First day. Default: the first date of the run.
@@ -452,21 +452,21 @@ class Operations:
     def reconcile_run(self, index_id: str, *, run_id: Optional[str] = None) -> c.ReconciliationView:
         """Recomputes the accounting identities of the stored run.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         """
         return cast("c.ReconciliationView", self._transport.json("GET", f"/analytics/{word(index_id)}/reconcile", query={"run_id": run_id}))
 
     def get_run_asset(self, index_id: str, identifier: str, *, run_id: Optional[str] = None) -> c.AssetView:
         """Returns one security of a run: its price, its weights, and its correlation with the run.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         """
         return cast("c.AssetView", self._transport.json("GET", f"/analytics/{word(index_id)}/assets/{word(identifier)}", query={"run_id": run_id}))
 
     def get_weights(self, index_id: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]] = None) -> c.WeightsView:
         """Returns the holdings of the index on a date, with concentration, drift and risk.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param as_of: Latest date of the run on or before this day. Default: the last date.
         :param benchmark: Benchmark: `index:ID`, which is run from its definition, or `identifier:ID`, a security or series of the data. An id without a prefix is an index if one is stored under it, otherwise an identifier.
         :param risk: True adds risk contributions.
@@ -479,7 +479,7 @@ class Operations:
         """Splits the active variance against a benchmark index into factor risk and specific risk.
 
         :param benchmark: Benchmark: `index:ID`, which is run from its definition, or `identifier:ID`, a security or series of the data. An id without a prefix is an index if one is stored under it, otherwise an identifier.
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param as_of: Latest date of the run on or before this day. Default: the last date.
         :param model: Factors over the window of the run: market and sectors (`market_sector`, `industries`), principal components (`statistical`), or market, sectors and styles (`styles`). Default: market_sector. Excludes risk_model.
         :param risk_model: Stored risk model that provides the factors: statistical, industries or styles.
@@ -491,7 +491,7 @@ class Operations:
     def get_factor_attribution(self, index_id: str, *, run_id: Optional[str] = None, model: Optional[Literal["styles", "market_sector"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.FactorAttributionView:
         """Attributes the return of a run to market, sectors and styles.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param model: Market, sectors and styles, or market and sectors.
         :param start: First day. Default: the first date of the run.
         :param end: Last day. Default: the last date of the run.
@@ -501,7 +501,7 @@ class Operations:
     def get_levels(self, index_id: str, *, run_id: Optional[str] = None, variant: Optional[Literal["price", "total", "net"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LevelsView:
         """Returns the index levels of a run in any return variant, with the divisor.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param variant: Return variant. Default: the variant of the index. A run on prices that include dividends has only `total`.
         :param start: First day. Default: the first date of the run.
         :param end: Last day. Default: the last date of the run.
@@ -535,7 +535,7 @@ class Operations:
     def get_performance(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, of: Optional[Literal["portfolio", "index"]] = None, variant: Optional[Literal["price", "total", "net"]] = None) -> c.PerformanceView:
         """Returns levels, drawdown, returns and figures of a run over a window.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param start: First day. Default: the first date of the run.
         :param end: Last day. Default: the last date of the run.
         :param of: Series that the figures describe: the portfolio after costs, or the index that it tracks. Default: index if `variant` is set, otherwise portfolio.
@@ -546,7 +546,7 @@ class Operations:
     def list_rebalances(self, index_id: str, *, run_id: Optional[str] = None) -> c.RebalanceList:
         """Lists every rebalance of a run with its changes, turnover and cost.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         """
         return cast("c.RebalanceList", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances", query={"run_id": run_id}))
 
@@ -554,14 +554,14 @@ class Operations:
         """Returns one rebalance of a run by security: weights before and after, and trades.
 
         :param date: Date of the rebalance. The response describes the latest rebalance on or before this day.
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         """
         return cast("c.RebalanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances/{word(date)}", query={"run_id": run_id}))
 
     def get_index_actions(self, index_id: str, *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, table: Optional[Literal["actions", "constituents"]] = None, format: Optional[Literal["json", "csv"]] = None) -> c.ActionsView:
         """Returns the effects of past and coming corporate actions on an index: weight, shares and divisor before and after.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param from_: First ex-date. Default: the first date of the run.
         :param to: Last ex-date.
         :param table: Table of a CSV file: the actions (default), or the whole index before and after each coming action, with weight and shares of each security, for every choice of the action. Refused with JSON.
@@ -573,7 +573,7 @@ class Operations:
         """Returns the effects of past and coming corporate actions on an index: weight, shares and divisor before and after.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param from_: First ex-date. Default: the first date of the run.
         :param to: Last ex-date.
         :param table: Table of a CSV file: the actions (default), or the whole index before and after each coming action, with weight and shares of each security, for every choice of the action. Refused with JSON.
@@ -584,7 +584,7 @@ class Operations:
     def get_dividend_points(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.DividendPointsView:
         """Returns ordinary dividends in index points by session and year, the yield, and announced dividends.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param start: First day. Default: the first date of the run.
         :param end: Last day. Default: the last date of the run.
         """
@@ -593,7 +593,7 @@ class Operations:
     def get_exposures(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ExposuresView:
         """Returns weights by group and averages of datapoints over time, with concentration and turnover.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
         :param groups: Maximum number of groups. All other groups are combined as OTHERS.
         :param interval: Dates of the rows: every date, or the last date of each week or month.
@@ -610,7 +610,7 @@ class Operations:
         """Returns weights by group and averages of datapoints over time, with concentration and turnover.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param by: Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.
         :param groups: Maximum number of groups. All other groups are combined as OTHERS.
         :param interval: Dates of the rows: every date, or the last date of each week or month.
@@ -626,7 +626,7 @@ class Operations:
     def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.LimitsView:
         """Checks a published concentration rule on every session, and returns headroom, breaches and their causes.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if there is none. UCITS_5_10_40: No issuer is above 10 %. All issuers above 5 % together are at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer is above 20 %, except one issuer with up to 35 %. RIC_25_5_50: No issuer is above 25 %. All issuers above 5 % together are at most 50 %. SEC_75_5_10: Positions of at most 5 % each add up to at least 75 %. The limit of 10 % of voting rights is not checked.
         :param by: Reference column of the issuer. With IDENTIFIER, each security is a separate issuer.
         :param table: Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: `state`.
@@ -640,7 +640,7 @@ class Operations:
         """Checks a published concentration rule on every session, and returns headroom, breaches and their causes.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param rule: Default: the rule that triggers rebalances of the index, or UCITS_5_10_40 if there is none. UCITS_5_10_40: No issuer is above 10 %. All issuers above 5 % together are at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer is above 20 %, except one issuer with up to 35 %. RIC_25_5_50: No issuer is above 25 %. All issuers above 5 % together are at most 50 %. SEC_75_5_10: Positions of at most 5 % each add up to at least 75 %. The limit of 10 % of voting rights is not checked.
         :param by: Reference column of the issuer. With IDENTIFIER, each security is a separate issuer.
         :param table: Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: `state`.
@@ -653,7 +653,7 @@ class Operations:
     def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.LimitsView:
         """Checks constraints on every session of a run.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param table: Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: `state`.
         :param start: First day. Default: the first date of the run.
         :param end: Last day. Default: the last date of the run.
@@ -665,7 +665,7 @@ class Operations:
         """Checks constraints on every session of a run.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param table: Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: `state`.
         :param start: First day. Default: the first date of the run.
         :param end: Last day. Default: the last date of the run.
@@ -676,7 +676,7 @@ class Operations:
     def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None, table: Optional[Literal["scenarios", "names", "groups", "sessions"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.ScenariosView:
         """Returns the return of the composition of a run in historical windows and under shocks, by security and group. Nothing is stored.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param table: Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: `scenarios`.
         :param format: Format of the response. It replaces `Accept`.
         """
@@ -686,7 +686,7 @@ class Operations:
         """Returns the return of the composition of a run in historical windows and under shocks, by security and group. Nothing is stored.
 
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param table: Table of a CSV, Arrow, Parquet or Excel file. Refused with JSON. Default: `scenarios`.
         :param format: Format of the response. It replaces `Accept`.
         """
@@ -696,7 +696,7 @@ class Operations:
         """Returns a table of a run as a file, with its whole history.
 
         :param table: The table.
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param as_known_on: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
         :param start: First date. Default: the first date of the run.
         :param end: Last date. Default: the last date of the run.
@@ -711,7 +711,7 @@ class Operations:
 
         :param table: The table.
         :param media: What is wanted instead of JSON.
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param as_known_on: Version of the data: a number, or the newest version known at a time (for a date: its end, in UTC).
         :param start: First date. Default: the first date of the run.
         :param end: Last date. Default: the last date of the run.
@@ -902,7 +902,7 @@ class Operations:
     def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.ReplayView]:
         """Repeats a stored run as a job, and reports whether the results are equal.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param callback: URL that is notified when a job of this request ends. It must be an http or https URL on a host that the operator allows.
         :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
@@ -1016,7 +1016,7 @@ class Operations:
     def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None) -> Job[c.SimulationView]:
         """Simulates the future level of a stored run, as a job.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param callback: URL that is notified when a job of this request ends. It must be an http or https URL on a host that the operator allows.
         :param priority: Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.
         """
@@ -1025,7 +1025,7 @@ class Operations:
     def get_rolling_risk(self, index_id: str, *, run_id: Optional[str] = None, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, benchmark: Optional[str] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
         """Returns volatility, tracking error, beta and correlation of a run over time.
 
-        :param run_id: Id of a stored run (see `listRuns`). Default: the newest run.
+        :param run_id: Id of a stored run. Default: the newest run.
         :param window: Number of returns of a window. Default: 63, if there is no half-life.
         :param against: Reference of the comparison: the tracked index, or the benchmark of the run. Replaces `benchmark`. Default: the index.
         :param benchmark: Benchmark: `index:ID`, which is run from its definition, or `identifier:ID`, a security or series of the data. An id without a prefix is an index if one is stored under it, otherwise an identifier.

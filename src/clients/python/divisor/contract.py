@@ -6658,6 +6658,10 @@ class LevelChange(t.TypedDict):
 class LevelSketch(t.TypedDict):
     #: Levels of some sessions of the last three years of the served store, beginning with the base value. Rules that use the previous composition, such as buffers, start with no constituents.
     level: SeriesPayload
+    #: Annualised volatility of the level over the 60 sessions up to each session, as a fraction; null before 60 returns.
+    volatility: SeriesPayload
+    #: Fraction in the underlying index after each close; null for an index without a target exposure.
+    exposure: t.Optional[SeriesPayload]
 
 
 class LevelSketchRequest(t.TypedDict):
@@ -7852,13 +7856,13 @@ class MinCvarObjective(_MinCvarObjective, total=False):
 
 
 class MinTrackingErrorObjective(t.TypedDict):
-    """Minimum variance of the active weights (weight less index weight). The solution has the smallest tracking error to the index."""
+    """The lowest forecast tracking error: the weights nearest to the index within the constraints."""
 
     type: t.Literal["min_tracking_error"]
 
 
 class MinVarianceObjective(t.TypedDict):
-    """Minimum variance of the portfolio."""
+    """The lowest forecast volatility of the portfolio."""
 
     type: t.Literal["min_variance"]
 
@@ -9331,7 +9335,7 @@ class PublishFacts(t.TypedDict):
 
 
 class PublishRequest(t.TypedDict, total=False):
-    #: Id of a stored run (see `listRuns`). Default: the newest run.
+    #: Id of a stored run. Default: the newest run.
     run_id: str
     #: Last date to publish. Default: the last date of the run. The request is refused if the run lacks a session on or before this date.
     through: Date
@@ -10753,13 +10757,13 @@ class ReviewSpecInput(_ReviewSpecInput, total=False):
 
 class _RiskControlOverlay(t.TypedDict):
     type: t.Literal["risk_control"]
-    #: Annual volatility, as a fraction.
+    #: Annual volatility of the overlay.
     target: float
     #: Half-lives of the weights of squared returns, in sessions. The largest volatility is used.
     half_lives: t.Optional[t.Sequence[float]]
     #: Number of sessions of the mean of squared returns. Replaces the half-lives.
     sessions: t.Optional[int]
-    #: Maximum exposure to the index, as a fraction of value.
+    #: Largest fraction in the index: 1.5 is 150 %.
     max_leverage: float
     #: Number of sessions between the last return in the volatility and the exposure.
     lag: int
@@ -10788,7 +10792,7 @@ class RiskControlOverlay(_RiskControlOverlay, total=False):
 
 class _RiskControlOverlayInput(t.TypedDict):
     type: t.Literal["risk_control"]
-    #: Annual volatility, as a fraction.
+    #: Annual volatility of the overlay.
     target: float
 
 
@@ -10799,7 +10803,7 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     half_lives: t.Optional[t.Sequence[float]]
     #: Number of sessions of the mean of squared returns. Replaces the half-lives.
     sessions: t.Optional[int]
-    #: Maximum exposure to the index, as a fraction of value.
+    #: Largest fraction in the index: 1.5 is 150 %.
     max_leverage: float
     #: Number of sessions between the last return in the volatility and the exposure.
     lag: int

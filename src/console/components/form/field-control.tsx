@@ -83,7 +83,10 @@ const YesAndNo = () => (
 const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
 
 /** Returns the text for the default value of a field. */
-function formatDefault({ otherwise, words }: FieldSpec): string {
+function formatDefault({ otherwise: given, help, choices, words }: FieldSpec): string {
+  // An optional member without a default in the schema may name its default in the help.
+  const named = choices?.find((choice) => help?.includes(`Default: ${choice}.`) === true);
+  const otherwise = given ?? named;
   if (otherwise === undefined || otherwise === null) return 'none';
   if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
   const text = String(otherwise);

@@ -60,7 +60,7 @@ export function Field({
             *
           </span>
         )}
-        {isShort(unit) && !label.endsWith(unit) && <span class="quiet"> {unit}</span>}
+        {isShort(unit) && !isFraction(unit) && !label.endsWith(unit) && <span class="quiet"> {unit}</span>}
         {typeof value === 'number' && isFraction(unit) && <span class="quiet"> = {percent(value)}</span>}
       </label>
       <FieldControl
@@ -92,7 +92,7 @@ export function Field({
 function formatHelp({ kind, help, unit, otherwise }: FieldSpec, value: Json | undefined): string {
   const chosen = typeof value === 'string' ? value : typeof otherwise === 'string' ? otherwise : undefined;
   const meaning = kind === 'choice' && typeof help === 'string' ? helpOfChoice(help, chosen) : help;
-  return [meaning, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
+  return [meaning, isShort(unit) || isFraction(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
 }
 
 interface FieldFindingsProps extends Pick<FieldProps, 'spec' | 'findings' | 'onChange'> {

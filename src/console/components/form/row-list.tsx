@@ -1,4 +1,4 @@
-import type { Finding, TypeSpec } from '#clients/typescript/divisor.js';
+import type { Finding, ParameterSpec, TypeSpec } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { isObject, moveItem, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
@@ -127,6 +127,20 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
     const { [name]: _, ...others } = params;
     onChange({ ...row, params: value === undefined ? others : { ...others, [name]: value } });
   };
+  const parameters = spec?.parameters ?? [];
+  const isFolded = ({ name }: ParameterSpec) => RARE.has(name) && (params[name] ?? null) === null;
+  const folded = parameters.filter(isFolded);
+  const fieldFor = (parameter: ParameterSpec) => (
+    <AnyField
+      key={parameter.name}
+      spec={fieldOf(parameter)}
+      value={params[parameter.name]}
+      findings={findings}
+      path={[...path, 'params', parameter.name]}
+      datapoints={datapoints}
+      onChange={(value) => setParameter(parameter.name, value)}
+    />
+  );
   return (
     <ListRow
       {...act}
@@ -138,21 +152,10 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
       {(!act.isFolded || problems.length > 0) && (
         <>
           {spec?.help && <p class="quiet">{renderCode(spec.help)}</p>}
-          <FieldGrid>
-            {(spec?.parameters ?? []).map((parameter) => (
-              <AnyField
-                key={parameter.name}
-                spec={fieldOf(parameter)}
-                value={params[parameter.name]}
-                findings={findings}
-                path={[...path, 'params', parameter.name]}
-                datapoints={datapoints}
-                onChange={(value) => setParameter(parameter.name, value)}
-              />
-            ))}
-          </FieldGrid>
+          <FieldGrid>{parameters.filter((parameter) => !isFolded(parameter)).map(fieldFor)}</FieldGrid>
           <details class="row-more">
-            <summary>Id</summary>
+            <summary>{formatList([...folded.map(({ label }) => label), 'Id'])}</summary>
+            {folded.length > 0 && <FieldGrid>{folded.map(fieldFor)}</FieldGrid>}
             <Field
               spec={{ name: 'id', label: 'Id', kind: 'text' }}
               value={row['id']}
@@ -164,6 +167,15 @@ function Row({ row, spec, path, findings, datapoints, onChange, ...act }: RowPro
       )}
     </ListRow>
   );
+}
+
+/** Parameters of all constraints, which are folded while they have their defaults. */
+const RARE: ReadonlySet<string> = new Set(['soft', 'priority']);
+
+/** Joins labels, as in `Soft penalty, priority and id`. */
+function formatList(labels: readonly string[]): string {
+  const words = labels.map((label, at) => (at === 0 ? label : label.toLowerCase()));
+  return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`; // at least the id
 }
 
 /** Summarises the parameters that are set, such as `count 50, field MARKET_CAP`. */

@@ -13,14 +13,23 @@ export interface Column<R> {
   /** Share of the remaining width. Default: `GROWTH`. */
   readonly grow?: number;
   /**
-   * Priority of the column: 1 is always shown, and the highest numbers are hidden first in narrow tables. Default: 1.
+   * Priority of the column. In narrow tables, the columns with the highest numbers move first from the line of cells to
+   * the second line, in which the lowest numbers come first. Columns of priority 1 move only on a phone, and columns of
+   * priority 0 never. Default: 1.
    */
   readonly priority?: number;
+  /**
+   * Content of the column in the second line of a row on a phone: the cell after the title, or nothing. Default: the
+   * cell if it has a value, for numbers and dates after the title.
+   */
+  readonly below?: 'titled' | 'nothing';
   readonly align?: 'right';
   /** Returns the sort key of the column. */
   value(row: R): number | string | null;
   /** Returns the content of a cell. Default: the value. */
   show?(row: R): ComponentChildren;
+  /** Returns other content for the second line, which has no title. */
+  showBelow?(row: R): ComponentChildren;
   /** Returns the value in a copied row. Default: the sort key. */
   copy?(row: R): CellValue;
   /** Shown in place of the title. */
@@ -101,13 +110,31 @@ export const addCurrency = <R>(
 /** Highest priority number of the columns that are never hidden to widen other columns. */
 const IMPORTANT = 3;
 
-/** Returns the columns that fit into a width in pixels. */
-export function selectFitting<R>(columns: readonly Column<R>[], width: number): readonly Column<R>[] {
+/** Width of a table in pixels below which the columns that do not fit are a second line of each row. */
+const PHONE_WIDTH = 600;
+
+export interface FittingColumns<R> {
+  /** Columns that fit into the width. */
+  readonly fits: readonly Column<R>[];
+  /** Columns of the second line of each row, the most important ones first. Empty if rows have one line. */
+  readonly below: readonly Column<R>[];
+}
+
+/** Divides columns into those that fit into a width in pixels and those of the second line. */
+export function selectFitting<R>(columns: readonly Column<R>[], width: number): FittingColumns<R> {
   let kept = columns;
   for (let priority = 9; priority > 1 && neededFor(kept, priority) > width; priority--)
-    kept = kept.filter((column) => (column.priority ?? 1) < priority);
-  return kept;
+    kept = kept.filter((column) => priorityOf(column) < priority);
+  if (width >= PHONE_WIDTH) return { fits: kept, below: [] };
+  const [first, ...others] = kept.filter(({ title }) => title !== '');
+  for (const column of others.toReversed())
+    if (first !== undefined && priorityOf(column) > 0 && widthOf(kept) > width)
+      kept = kept.filter((one) => one !== column);
+  const below = columns.filter((one) => !kept.includes(one) && one.title !== '' && one.below !== 'nothing');
+  return { fits: kept, below: below.toSorted((a, b) => priorityOf(a) - priorityOf(b)) };
 }
+
+const priorityOf = <R>({ priority = 1 }: Column<R>): number => priority;
 
 const neededFor = <R>(columns: readonly Column<R>[], priority: number): number =>
   priority > IMPORTANT

@@ -17,7 +17,7 @@ export function arrangeColumns<R>(columns: readonly Column<R>[], layout: TableLa
       ...rest,
       ...(grow === undefined || width !== undefined || layout.pinned.includes(column.id) ? {} : { grow }),
       ...(width === undefined ? {} : { width }),
-      ...(isKept ? { priority: 1 } : {}),
+      ...(isKept ? { priority: 0 } : {}),
     };
   });
 }

@@ -10,24 +10,30 @@ interface RowRestProps<R> {
   readonly columns: readonly Column<R>[];
   /** Visible columns. */
   readonly fits: readonly Column<R>[];
+  /** Columns of the second line. */
+  readonly below: readonly Column<R>[];
   readonly label: string;
 }
 
 /** Renders the content of a row that is not visible in the table: truncated texts and hidden columns. */
-export function RowRest<R>({ rows, at, row, columns, fits, label }: RowRestProps<R>) {
+export function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRestProps<R>) {
   const [cut, setCut] = useState('');
   useLayoutEffect(() => {
-    const cells = [...(rows.current?.querySelectorAll<HTMLElement>(`[data-at="${at}"] > .table-cell`) ?? [])];
-    const found = fits.filter((_, k) => {
-      const cell = cells[k];
-      return cell !== undefined && cell.scrollWidth > cell.clientWidth;
+    const row = rows.current?.querySelector(`[data-at="${at}"]`) ?? null;
+    const found = [...fits, ...below].filter(({ id }) => {
+      const cell = row?.querySelector<HTMLElement>(
+        `[data-column="${CSS.escape(id)}"], [data-below="${CSS.escape(id)}"]`,
+      );
+      return cell && (cell.scrollWidth > cell.clientWidth || isOutside(cell));
     });
     setCut(found.map(({ id }) => id).join(' '));
   }, [at, row, fits.length, widthOf(fits)]);
   const ids = cut.split(' ');
   const rest = columns.filter(
     (column) =>
-      column.title !== '' && (ids.includes(column.id) || !fits.includes(column)) && column.value(row) !== null,
+      column.title !== '' &&
+      (ids.includes(column.id) || !(fits.includes(column) || below.includes(column))) &&
+      column.value(row) !== null,
   );
   if (rest.length === 0) return null;
   return (
@@ -41,3 +47,8 @@ export function RowRest<R>({ rows, at, row, columns, fits, label }: RowRestProps
     </dl>
   );
 }
+
+/** Returns true for a value of the second line that has no room in it. */
+const isOutside = ({ offsetTop, parentElement }: HTMLElement): boolean =>
+  parentElement?.classList.contains('table-below') === true &&
+  offsetTop >= parentElement.offsetTop + parentElement.clientHeight;

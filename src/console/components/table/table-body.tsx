@@ -10,6 +10,7 @@ import {
   templateOf,
   widthOf,
   type Column,
+  type FittingColumns,
   type Sort,
   type TableProps,
 } from './columns.js';
@@ -18,7 +19,7 @@ import { RowRest } from './row-rest.js';
 import { toggleSelection } from './selection.js';
 import { TableHead } from './table-head.js';
 import type { Entry, TableModel } from './table-model.js';
-import { ROW, TableRows } from './table-row.js';
+import { rowHeight, TableRows } from './table-row.js';
 import { useWidened } from './widened.js';
 
 /** Number of rows rendered above and below the visible rows, so that scrolling shows no empty space. */
@@ -45,8 +46,9 @@ export function TableBody<R>(props: TableBodyProps<R>) {
   const { entries } = model;
   const scroller = useRef<HTMLDivElement>(null);
   const laid = useLaidColumns(scroller, props);
-  const { wide, fits, template, pinned } = laid;
-  const { window, stop, active, picked, pick } = useRowsInSight(scroller, entries, height);
+  const { wide, fits, below, template, pinned } = laid;
+  const row = rowHeight(below);
+  const { window, stop, active, picked, pick } = useRowsInSight(scroller, entries, { height, row });
   const isGrid = opensRows(props);
   const extra = filters === null ? 0 : 1;
   return (
@@ -59,8 +61,8 @@ export function TableBody<R>(props: TableBodyProps<R>) {
         role={isGrid ? 'grid' : 'table'}
         aria-label={label}
         aria-rowcount={entries.length + 1 + extra}
-        aria-colcount={columns.length}
-        onKeyDown={(event) => onKey(event, { props, stop, pick })}
+        aria-colcount={columns.length + (below.length === 0 ? 0 : 1)}
+        onKeyDown={(event) => onKey(event, { props, row, stop, pick })}
         onCopy={(event) => {
           if (event.target instanceof HTMLInputElement) return;
           const rows = listCopiedRows(event.currentTarget, model);
@@ -69,11 +71,11 @@ export function TableBody<R>(props: TableBodyProps<R>) {
           event.preventDefault();
         }}
       >
-        <TableHead {...props} columns={fits} all={wide} template={template} pinned={pinned} />
+        <TableHead {...props} columns={fits} all={wide} below={below} template={template} pinned={pinned} />
         <div
           role="rowgroup"
           class="table-rows"
-          style={{ height: `${entries.length * ROW}px`, minWidth: `${widthOf(fits)}px` }}
+          style={{ height: `${entries.length * row}px`, minWidth: `${widthOf(fits)}px` }}
         >
           <TableRows
             entries={entries.slice(window.from, window.to)}
@@ -81,6 +83,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
             first={2 + extra}
             columns={wide}
             fits={fits}
+            below={below}
             template={template}
             pinned={pinned}
             isGrid={isGrid}
@@ -108,11 +111,9 @@ function open<R>({ addressOf, onOpen, onFold }: TableBodyProps<R>, entry: Entry<
   else go(addressOf(entry.row));
 }
 
-interface ColumnLayout<R> {
+interface ColumnLayout<R> extends FittingColumns<R> {
   /** All columns with their current widths. */
   readonly wide: readonly Column<R>[];
-  /** Columns that fit into the width of the table. */
-  readonly fits: readonly Column<R>[];
   readonly template: string;
   readonly pinned: ReadonlyMap<string, number>;
 }
@@ -124,9 +125,9 @@ function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout 
     useMemo(() => arrangeColumns(model.columns, layout), [model.columns, layout]),
     layout,
   );
-  const fits = selectFitting(wide, width);
+  const { fits, below } = selectFitting(wide, width);
   const isFixed = ({ id }: Column<R>) => layout.pinned.includes(id) || layout.widths[id] !== undefined;
-  return { wide, fits, template: templateOf(fits, isFixed), pinned: listPinnedPlaces(fits, layout) };
+  return { wide, fits, below, template: templateOf(fits, isFixed), pinned: listPinnedPlaces(fits, layout) };
 }
 
 interface InSight {
@@ -139,8 +140,18 @@ interface InSight {
   pick(at: number, key: string): void;
 }
 
-function useRowsInSight<R>(scroller: RefObject<HTMLDivElement>, entries: readonly Entry<R>[], height: number): InSight {
-  const sight = useWindow(scroller, entries.length, height);
+/** Heights in pixels: the maximum height of the rows together, and the height of one row. */
+interface Heights {
+  readonly height: number;
+  readonly row: number;
+}
+
+function useRowsInSight<R>(
+  scroller: RefObject<HTMLDivElement>,
+  entries: readonly Entry<R>[],
+  heights: Heights,
+): InSight {
+  const sight = useWindow(scroller, entries.length, heights);
   // A printed page cannot be scrolled, so all rows are rendered.
   const window = isPrinting.value ? { from: 0, to: Math.min(entries.length, PRINTED_MAX) } : sight;
   const [active, setActive] = useState(0);
@@ -159,22 +170,24 @@ function useRowsInSight<R>(scroller: RefObject<HTMLDivElement>, entries: readonl
 
 interface KeyContext<R> {
   readonly props: TableBodyProps<R>;
+  /** Height of a row in pixels. */
+  readonly row: number;
   readonly stop: number;
   pick(at: number, key: string): void;
 }
 
 /** Handles keys: arrow keys move between rows, Enter opens a row. */
-function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, stop, pick }: KeyContext<R>): void {
+function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, row, stop, pick }: KeyContext<R>): void {
   const { entries } = props.model;
   const isGrid = opensRows(props);
   const isOwn = event.target instanceof HTMLElement && event.target.role === (isGrid ? 'row' : 'table');
   if (!isOwn || entries.length === 0) return;
-  const page = Math.floor((props.height ?? HEIGHT) / ROW) - 2;
+  const page = Math.floor((props.height ?? HEIGHT) / row) - 2;
   const entry = entries[stop];
   const next = findNextRow(event.key, { at: stop, last: entries.length - 1, page });
   if (next !== undefined) {
     pick(next, entries[next]!.key); // `next` is a valid position
-    showRow(event.currentTarget, next, isGrid);
+    showRow(event.currentTarget, { at: next, row, opens: isGrid });
   } else if (event.key === ' ' && entry?.kind === 'row' && props.selection !== undefined) {
     const { keys, onChange } = props.selection;
     onChange(toggleSelection(keys, props.keyOf(entry.row)));
@@ -189,14 +202,18 @@ interface HiddenContentProps<R> extends TableBodyProps<R>, ColumnLayout<R> {
   readonly picked: string | null;
 }
 
+/** Number of columns for which the second line of a row usually has room. */
+const SEEN_BELOW = 3;
+
 /** Renders the content of the selected row that does not fit into the table, or a hint how to see it. */
 function HiddenContent<R>(props: HiddenContentProps<R>) {
-  const { scroller, at, picked, wide, fits, label, model, openKey = null } = props;
+  const { scroller, at, picked, wide, fits, below, label, model, openKey = null } = props;
   const entry = model.entries[at]?.key === picked ? model.entries[at] : undefined;
-  const others = wide.filter((column) => !fits.includes(column) && column.title !== '');
+  const seen = [...fits, ...below.slice(0, SEEN_BELOW)];
+  const others = wide.filter((column) => !seen.includes(column) && column.title !== '');
   const isGrid = opensRows(props);
   if (entry?.kind === 'row' && (!isGrid || openKey === null))
-    return <RowRest rows={scroller} at={at} row={entry.row} columns={wide} fits={fits} label={label} />;
+    return <RowRest rows={scroller} at={at} row={entry.row} columns={wide} fits={fits} below={below} label={label} />;
   if (isGrid || others.length === 0 || model.entries.length === 0) return null;
   return (
     <p class="table-hint quiet">
@@ -248,11 +265,20 @@ function findNextRow(key: string, { at, last, page }: Step): number | undefined 
   return next === undefined ? undefined : Math.max(0, Math.min(last, next));
 }
 
+interface ShownRow {
+  readonly at: number;
+  /** Height of a row in pixels. */
+  readonly row: number;
+  readonly opens: boolean;
+}
+
+/** Height of the titles in pixels. */
+const HEAD = 32;
+
 /** Scrolls to a row, and focuses the row once it is rendered if rows can be opened. */
-function showRow(scroller: HTMLDivElement | null, at: number, opens: boolean): void {
-  if (scroller === null) return;
-  const top = at * ROW;
-  const room = scroller.clientHeight - 2 * ROW;
+function showRow(scroller: HTMLDivElement, { at, row, opens }: ShownRow): void {
+  const top = at * row;
+  const room = scroller.clientHeight - HEAD - row;
   if (top < scroller.scrollTop) scroller.scrollTop = top;
   else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
   if (!opens) return;
@@ -268,16 +294,16 @@ interface Window {
  * Returns the range of rendered rows: the visible rows and some rows around them. The range changes in steps, so that
  * most scroll events do not cause a render.
  */
-function useWindow(element: { readonly current: HTMLElement | null }, rows: number, height: number): Window {
+function useWindow(element: { readonly current: HTMLElement | null }, rows: number, { height, row }: Heights): Window {
   const [top, setTop] = useState(0);
   useEffect(() => {
     const { current } = element;
     if (current === null) return undefined;
-    const follow = () => setTop(Math.floor(current.scrollTop / ROW / OVERSCAN_ROWS) * OVERSCAN_ROWS);
+    const follow = () => setTop(Math.floor(current.scrollTop / row / OVERSCAN_ROWS) * OVERSCAN_ROWS);
     current.addEventListener('scroll', follow, { passive: true });
     return () => current.removeEventListener('scroll', follow);
-  }, []);
+  }, [row]);
   const first = Math.min(top, Math.max(0, rows - 1));
   const from = Math.max(0, first - OVERSCAN_ROWS);
-  return { from, to: Math.min(rows, first + Math.ceil(height / ROW) + 2 * OVERSCAN_ROWS) };
+  return { from, to: Math.min(rows, first + Math.ceil(height / row) + 2 * OVERSCAN_ROWS) };
 }

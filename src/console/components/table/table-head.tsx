@@ -8,6 +8,8 @@ interface TableHeadProps<R> {
   readonly label: string;
   readonly columns: readonly Column<R>[];
   readonly all: readonly Column<R>[];
+  /** Columns of the second line of each row. */
+  readonly below: readonly Column<R>[];
   readonly template: string;
   readonly pinned: ReadonlyMap<string, number>;
   readonly layout: TableLayout;
@@ -27,7 +29,7 @@ const WIDTH_STEP = 16;
  * titles. Alt with an arrow key moves a column, Shift with an arrow key changes its width; dragging does both as well.
  */
 export function TableHead<R>(props: TableHeadProps<R>) {
-  const { label, columns, all, template, pinned, layout, order, onSort, onLayout, filters, onFilter } = props;
+  const { label, columns, all, below, template, pinned, layout, order, onSort, onLayout, filters, onFilter } = props;
   const titled = columns.filter(({ title }) => title !== '');
   const [stopId, setStop] = useState<string | null>(null);
   const [dragged, setDragged] = useState<string | null>(null);
@@ -102,6 +104,11 @@ export function TableHead<R>(props: TableHeadProps<R>) {
             )}
           </div>
         ))}
+        {below.length > 0 && (
+          <div role="columnheader" class="unseen" aria-colindex={all.length + 1}>
+            {below.map(({ title }) => title).join(', ')}
+          </div>
+        )}
       </div>
       {filters !== null && (
         <div role="row" aria-rowindex={2} class="table-row table-filters" style={{ gridTemplateColumns: template }}>

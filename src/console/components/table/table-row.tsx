@@ -1,15 +1,22 @@
-import { countValues } from '../../words/numbers.js';
+import type { ComponentChildren } from 'preact';
+import { countValues, NONE } from '../../words/numbers.js';
 import type { Column } from './columns.js';
 import { cellClass, placeOf } from './table-head.js';
 import type { Entry } from './table-model.js';
 
-/** Height of a row, equal to the CSS variable `--row`. */
-export const ROW = 32;
+/** Heights of a row with one line, which is equal to the CSS variable `--row`, and with two lines, in pixels. */
+const ROW = 32;
+const TWO_LINES = 50;
+
+/** Returns the height of the rows of a table in pixels. */
+export const rowHeight = (below: readonly unknown[]): number => (below.length === 0 ? ROW : TWO_LINES);
 
 interface CellsProps<R> {
   readonly columns: readonly Column<R>[];
   /** Columns that fit into the width of the table. */
   readonly fits: readonly Column<R>[];
+  /** Columns of the second line. */
+  readonly below: readonly Column<R>[];
   readonly pinned: ReadonlyMap<string, number>;
   /** True if rows can be opened. */
   readonly isGrid: boolean;
@@ -34,7 +41,8 @@ interface TableRowsProps<R> extends CellsProps<R> {
 
 /** Renders rows, and the headers of groups with their sums. */
 export function TableRows<R>(props: TableRowsProps<R>) {
-  const { entries, from, first, template, keyOf, isGrid, openKey, picked, stop, onPick, onOpen } = props;
+  const { entries, from, first, template, keyOf, isGrid, below, openKey, picked, stop, onPick, onOpen } = props;
+  const height = rowHeight(below);
   return (
     <>
       {entries.map((entry, i) => {
@@ -46,13 +54,19 @@ export function TableRows<R>(props: TableRowsProps<R>) {
           <div
             key={entry.key}
             role="row"
-            class={rowClass({ isGroup, opens, isOpen, isPicked: !isGrid && entry.key === picked })}
+            class={rowClass({
+              isGroup,
+              opens,
+              isOpen,
+              isPicked: !isGrid && entry.key === picked,
+              isTall: height > ROW,
+            })}
             data-at={at}
             aria-rowindex={at + first}
             aria-selected={isGrid && openKey !== null ? isOpen : undefined}
             aria-expanded={isGroup ? entry.isOpen : undefined}
             tabIndex={isGrid ? (at === stop ? 0 : -1) : undefined}
-            style={{ gridTemplateColumns: template, transform: `translateY(${at * ROW}px)` }}
+            style={{ gridTemplateColumns: template, transform: `translateY(${at * height}px)` }}
             onFocus={() => onPick(at, entry.key)}
             onClick={(event) => {
               onPick(at, entry.key);
@@ -72,16 +86,19 @@ interface RowLook {
   readonly opens: boolean;
   readonly isOpen: boolean;
   readonly isPicked: boolean;
+  readonly isTall: boolean;
 }
 
-const rowClass = ({ isGroup, opens, isOpen, isPicked }: RowLook): string =>
-  ['table-row', isGroup && 'is-group', opens && 'opens', (isOpen || isPicked) && 'is-open'].filter(Boolean).join(' ');
+const rowClass = ({ isGroup, opens, isOpen, isPicked, isTall }: RowLook): string =>
+  ['table-row', isTall && 'is-tall', isGroup && 'is-group', opens && 'opens', (isOpen || isPicked) && 'is-open']
+    .filter(Boolean)
+    .join(' ');
 
 /** Returns true for a click on a link or button inside a row, which must not open the row. */
 const isOnControl = (target: EventTarget | null): boolean =>
   target instanceof Element && target.closest('a, button, input, label') !== null;
 
-function Cells<R>({ entry, columns, fits, pinned, isGrid }: CellsProps<R> & { readonly entry: Entry<R> }) {
+function Cells<R>({ entry, columns, fits, below, pinned, isGrid }: CellsProps<R> & { readonly entry: Entry<R> }) {
   return (
     <>
       {fits.map((column, k) => (
@@ -101,12 +118,59 @@ function Cells<R>({ entry, columns, fits, pinned, isGrid }: CellsProps<R> & { re
           )}
         </div>
       ))}
+      {entry.kind === 'row' && below.length > 0 && (
+        <SecondLine row={entry.row} columns={columns} fits={fits} below={below} isGrid={isGrid} />
+      )}
     </>
   );
 }
 
+interface SecondLineProps<R> extends Omit<CellsProps<R>, 'pinned'> {
+  readonly row: R;
+}
+
+/**
+ * Renders the second line of a row: one cell with the columns that do not fit. Values without room at the end of the
+ * line are hidden as a whole.
+ */
+function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>) {
+  const from = fits.findIndex(({ title }) => title !== '') + 1;
+  return (
+    <div
+      role={isGrid ? 'gridcell' : 'cell'}
+      aria-colindex={columns.length + 1}
+      class={from === 1 ? 'table-below is-first' : 'table-below'}
+      style={{ gridColumn: `${from} / -1` }}
+    >
+      {below.map((column) => {
+        const { id, title, align = '' } = column;
+        const content = contentBelow(row, column);
+        if (!content || content === NONE) return null;
+        const isWhole = column.below === 'titled' || isNumberOrDate(row, column);
+        const isTitled = isWhole && column.showBelow === undefined;
+        return (
+          <span key={id} class={isWhole ? `${align} whole` : align} data-below={id}>
+            <span class={isTitled ? undefined : 'unseen'}>{title} </span>
+            {content}
+          </span>
+        );
+      })}
+    </div>
+  );
+}
+
+function contentBelow<R>(row: R, column: Column<R>): ComponentChildren {
+  if (column.showBelow !== undefined) return column.showBelow(row) ?? null;
+  return column.below === undefined && isEmpty(column.value(row)) ? null : contentOf(row, column);
+}
+
+const isEmpty = (value: unknown): boolean => value === null || value === '';
+
+const isNumberOrDate = <R,>(row: R, { align, value }: Column<R>): boolean =>
+  align === 'right' || /^\d{4}-\d\d/.test(String(value(row)));
+
 const contentOf = <R,>(row: R, column: Column<R>) =>
-  (column.show === undefined ? column.value(row) : column.show(row)) ?? '–';
+  (column.show === undefined ? column.value(row) : column.show(row)) ?? NONE;
 
 interface GroupCellProps<R> {
   readonly entry: Entry<R> & { readonly kind: 'group' };

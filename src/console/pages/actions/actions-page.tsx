@@ -1,5 +1,5 @@
 import type { DeskAction } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
@@ -13,6 +13,7 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
+import { useNames, type NameFacts } from '../../state/names.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -170,6 +171,8 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
   const rows = actions.filter(
     ({ state, flags }) => chosen === 'all' || (chosen === 'flagged' ? flags.length > 0 : state === chosen),
   );
+  const identifiers = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
+  const names = useNames(identifiers, last ?? undefined);
   if (rows.length === 0)
     return (
       <EmptyState
@@ -192,7 +195,7 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
       <Table
         label="corporate actions"
         name="actions"
-        columns={columnsOf(rows, last, isComing)}
+        columns={columnsOf({ rows, names, last, isComing })}
         rows={rows}
         keyOf={({ action_id: id }) => id}
         searchIn={({ identifier, type }) => `${identifier} ${typeWords(type)}`}
@@ -222,15 +225,32 @@ const DECISIONS = [
   { decision: 'rejected', text: 'Reject', done: 'rejected', kind: 'danger' },
 ] as const;
 
+interface ListedActions extends Pick<ActionListProps, 'last' | 'isComing'> {
+  readonly rows: readonly DeskAction[];
+  /** Reference data by security. */
+  readonly names: ReadonlyMap<string, NameFacts>;
+}
+
 /**
  * Returns the columns. A list of earlier actions has no days from the last session, which may be years ago, and a list
- * without flags has no column for them.
+ * without flags or names has no column for them.
  */
-function columnsOf(rows: readonly DeskAction[], last: string | null, isComing: boolean): readonly Column<DeskAction>[] {
-  const columns = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
+function columnsOf({ rows, names, last, isComing }: ListedActions): readonly Column<DeskAction>[] {
+  const flagged = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
+  const isNamed = [...names.values()].some(({ name }) => name !== null);
+  const columns = isNamed ? flagged.toSpliced(2, 0, companyColumn(names)) : flagged;
   if (last === null || (!isComing && rows.every(({ ex_date: date }) => date <= last))) return columns;
   return columns.toSpliced(1, 0, whenColumn(last));
 }
+
+const companyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
+  id: 'company',
+  title: 'Company',
+  width: 130,
+  grow: 1,
+  priority: 4,
+  value: ({ identifier }) => names.get(identifier)?.name ?? null,
+});
 
 /** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */
 const whenColumn = (last: string): Column<DeskAction> => ({
@@ -248,9 +268,9 @@ const whenColumn = (last: string): Column<DeskAction> => ({
 });
 
 const COLUMNS: readonly Column<DeskAction>[] = [
-  { id: 'date', title: 'Ex-date', width: 104, value: (row) => row.ex_date },
-  { id: 'security', title: 'Security', width: 110, value: ({ identifier }) => identifier },
-  { id: 'type', title: 'Type', width: 150, grow: 1, value: ({ type }) => typeWords(type) },
+  { id: 'date', title: 'Ex-date', width: 98, value: (row) => row.ex_date },
+  { id: 'security', title: 'Security', width: 96, grow: 0.6, value: ({ identifier }) => identifier },
+  { id: 'type', title: 'Type', width: 150, grow: 1, priority: 2, value: ({ type }) => typeWords(type) },
   {
     id: 'value',
     title: 'Terms',

@@ -75,12 +75,20 @@ function ApprovalFacts({ approval }: { readonly approval: Approval }) {
             ),
           ],
           ['Requested', `${moment(at)} by ${by}`],
+          ['Approved', approvedBy(approval)],
           ['Expires', state === 'pending' || state === 'approved' ? moment(until) : null],
           ['Missing', state === 'pending' ? `${approval.missing} of ${approval.persons} persons` : null],
         ]}
       />
     </>
   );
+}
+
+/** Returns the persons who agreed and the time of the last agreement; null if nobody has. */
+function approvedBy({ history }: Approval): string | null {
+  const agreed = history.filter(({ action }) => action === 'approved');
+  const last = agreed.at(-1);
+  return last === undefined ? null : `${moment(last.at)} by ${agreed.map(({ author }) => author).join(', ')}`;
 }
 
 function Decision({ approval: { approval_id: id, state, history } }: { readonly approval: Approval }) {

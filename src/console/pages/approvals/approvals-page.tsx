@@ -1,5 +1,5 @@
 import type { Approval, ApprovalCollection } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Choice } from '../../components/choice.js';
 import { DecideMany } from '../../components/decide-many.js';
@@ -28,7 +28,6 @@ const LISTED_MAX = 500;
 
 /** Page of changes that wait for approval. Each request opens to its figures and the decision. */
 export function ApprovalsPage() {
-  const chosen = parameter('state') ?? 'pending';
   const open = parameter('approval');
   const listed = useResource('approvals', (signal) =>
     service.value.call('listApprovals', { query: { limit: LISTED_MAX }, signal }),
@@ -39,7 +38,7 @@ export function ApprovalsPage() {
         {({ approvals, rules }) => (
           <>
             {approvals.length > 0 && <Counts approvals={approvals} />}
-            <ApprovalList approvals={approvals} chosen={chosen} open={open} />
+            <ApprovalList approvals={approvals} open={open} />
             <Rules rules={rules} />
           </>
         )}
@@ -50,6 +49,10 @@ export function ApprovalsPage() {
     </Page>
   );
 }
+
+/** Returns the listed state, in which the open request is listed: all states if it is decided, otherwise pending. */
+const chooseState = (approvals: readonly Approval[], open: string | null): string =>
+  approvals.some(({ approval_id: id, state }) => String(id) === open && state !== 'pending') ? 'all' : 'pending';
 
 function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
   const countOf = (...states: State[]) => count(approvals.filter(({ state }) => states.includes(state)).length);
@@ -74,11 +77,13 @@ function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
 
 interface ApprovalListProps {
   readonly approvals: readonly Approval[];
-  readonly chosen: string;
   readonly open: string | null;
 }
 
-function ApprovalList({ approvals, chosen, open }: ApprovalListProps) {
+function ApprovalList({ approvals, open }: ApprovalListProps) {
+  const asked = parameter('state');
+  // A request that is decided while it is open does not change the list.
+  const chosen = useMemo(() => asked ?? chooseState(approvals, open), [asked, open]);
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = chosen === 'all' ? approvals : approvals.filter(({ state }) => state === chosen);
   const own = principal.value?.key_id;
@@ -165,7 +170,14 @@ const COLUMNS: readonly Column<Approval>[] = [
     show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge>,
   },
   { id: 'subject', title: 'Concerns', width: 110, value: ({ subject }) => subject },
-  { id: 'action', title: 'Kind', width: 170, priority: 5, value: ({ action }) => ACTION_WORDS[action] },
+  {
+    id: 'action',
+    title: 'Kind',
+    width: 170,
+    priority: 5,
+    below: 'nothing',
+    value: ({ action }) => ACTION_WORDS[action],
+  },
   {
     id: 'summary',
     title: 'Change',
@@ -182,6 +194,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     width: 104,
     align: 'right',
     priority: 3,
+    below: 'nothing',
     value: (row) => lastLevels(row).level,
     show: (row) => decimal(lastLevels(row).level, 4),
   },
@@ -192,6 +205,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     width: 88,
     align: 'right',
     priority: 3,
+    below: 'nothing',
     value: (row) => lastLevels(row).move,
     show: (row) => change(lastLevels(row).move),
   },
@@ -201,6 +215,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     title: 'Requested',
     width: 172,
     priority: 4,
+    below: 'nothing',
     value: (row) => row.requested_at,
     show: (row) => moment(row.requested_at),
   },
@@ -209,6 +224,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     title: 'Expires',
     width: 172,
     priority: 6,
+    below: 'nothing',
     value: (row) => row.expires_at,
     show: (row) => (row.state === 'pending' || row.state === 'approved' ? moment(row.expires_at) : '–'),
   },
@@ -219,6 +235,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     width: 80,
     align: 'right',
     priority: 6,
+    below: 'nothing',
     value: (row) => row.missing,
   },
 ];

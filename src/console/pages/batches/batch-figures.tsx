@@ -1,5 +1,6 @@
 import type { BatchView } from '#clients/typescript/divisor.js';
 import { Bars } from '../../components/bars.js';
+import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { bps, count, countValues, decimal, formatMoney, NONE, percent } from '../../words/numbers.js';
@@ -46,9 +47,12 @@ const PERCENTILES: Readonly<Record<string, string>> = {
   p100: 'Highest',
 };
 
-/** Renders the distribution of the tracking error. */
+/** Number of solved accounts below which the list of accounts is shorter than their percentiles. */
+const DISTRIBUTED_MIN = 8;
+
+/** Renders the distribution of the tracking error. Renders nothing for a few accounts, which are listed. */
 export const TrackingErrors = ({ view }: ViewProps) =>
-  view.tracking_error === null ? null : (
+  view.tracking_error === null || solvedOf(view) < DISTRIBUTED_MIN ? null : (
     <Section title="Tracking error" aside={`annual, percentiles of ${countValues(solvedOf(view), 'solved account')}`}>
       <Bars
         label="Tracking error by percentile"
@@ -64,13 +68,8 @@ export function Conflicts({ view: { conflicts } }: ViewProps) {
   const rows = Object.entries(conflicts).toSorted((a, b) => b[1] - a[1]);
   if (rows.length === 0) return null;
   return (
-    <Section title="Conflicts" aside="infeasible accounts by row">
-      <Bars
-        label="Infeasible accounts by row"
-        isPlain
-        bars={rows.map(([row, value]) => ({ label: ruleText(row), value }))}
-        format={count}
-      />
+    <Section title="Conflicts" aside="limits that infeasible accounts cannot keep together">
+      <Facts facts={rows.map(([row, value]) => [ruleText(row), countValues(value, 'account')] as const)} />
     </Section>
   );
 }

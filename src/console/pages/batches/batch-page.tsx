@@ -62,6 +62,7 @@ function Result({ view, currency }: ResultProps) {
     <>
       <Figures view={view} currency={currency} />
       <TrackingErrors view={view} />
+      <BatchAccounts batchId={view.batch_id} progress={1} currency={currency} />
       <Conflicts view={view} />
       {view.refused.length > 0 && (
         <Section title="Refused accounts" aside={view.refused.length < 100 ? undefined : 'the first 100'}>
@@ -73,7 +74,6 @@ function Result({ view, currency }: ResultProps) {
           />
         </Section>
       )}
-      <BatchAccounts batchId={view.batch_id} progress={1} currency={currency} />
     </>
   );
 }

@@ -20,7 +20,8 @@ import { say } from '../../state/toasts.js';
 import { closuresAddress, indexAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
-import { EVENT_KINDS, KINDS_OF_BADGES, wordsOf, type EventKind } from './event-kinds.js';
+import { ComingDays } from './coming.js';
+import { badgeOf, EVENT_KINDS, KINDS_OF_BADGES, kindText, wordsOf, type EventKind } from './event-kinds.js';
 import { MonthGrid, today } from './month-grid.js';
 import './calendar.css';
 
@@ -63,7 +64,10 @@ export function CalendarPage() {
         {({ events: all, events_total: total, from: first, to: last }) => (
           <>
             {view === 'month' && (
-              <MonthGrid month={month ?? first.slice(0, 7)} day={day} events={all} from={first} to={last} />
+              <div class="calendar-first">
+                <MonthGrid month={month ?? first.slice(0, 7)} day={day} events={all} from={first} to={last} />
+                <NextEvents events={all} first={first} />
+              </div>
             )}
             {view === 'month' && (
               <Agenda month={month ?? first.slice(0, 7)} day={day} events={all} exchanges={exchanges} />
@@ -91,6 +95,21 @@ export function CalendarPage() {
         )}
       </Answered>
     </Page>
+  );
+}
+
+/** Number of days in the list next to the month. */
+const NEXT_DAYS = 9;
+
+/** Renders the next days with events, from today or from the first date of a later range. */
+function NextEvents({ events, first }: { readonly events: readonly Event[]; readonly first: string }) {
+  const begin = first > today() ? first : today();
+  const next = events.filter(({ date }) => date >= begin);
+  if (next.length === 0) return null;
+  return (
+    <Section title="Next events">
+      <ComingDays events={next} shown={NEXT_DAYS} />
+    </Section>
   );
 }
 
@@ -253,7 +272,7 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
     width: 120,
     priority: 3,
     value: ({ kind }) => kind,
-    show: ({ kind }) => <Badge kind={KINDS_OF_BADGES[kind]}>{kind}</Badge>,
+    show: (event) => <Badge kind={badgeOf(event)}>{kindText(event)}</Badge>,
   },
   {
     id: 'of',

@@ -5,7 +5,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
-import { KINDS_OF_BADGES } from './event-kinds.js';
+import { badgeOf, kindText, wordsOf } from './event-kinds.js';
 import './calendar.css';
 
 /** Maximum number of days shown, and maximum number of indices named per day. */
@@ -21,31 +21,46 @@ export function Coming() {
   if (data === undefined || data.events.length === 0) return null;
   return (
     <Section title="Coming up" aside={<a href="/console/calendar">Calendar</a>}>
-      <ul class="coming">
-        {groupByDay(data.events)
-          .slice(0, SHOWN_MAX)
-          .map(([first, ...others]) => (
-            <li key={`${first.date} ${first.kind}`}>
-              <span class="number">
-                {first.date} <span class="quiet">{weekday(first.date)}</span>
-              </span>
-              <Badge kind={KINDS_OF_BADGES[first.kind]}>{first.kind}</Badge>
-              <Of events={[first, ...others]} />
-            </li>
-          ))}
-      </ul>
+      <ComingDays events={data.events} />
     </Section>
   );
 }
+
+interface ComingDaysProps {
+  /** Events by date and kind. */
+  readonly events: readonly Event[];
+  readonly shown?: number;
+}
+
+/** Renders the first days with events, with the indices or exchanges of each kind of event. */
+export const ComingDays = ({ events, shown = SHOWN_MAX }: ComingDaysProps) => (
+  <ul class="coming">
+    {groupByDay(events)
+      .slice(0, shown)
+      .map(([first, ...others]) => (
+        <li key={`${first.date} ${first.kind}`}>
+          <span class="number">
+            {first.date} <span class="quiet">{weekday(first.date)}</span>
+          </span>
+          <Badge kind={badgeOf(first)}>{kindText(first)}</Badge>
+          <Of events={[first, ...others]} />
+        </li>
+      ))}
+  </ul>
+);
 
 function Of({ events }: { readonly events: readonly Event[] }) {
   const more = events.length - NAMED_MAX;
   return (
     <span>
-      {events.slice(0, NAMED_MAX).map(({ index_id: id, calendar }, k) => (
-        <span key={id ?? calendar}>
+      {events.slice(0, NAMED_MAX).map((event, k) => (
+        <span key={event.index_id ?? event.calendar}>
           {k > 0 && ', '}
-          {id === null ? calendar : <a href={indexAddress(id)}>{id}</a>}
+          {event.index_id === null ? (
+            `${event.calendar} ${wordsOf(event)}`
+          ) : (
+            <a href={indexAddress(event.index_id)}>{event.index_id}</a>
+          )}
         </span>
       ))}
       {more > 0 && ` and ${more} more`}

@@ -9,6 +9,14 @@ type Event = EventsView['events'][number];
 export const wordsOf = ({ calendar, summary }: Pick<Event, 'calendar' | 'summary'>): string =>
   summary.startsWith(`${calendar}: `) ? summary.slice(`${calendar}: `.length) : summary;
 
+/** Returns the kind of an event. Recorded changes other than a closure have the kind of the change, as in `early close`. */
+export function kindText({ kind, ...event }: Pick<Event, 'kind' | 'calendar' | 'summary'>): string {
+  const change = /^(opens|closes|additional session)/.exec(kind === 'closure' ? wordsOf(event) : '')?.[0];
+  return change === undefined ? kind : (CHANGE_WORDS[change] ?? change);
+}
+
+const CHANGE_WORDS: Readonly<Record<string, string>> = { opens: 'late opening', closes: 'early close' };
+
 /** Badge colours by kind of event, in the order in which a day lists its events. */
 export const KINDS_OF_BADGES: Readonly<Record<EventKind, Kind>> = {
   holiday: 'plain',
@@ -17,5 +25,9 @@ export const KINDS_OF_BADGES: Readonly<Record<EventKind, Kind>> = {
   effective: 'good',
   expiry: 'warning',
 };
+
+/** Returns the badge colour of an event. Red is only for a closed day. */
+export const badgeOf = (event: Pick<Event, 'kind' | 'calendar' | 'summary'>): Kind =>
+  event.kind === 'closure' && kindText(event) !== 'closure' ? 'warning' : KINDS_OF_BADGES[event.kind];
 
 export const EVENT_KINDS = Object.keys(KINDS_OF_BADGES) as readonly EventKind[]; // Object.keys returns plain strings.

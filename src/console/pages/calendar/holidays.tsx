@@ -7,7 +7,7 @@ import { Answered } from '../../components/wait.js';
 import { WeekdayDate } from '../../components/weekday-date.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { KINDS_OF_BADGES, wordsOf } from './event-kinds.js';
+import { badgeOf, kindText, wordsOf } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
@@ -50,10 +50,10 @@ const COLUMNS: readonly Column<Event>[] = [
   {
     id: 'kind',
     title: 'Kind',
-    width: 84,
+    width: 104,
     priority: 2,
-    value: ({ kind }) => kind,
-    show: ({ kind }) => <Badge kind={KINDS_OF_BADGES[kind]}>{kind}</Badge>,
+    value: kindText,
+    show: (event) => <Badge kind={badgeOf(event)}>{kindText(event)}</Badge>,
   },
   { id: 'summary', title: 'Event', width: 140, grow: 3, value: wordsOf },
 ];

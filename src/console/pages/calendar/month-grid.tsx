@@ -4,7 +4,7 @@ import { Icon } from '../../components/icon.js';
 import { setParameters } from '../../state/place.js';
 import { monthsBefore } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
-import { KINDS_OF_BADGES, wordsOf } from './event-kinds.js';
+import { badgeOf, wordsOf } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
@@ -120,7 +120,7 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
           </span>
           <span class="month-number">{number}</span>
           {shown.map((event, k) => (
-            <span key={k} class={`month-event ${KINDS_OF_BADGES[event.kind]}`}>
+            <span key={k} class={`month-event ${badgeOf(event)}`}>
               {event.index_id === null ? (
                 <>
                   {event.calendar} <span class="month-kind">{wordsOf(event)}</span>

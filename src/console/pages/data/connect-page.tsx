@@ -19,16 +19,11 @@ import { listUnplaced, StoreFields, useServed } from './store-fields.js';
 import './data.css';
 
 const FIELDS: readonly FieldSpec[] = [
-  { name: 'kind', label: 'Type', kind: 'choice', choices: ['folder', 'database'], isRequired: true },
-  {
-    name: 'location',
-    label: 'Location',
-    kind: 'text',
-    isRequired: true,
-    isWide: true,
-    help: 'A folder on the machine of the service, or sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database.',
-  },
+  { name: 'location', label: 'Location', kind: 'text', isRequired: true, isWide: true },
 ];
+
+/** Returns the fields with a help on the location of the chosen source. */
+const fieldsOf = (source: Source): readonly FieldSpec[] => FIELDS.map((spec) => ({ ...spec, help: source.help }));
 
 /** Findings about table names; findings about one table are also shown at its field. */
 const isOfTables = ({ path }: Finding): boolean => path.startsWith('tables') || TABLES.some((table) => table === path);
@@ -84,27 +79,47 @@ const SOURCES = [
     kind: 'folder',
     title: 'Folder',
     example: '/data/eod',
+    help: 'Path of the folder on the machine of the service.',
     text: 'CSV or Parquet files on the machine of the service: one file or a folder for each table.',
   },
   {
     kind: 'database',
     title: 'SQLite',
     example: 'sqlite:///data/market.db',
+    help: 'sqlite:// and the path of the file on the machine of the service.',
     text: 'A table or view for each table.',
   },
   {
     kind: 'database',
     title: 'DuckDB',
     example: 'duckdb:///data/market.duckdb',
+    help: 'duckdb:// and the path of the file on the machine of the service.',
     text: 'A table or view for each table.',
   },
   {
     kind: 'database',
     title: 'PostgreSQL',
-    example: 'postgresql://reader:password@host:5432/market',
+    example: 'postgresql://user:password@host/eod',
+    help: 'postgresql://user:password@host:port/database; the default port is 5432.',
     text: 'A table or view for each table. The password is never shown.',
   },
 ] as const;
+
+type Source = (typeof SOURCES)[number];
+
+/** Returns the source of a connection: that of its location, otherwise the first one of its type. */
+function sourceOf({ kind, location }: JsonObject): Source {
+  const own = SOURCES.filter((source) => source.kind === kind);
+  return own.find(({ example }) => String(location).startsWith(schemeOf(example))) ?? own[0] ?? SOURCES[0];
+}
+
+/** Returns the type that a location names; nothing before a location is entered. */
+function kindIn({ location }: JsonObject): { readonly kind?: string } {
+  const text = typeof location === 'string' ? location : '';
+  if (text === '') return {};
+  const isDatabase = SOURCES.some(({ kind, example }) => kind === 'database' && text.startsWith(schemeOf(example)));
+  return { kind: isDatabase ? 'database' : 'folder' };
+}
 
 /** Returns the beginning of an address, for example `sqlite:`. */
 const schemeOf = (address: string): string => address.slice(0, address.indexOf(':') + 1);
@@ -124,11 +139,18 @@ const Sources = ({ value, onChange }: SourcesProps) => (
         <li key={title}>
           <button
             type="button"
-            aria-pressed={value['kind'] === kind && (kind === 'folder' || location.startsWith(schemeOf(example)))}
+            aria-pressed={sourceOf(value).title === title}
             onClick={() => onChange({ ...value, kind, ...(isFree && { location: example }) })}
           >
             <strong>{title}</strong>
-            <code>{example}</code>
+            <code>
+              {example.split(/(?<=@)/).map((part) => (
+                <span key={part}>
+                  {part}
+                  <wbr />
+                </span>
+              ))}
+            </code>
             <span class="quiet">{text}</span>
           </button>
         </li>
@@ -180,11 +202,11 @@ export function ConnectPage() {
           }}
         >
           <StoreFields
-            more={FIELDS}
+            more={fieldsOf(sourceOf(wanted))}
             value={wanted}
             served={served}
             findings={trouble?.findings ?? []}
-            onChange={setWanted}
+            onChange={(next) => setWanted({ ...next, ...kindIn(next) })}
           />
           <TableNames
             value={wanted['tables']}

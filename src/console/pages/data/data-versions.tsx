@@ -227,6 +227,7 @@ const COLUMNS: readonly Column<Version>[] = [
     help: 'Runs and queries can use this version, as known on its date',
     width: 88,
     priority: 4,
+    below: 'titled',
     value: ({ readable }) => Number(readable),
     copy: ({ readable }) => (readable ? 'yes' : 'no'),
     show: ({ readable }) => (readable ? <Badge kind="good">yes</Badge> : <Badge>no</Badge>),

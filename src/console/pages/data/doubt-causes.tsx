@@ -11,16 +11,21 @@ interface Cause {
   readonly title: string;
   readonly meaning: string;
   readonly action: string;
+  /** Action in a store whose prices cannot be overridden. Default: `action`. */
+  readonly managed?: string;
 }
 
-const COMPARE = 'Compare the price with another source; override it, or keep it if it is right.';
+const COMPARE = {
+  action: 'Compare the price with another source, and override it if it is wrong.',
+  managed: 'Compare the price with another source, and import the right one if it is wrong.',
+};
 
 /** Causes of data warnings, with the meaning and the recommended action. */
 export const CAUSES: Readonly<Record<Kind, Cause>> = {
   unexplained_jump: {
     title: 'Unexplained jump',
     meaning: 'The close moves far more than usual, and no corporate action explains it.',
-    action: COMPARE,
+    ...COMPARE,
   },
   missed_split: {
     title: 'Missing split',
@@ -83,10 +88,12 @@ interface DoubtCausesProps {
   readonly doubts: readonly DataDoubt[];
   /** Cause whose warnings are listed; null for all. */
   readonly chosen: Kind | null;
+  /** True for a store that keeps imported or generated prices, which cannot be overridden. */
+  readonly isManaged: boolean;
 }
 
 /** Renders the causes of the data warnings, the most frequent first. A cause opens its warnings. */
-export function DoubtCauses({ doubts, chosen }: DoubtCausesProps) {
+export function DoubtCauses({ doubts, chosen, isManaged }: DoubtCausesProps) {
   const kinds = [...new Set(doubts.map(({ kind }) => kind))].map((kind) => {
     const own = doubts.filter((doubt) => doubt.kind === kind);
     return { kind, found: own.length, repairable: own.filter(({ repair }) => repair !== null).length };
@@ -108,7 +115,7 @@ export function DoubtCauses({ doubts, chosen }: DoubtCausesProps) {
         ) : undefined,
       text: (
         <>
-          {CAUSES[kind].meaning} {CAUSES[kind].action}{' '}
+          {CAUSES[kind].meaning} {(isManaged && CAUSES[kind].managed) || CAUSES[kind].action}{' '}
           <span class="quiet">
             {repairable === 0 ? 'No repair is proposed.' : `${count(repairable)} with a repair.`}
           </span>

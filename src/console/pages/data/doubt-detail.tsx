@@ -51,7 +51,7 @@ function evidenceFact(name: string, value: number | string): readonly [string, s
   return [label, typeof value === 'string' ? value : written(value)];
 }
 
-interface DoubtDetailProps {
+export interface DoubtDetailProps {
   readonly doubt: DataDoubt;
   readonly store: DataStore;
   readonly isChosen: boolean;

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { EmptyState } from '../../components/empty-state.js';
+import { Section } from '../../components/page.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
@@ -16,7 +17,7 @@ import { say } from '../../state/toasts.js';
 import { nameAddress, storeAddress } from '../../words/addresses.js';
 import { count, countValues, percent } from '../../words/numbers.js';
 import { CAUSES, DoubtCauses } from './doubt-causes.js';
-import { DoubtDetail, otherStore, repairText } from './doubt-detail.js';
+import { DoubtChart, DoubtDetail, otherStore, repairText, type DoubtDetailProps } from './doubt-detail.js';
 
 /** Renders the probable errors of a store with their evidence. Selected repairs are written to a new store. */
 export function Doubts({ store }: { readonly store: DataStore }) {
@@ -66,8 +67,8 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
           {total > doubts.length && `; the ${count(doubts.length)} with the highest confidence are shown`}
         </p>
         <p class="quiet">
-          The audit compares each price with the market, its volume and the corporate actions nearby; the remarks of a
-          read compare it with the close before. Warnings do not block anything.
+          The audit compares each price with the market, its volume and the corporate actions nearby. Warnings block
+          nothing and need no answer.
         </p>
         {may('data') && repairable.length > 0 && (
           <div class="form-actions">
@@ -89,7 +90,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
           </div>
         )}
       </div>
-      <DoubtCauses doubts={doubts} chosen={cause} />
+      <DoubtCauses doubts={doubts} chosen={cause} isManaged={store.managed} />
       <Table
         label="data warnings"
         name="doubts"
@@ -102,19 +103,32 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
         sort={{ column: 'confidence', direction: 'desc' }}
         height={620}
       />
-      {shown !== undefined && (
-        <SidePanel title={`${shown.identifier} on ${shown.date}`} onClose={() => setParameters({ doubt: null })}>
-          <DoubtDetail
-            doubt={shown}
-            store={store}
-            isChosen={chosen.has(shown.id)}
-            onChoose={(isIn) => choose([shown.id], isIn)}
-          />
-        </SidePanel>
+      {shown === undefined ? (
+        <FirstDoubt doubt={doubts[0]!} store={store} /> // the list is not empty
+      ) : (
+        <OpenDoubt
+          doubt={shown}
+          store={store}
+          isChosen={chosen.has(shown.id)}
+          onChoose={(isIn) => choose([shown.id], isIn)}
+        />
       )}
     </div>
   );
 }
+
+/** Renders the prices around a warning until another one is opened. */
+const FirstDoubt = ({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 'store'>) => (
+  <Section title={`${doubt.identifier} on ${doubt.date}`} aside="a row opens its prices and evidence">
+    <DoubtChart doubt={doubt} store={store} />
+  </Section>
+);
+
+const OpenDoubt = (props: DoubtDetailProps) => (
+  <SidePanel title={`${props.doubt.identifier} on ${props.doubt.date}`} onClose={() => setParameters({ doubt: null })}>
+    <DoubtDetail {...props} />
+  </SidePanel>
+);
 
 /** Renders the form that writes a new store with the chosen repairs. The displayed store is unchanged. */
 function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen: readonly string[] }) {

@@ -15,7 +15,7 @@ export interface ImportFile {
 const OF_A_TABLE = new Set(['.csv', '.tsv', '.txt', '.parquet']);
 
 /** Maximum size of one file before compression, equal to the limit of the service per request. */
-export const FILE_BYTES_MAX = 200 << 20;
+export const FILE_BYTES_MAX = 200_000_000;
 
 export const isParquet = ({ file }: ImportFile): boolean => endingOf(file) === '.parquet';
 

@@ -37,8 +37,8 @@ export function Overrides({ store }: { readonly store: DataStore }) {
         title="Prices of this store are corrected by an import"
         action={may('data') && <LinkButton href="/console/data/import">Import</LinkButton>}
       >
-        A store of imported or generated prices has no source that a refresh reads. Import the corrected rows with “If
-        the id exists: replace”.
+        An override replaces a price of a connected folder or database. This store keeps imported or generated prices:
+        import the corrected rows with “If the id exists: replace”.
       </EmptyState>
     );
   /** @returns true if the change is stored */
@@ -62,8 +62,6 @@ export function Overrides({ store }: { readonly store: DataStore }) {
         until it is withdrawn; indices with the security become stale.{' '}
         <GuideLink page="schedules">Price overrides</GuideLink>
       </p>
-      {trouble !== null && <Problem trouble={trouble} />}
-      {may('data') && <NewOverride store={store} trouble={trouble} send={send} />}
       <Section title="Overrides in force">
         <Answered resource={listed} what="the overrides">
           {({ overrides }) => (
@@ -80,6 +78,12 @@ export function Overrides({ store }: { readonly store: DataStore }) {
           )}
         </Answered>
       </Section>
+      {may('data') && (
+        <Section title="New override">
+          {trouble !== null && <Problem trouble={trouble} />}
+          <NewOverride store={store} trouble={trouble} send={send} />
+        </Section>
+      )}
     </>
   );
 }

@@ -12,6 +12,7 @@ import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
+import { addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
@@ -38,6 +39,11 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
       />
       {findings.length > 0 && (
         <Section title="Remarks of the last read" aside={`${count(findings.length)}, ${moment(store.last_loaded_at)}`}>
+          <p class="quiet">
+            A read compares each close only with the one before. The{' '}
+            <a href={addQuery({ tab: 'doubts' })}>warnings of the audit</a> also consider the market, volumes and later
+            closes, and may be fewer.
+          </p>
           <FindingTable label="Findings about the data" findings={findings} />
         </Section>
       )}

@@ -33,6 +33,7 @@ import {
   fillFromStore,
   WorkshopContext,
   type Draft,
+  useWorkshop,
 } from './draft.js';
 import { Beneath, loadTemplate, useAbsent } from './from-template.js';
 import { Live } from './live.js';
@@ -296,10 +297,12 @@ function useNames(store: string | null) {
 }
 
 function Forms({ document }: { readonly document: JsonObject }) {
+  const { isStored } = useWorkshop();
   const isDerived = document['derivation'] !== null && document['derivation'] !== undefined;
   return (
     <div class="designer-forms">
-      <Identity />
+      {/* The id and the base date of a stored index rarely change, so its rules come first. */}
+      {!isStored && <Identity />}
       {document['overlay'] !== undefined ? (
         <Overlay />
       ) : isDerived ? (
@@ -314,6 +317,7 @@ function Forms({ document }: { readonly document: JsonObject }) {
           <Changes />
         </>
       )}
+      {isStored && <Identity />}
       <Precision />
     </div>
   );

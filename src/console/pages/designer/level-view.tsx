@@ -1,11 +1,14 @@
 import { useMemo } from 'preact/hooks';
+import type { LevelSketch } from '#clients/typescript/divisor.js';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line } from '../../components/chart/series.js';
+import { Metrics } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { percent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { bodyOf, useWorkshop } from './draft.js';
 
@@ -38,19 +41,32 @@ export function LevelView({ isValid, isUnchecked }: LevelViewProps) {
       ]),
     [own.data, stored.data, underlying.data, isChanged, beneath],
   );
+  const target = draft.at(['overlay', 'target']);
   return (
     <div class={own.isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={own.isBehind}>
       {(own.isBehind || isUnchecked) && own.data === undefined && <Wait what="the level" />}
       {own.trouble !== null && <Problem trouble={own.trouble} />}
       {own.data !== undefined && lines.lines.length > 0 && (
         <>
+          {own.data.exposure !== null && (
+            <ExposureFigures sketch={own.data} target={typeof target === 'number' ? target : null} />
+          )}
           <Chart
             label="Level of the draft"
             dates={lines.dates}
             lines={lines.lines}
-            height={260}
+            height={own.data.exposure === null ? 260 : 170}
             compares={lines.lines.length > 1}
           />
+          {own.data.exposure !== null && (
+            <ExposureCharts
+              sketch={own.data}
+              target={typeof target === 'number' ? target : null}
+              underlying={
+                beneath === null || underlying.data === undefined ? null : { ...underlying.data, id: beneath }
+              }
+            />
+          )}
           <p class="quiet">
             The last three years, 100 at the first date. Rules with a memory, such as buffers, start without it; a run
             computes every session since the base date.
@@ -60,6 +76,92 @@ export function LevelView({ isValid, isUnchecked }: LevelViewProps) {
     </div>
   );
 }
+
+interface ExposureProps {
+  readonly sketch: LevelSketch;
+  /** Target volatility; null if it is not a number yet. */
+  readonly target: number | null;
+}
+
+/** Returns the known values of a series. */
+const valuesOf = ({ data }: LevelSketch['level']): readonly number[] =>
+  data.filter((value): value is number => typeof value === 'number');
+
+/** Renders the target, the realised volatility and the exposure, with their ranges. */
+function ExposureFigures({ sketch: { volatility, exposure }, target }: ExposureProps) {
+  const [realised, held] = [valuesOf(volatility), exposure === null ? [] : valuesOf(exposure)];
+  const rangeOf = (values: readonly number[], digits: number) =>
+    values.length === 0
+      ? undefined
+      : `3 years: ${percent(Math.min(...values), digits)} to ${percent(Math.max(...values), digits)}`;
+  return (
+    <Metrics
+      label="Figures of the exposure"
+      metrics={[
+        { term: 'Target volatility', value: percent(target), note: 'per year' },
+        {
+          term: 'Realised',
+          value: percent(realised.at(-1)),
+          note: rangeOf(realised, 1),
+          help: 'Annualised volatility of this draft over the last 60 sessions',
+        },
+        {
+          term: 'Exposure',
+          value: percent(held.at(-1), 1),
+          note: rangeOf(held, 0),
+          help: 'Fraction in the underlying index after the last close; the rest is cash',
+        },
+      ]}
+    />
+  );
+}
+
+interface ExposureChartsProps extends ExposureProps {
+  readonly underlying: (LevelSketch & { readonly id: string }) | null;
+}
+
+/** Renders the realised volatility against its target, and the exposure over time. */
+function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }: ExposureChartsProps) {
+  const [volatilities, exposures] = useMemo(() => {
+    const { index: dates } = volatility;
+    const realised: readonly Line[] = [
+      { id: 'draft', label: 'This draft', colour: 1, values: numbersOf(volatility) },
+      ...(underlying === null
+        ? []
+        : [
+            {
+              id: 'beneath',
+              label: underlying.id,
+              colour: 3,
+              values: dates.map((date) => valueOn(underlying.volatility, String(date))),
+            },
+          ]),
+      ...(target === null
+        ? []
+        : [{ id: 'target', label: 'Target', colour: 2, isDashed: true, values: dates.map(() => target) }]),
+    ];
+    const held: readonly Line[] =
+      exposure === null
+        ? []
+        : [{ id: 'exposure', label: 'Exposure', colour: 1, isFilled: true, values: numbersOf(exposure) }];
+    return [realised, held];
+  }, [volatility, exposure, target, underlying]);
+  const dates = volatility.index.map(String);
+  return (
+    <>
+      <h3>Realised volatility, 60 sessions, per year</h3>
+      <Chart label="Realised volatility" dates={dates} lines={volatilities} unit={TENTHS} height={130} />
+      <h3>Exposure to the underlying index</h3>
+      <Chart label="Exposure" dates={dates} lines={exposures} unit={WHOLE} height={110} />
+    </>
+  );
+}
+
+const TENTHS = { of: 'percent', digits: 1 } as const;
+const WHOLE = { of: 'percent', digits: 0 } as const;
+
+const numbersOf = ({ data }: LevelSketch['level']): readonly (number | null)[] =>
+  data.map((value) => (typeof value === 'number' ? value : null));
 
 /** Loads the level sketch of a stored index. */
 const useStored = (id: string | null) =>
@@ -87,6 +189,7 @@ function linesOf(sketched: readonly SketchedLevel[]): {
   const dates = [...new Set(known.flatMap(({ level }) => level.index))].toSorted();
   const first = known.reduce((latest, { level }) => (level.index[0]! > latest ? level.index[0]! : latest), '');
   const shown = dates.filter((date) => date >= first);
+  const reference = known.at(-1)?.id;
   const lines = known.map(({ id, label, colour, level }): Line => {
     const values = shown.map((date) => valueOn(level, date));
     const base = values[0] ?? null;
@@ -94,6 +197,8 @@ function linesOf(sketched: readonly SketchedLevel[]): {
       id,
       label,
       colour,
+      // The draft is compared with the stored definition and with the underlying index, not the reverse.
+      ...(id === reference ? { reference: label } : {}),
       values: values.map((value) => (value === null || base === null ? null : (100 * value) / base)),
     };
   });

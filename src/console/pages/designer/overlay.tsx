@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import type { JsonObject } from '../../words/paths.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { findingsAt, useWorkshop } from './draft.js';
 import { Fields, Part } from './parts.js';
 
@@ -70,7 +70,7 @@ export function Overlay() {
                 />
               )}
             </FieldGrid>
-            <Fields fields={(spec?.parameters ?? []).map(separateUnit)} within={OVERLAY} />
+            <Parameters key={String(type)} parameters={(spec?.parameters ?? []).map(separateUnit)} />
             {spec !== undefined && (
               <details class="quiet">
                 <summary>Formula</summary>
@@ -84,6 +84,71 @@ export function Overlay() {
         );
       }}
     </Answered>
+  );
+}
+
+interface Alternative {
+  /** Question that the choice answers. */
+  readonly label: string;
+  /** Members of which exactly one is given, with the words of the choice and the value after a change of the choice. */
+  readonly members: Readonly<Record<string, { readonly text: string; readonly first: Json }>>;
+}
+
+/** Parameters of overlays of which exactly one is given. */
+const ALTERNATIVES: readonly Alternative[] = [
+  {
+    label: 'Volatility estimate',
+    members: {
+      half_lives: { text: 'recent sessions count more', first: [11, 23] },
+      sessions: { text: 'equal weights', first: 60 },
+    },
+  },
+  {
+    label: 'Decrement in',
+    members: {
+      percent: { text: 'percent per year', first: 5 },
+      points: { text: 'index points per year', first: 50 },
+    },
+  },
+];
+
+/** Renders the parameters of an overlay. Of alternative parameters, one is chosen first, and only its field is shown. */
+function Parameters({ parameters }: { readonly parameters: readonly ParameterSpec[] }) {
+  const { draft } = useWorkshop();
+  const names = new Set(parameters.map(({ name }) => name));
+  const choice = ALTERNATIVES.find(({ members }) => Object.keys(members).every((name) => names.has(name)));
+  if (choice === undefined) return <Fields fields={parameters} within={OVERLAY} />;
+  const members = Object.keys(choice.members);
+  const isGiven = (name: string) => (draft.at([...OVERLAY, name]) ?? null) !== null;
+  const chosen = members.find(isGiven) ?? members[0]!; // an alternative has members
+  const others = members.filter((name) => name !== chosen);
+  // A document with several of the members is invalid; all their fields are shown, so that one can be removed.
+  const hidden = new Set(others.filter((name) => !isGiven(name)));
+  const at = parameters.findIndex(({ name }) => members.includes(name));
+  const choose = (name: string) => {
+    const overlay = draft.at(OVERLAY);
+    const kept = Object.entries(isObject(overlay) ? overlay : {}).filter(([own]) => !members.includes(own));
+    draft.set(OVERLAY, { ...Object.fromEntries(kept), [name]: choice.members[name]!.first }); // one of the members
+  };
+  return (
+    <>
+      <Fields fields={parameters.slice(0, at)} within={OVERLAY}>
+        <Field
+          spec={{
+            name: choice.label,
+            label: choice.label,
+            kind: 'choice',
+            choices: members,
+            words: Object.fromEntries(members.map((name) => [name, choice.members[name]!.text])),
+            isRequired: true,
+          }}
+          value={chosen}
+          findings={[]}
+          onChange={(name) => typeof name === 'string' && choose(name)}
+        />
+      </Fields>
+      <Fields fields={parameters.slice(at).filter(({ name }) => !hidden.has(name))} within={OVERLAY} />
+    </>
   );
 }
 

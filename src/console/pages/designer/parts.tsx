@@ -40,10 +40,12 @@ interface FieldsProps {
   readonly within: Path;
   /** Read-only fields. */
   readonly fixed?: readonly string[];
+  /** Further fields after these. */
+  readonly children?: ComponentChildren;
 }
 
 /** Renders the fields of the definition that apply given the values of the other fields. */
-export function Fields({ fields, within, fixed = [] }: FieldsProps) {
+export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
   const { draft, known } = useWorkshop();
   const value = draft.at(within);
   const isIndex = draft.at([...within, 'kind']) === 'index';
@@ -113,6 +115,7 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
             />
           ),
         )}
+      {children}
     </FieldGrid>
   );
 }

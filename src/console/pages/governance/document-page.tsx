@@ -5,13 +5,17 @@ import { ReadOnly } from '../../components/form/read-only.js';
 import { lazy } from '../../components/lazy.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
+import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
+import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
 import { go } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { governanceAddress } from '../../words/addresses.js';
+import { count } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
 import { Deliveries } from '../schedules/deliveries.js';
 import type { Family } from './documents.js';
 import { REGISTERS } from './registers.js';
@@ -57,11 +61,14 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
         >
           {(edited) => (
             <>
-              <ReadOnly unless={scope}>
-                <Form edited={edited} family={family} isStored={id !== null} />
-              </ReadOnly>
+              {kind === 'client' && id !== null && <Delivered client={id} document={edited.document} />}
+              <div class={edited.document['text'] === undefined ? '' : 'side-by-side'}>
+                <ReadOnly unless={scope}>
+                  <Form edited={edited} family={family} isStored={id !== null} />
+                </ReadOnly>
+                <Preview text={edited.document['text']} />
+              </div>
               {kind === 'client' && id !== null && <LatestDeliveries client={id} />}
-              <Preview text={edited.document['text']} />
             </>
           )}
         </Editor>
@@ -154,10 +161,52 @@ const RARE = ['tables', 'path', 'checksum', 'region', 'endpoint'];
 
 const CHANGES = { url: { label: 'Address', isWide: true } };
 
-function LatestDeliveries({ client }: { readonly client: string }) {
-  const sent = useResource(`sent to ${client}`, (signal) =>
+const useDeliveries = (client: string) =>
+  useResource(`sent to ${client}`, (signal) =>
     service.value.call('listDeliveries', { params: { client_id: client }, signal }),
   );
+
+/** Renders figures of the deliveries to a client, its entitlements and its targets. */
+function Delivered({ client, document }: { readonly client: string; readonly document: JsonObject }) {
+  const { data } = useDeliveries(client);
+  if (data === undefined) return <FiguresSkeleton />;
+  const files = data.deliveries.flatMap(({ files: sent }) => sent);
+  const done = files.filter(({ state }) => state === 'delivered').length;
+  const last = data.deliveries.reduce<string | null>(
+    (latest, { date }) => (date > (latest ?? '') ? date : latest),
+    null,
+  );
+  const entitled = rowsIn(document['entitlements']).map(({ indices }) =>
+    Array.isArray(indices) && indices.length > 0 ? indices.join(', ') : 'every index',
+  );
+  const targets = rowsIn(document['targets']);
+  return (
+    <Metrics
+      label={`Figures of ${client}`}
+      metrics={[
+        { term: 'Delivery', value: document['enabled'] === false ? 'disabled' : 'enabled' },
+        { term: 'Latest delivery', value: last ?? 'none yet', note: 'session of the files' },
+        { term: 'Delivered files', value: count(done), note: 'of the latest sessions' },
+        {
+          term: 'Open files',
+          value: count(files.length - done),
+          note: 'not delivered yet',
+          kind: files.length > done ? 'down' : '',
+        },
+        { term: 'Entitled to', value: entitled.length === 0 ? 'nothing' : [...new Set(entitled)].join('; ') },
+        {
+          term: 'Targets',
+          value: count(targets.length),
+          note:
+            targets.map(({ name, type }) => `${String(name)} (${String(type ?? 'folder')})`).join(', ') || undefined,
+        },
+      ]}
+    />
+  );
+}
+
+function LatestDeliveries({ client }: { readonly client: string }) {
+  const sent = useDeliveries(client);
   return (
     <Section title="Latest deliveries">
       <Answered resource={sent} what="the deliveries">

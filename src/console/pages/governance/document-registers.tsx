@@ -110,6 +110,7 @@ export const clients: Register<ListedClient> = {
       width: 116,
       grow: 2,
       priority: 4,
+      below: 'titled',
       value: ({ targets }) => targets.map(({ name, type }) => `${name} (${type})`).join(', ') || 'none',
     },
   ],

@@ -23,7 +23,15 @@ const DECIDED: readonly Column<{ readonly at: string }>[] = [
     value: ({ at }) => at,
     show: ({ at }) => <span title={moment(at)}>{momentFigure(at).value}</span>,
   },
-  { id: 'time', title: 'Time', width: 84, priority: 5, value: ({ at }) => at, show: ({ at }) => momentFigure(at).note },
+  {
+    id: 'time',
+    title: 'Time',
+    width: 84,
+    priority: 5,
+    below: 'nothing',
+    value: ({ at }) => at,
+    show: ({ at }) => momentFigure(at).note,
+  },
 ];
 
 type PublishedError = PublishedErrors['errors'][number];
@@ -98,7 +106,7 @@ const errors: Register<PublishedError> = {
       grow: 4,
       priority: 6,
       value: ({ reason }) => reason,
-      show: ({ reason }) => <span title={reason}>{reason}</span>,
+      show: ({ reason }) => <span title={reason}>{withoutSize(reason)}</span>,
     },
     { id: 'author', title: 'Author', width: 80, priority: 7, value: ({ author }) => author },
   ],
@@ -123,6 +131,12 @@ const errors: Register<PublishedError> = {
     ['Notice for clients', notice],
   ],
 };
+
+/** Removes the size of the error, which has its own column, from the reason of an error policy. */
+function withoutSize(reason: string): string {
+  const rest = reason.replace(/^The largest difference is [\d.,]+ bp, /, '');
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
 
 type Judgement = Judgements['judgements'][number];
 
@@ -261,7 +275,7 @@ const audit: Register<AuditEntry> = {
   },
   actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
-    numeric({ id: 'seq', title: 'No.', width: 72, priority: 3, of: ({ seq }) => seq, write: count }),
+    numeric({ id: 'seq', title: 'No.', width: 72, priority: 3, below: 'nothing', of: ({ seq }) => seq, write: count }),
     { id: 'at', title: 'Time', width: 166, value: ({ at }) => at, show: ({ at }) => moment(at) },
     { id: 'author', title: 'Author', width: 68, ideal: 96, priority: 2, value: ({ author }) => author },
     { id: 'action', title: 'Action', width: 76, ideal: 96, priority: 2, value: ({ action }) => action },

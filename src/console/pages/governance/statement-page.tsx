@@ -2,6 +2,7 @@ import type { BenchmarkStatement } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { Button } from '../../components/button.js';
 import { Facts } from '../../components/facts.js';
+import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Sentences, WrittenTable } from '../../components/versions/change-table.js';
 import { Answered } from '../../components/wait.js';
@@ -11,7 +12,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { governanceAddress, indexAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
-import { count, decimal, figure } from '../../words/numbers.js';
+import { count, decimal, figure, NONE } from '../../words/numbers.js';
 import { ACTION_WORDS } from '../approvals/approval-states.js';
 import { checkWords } from '../schedules/step-words.js';
 import { DECISION_WORDS } from './registers.js';
@@ -84,21 +85,25 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
   const { index_id: id, name, version, purpose, methodology, calendar, inputs, limitations, publication } = statement;
   return (
     <>
+      <Metrics
+        label="Figures of the statement"
+        metrics={[
+          {
+            term: 'Published closes',
+            value: publication === null ? 'none' : count(publication.closes),
+            note: publication === null ? undefined : `${publication.first} to ${publication.through}`,
+          },
+          { term: 'Restatements', value: publication === null ? NONE : count(publication.restatements) },
+          { term: 'Errors', value: count(statement.errors.length), note: 'the newest, at most 50' },
+          { term: 'Procedures', value: count(statement.procedures.length) },
+          { term: 'Definition', value: `version ${version}` },
+          { term: 'Calendar', value: calendar.code, note: `sessions known to ${calendar.covered_to}` },
+        ]}
+      />
       <Section title="Purpose">
-        <p>{purpose ?? 'The definition has no description.'}</p>
-        <Facts
-          facts={[
-            ['Index', <a href={indexAddress(id)}>{name}</a>],
-            ['Version of the definition', version],
-            ['Calendar', calendar.code],
-            ['Published calendar up to', calendar.covered_to],
-            [
-              'Published closes',
-              publication && `${count(publication.closes)}, ${publication.first} to ${publication.through}`,
-            ],
-            ['Restatements', publication && count(publication.restatements)],
-          ]}
-        />
+        <p>
+          {purpose ?? 'The definition has no description.'} <a href={indexAddress(id)}>{name}</a>
+        </p>
       </Section>
       <SentenceList title="Methodology" sentences={methodology} isOrdered />
       <Section title="Inputs">

@@ -68,10 +68,12 @@ function Report({ state }: { readonly state: Health }) {
           { term: 'Version', value: version },
         ]}
       />
-      <Section title="Checks">
-        <Entries label="Checks" entries={checks.map(checkEntry)} />
-      </Section>
-      <JobDays />
+      <div class="side-by-side">
+        <Section title="Checks">
+          <Entries label="Checks" entries={checks.map(checkEntry)} />
+        </Section>
+        <JobDays />
+      </div>
       <States states={state.states} />
       <RunChecks />
       <Limits limits={limits} />

@@ -150,6 +150,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Store on which the index is computed. Default: the active store.',
     width: 110,
     priority: 2,
+    showBelow: ({ index }) => index.store_id,
     value: ({ index }) => index.store_id ?? 'active store',
   },
   {
@@ -157,6 +158,7 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Last year',
     width: 90,
     priority: 4,
+    below: 'nothing',
     value: ({ run }) => run?.index?.total_return ?? null,
     show: ({ run }) =>
       run?.index && <Sparkline values={run.index.trace.data} label={`${run.index_id}, the last year`} />,
@@ -248,12 +250,17 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 208,
     grow: 9.5,
     priority: 2,
+    showBelow: stateText,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
-    copy: ({ run, failed }) =>
-      failed !== null ? 'failed' : run === null ? 'not run' : run.stale === null ? 'up to date' : 'stale',
+    copy: stateText,
     show: (row) => <State {...row} />,
   },
 ];
+
+function stateText({ run, failed }: Row): string {
+  if (failed !== null) return 'failed';
+  return run === null ? 'not run' : run.stale === null ? 'up to date' : 'stale';
+}
 
 /**
  * Renders the state of an index (never run, running, failed, stale or up to date) with its reason and the possible

@@ -2,7 +2,9 @@ import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
+import { Menu } from '../../components/menu.js';
 import { Progress } from '../../components/progress.js';
+import { usePhone } from '../../components/use-phone.js';
 import { cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
 import { addressOf } from '../../state/place.js';
@@ -14,44 +16,69 @@ import { FailedRun } from './failed-run.js';
 import { runAsAsked } from './run-settings.js';
 import { runOf } from '../../state/refusals.js';
 
-/** Renders the actions on an index. */
-export function IndexActions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
-  return (
-    <>
-      {may('write') && (
-        <LinkButton href={`${indexAddress(id)}/edit`}>
-          <Icon name="edit" /> Edit
-        </LinkButton>
-      )}
-      {may('write') && !isOverlay && (
-        <>
-          <LinkButton href={addressOf('/console/optimise', { index: id })}>Optimise</LinkButton>
-          <LinkButton href={addressOf('/console/strategies/new', { index: id })}>Follow</LinkButton>
-        </>
-      )}
-      {may('write') && <LinkButton href={addressOf('/console/indices/new', { beneath: id })}>Overlay</LinkButton>}
-      <RunActions id={id} isStrategy={false} />
-    </>
-  );
+interface Action {
+  readonly address: string;
+  readonly text: string;
 }
 
-/** Renders the actions on the run of an index or a strategy. */
-export function RunActions({ id, isStrategy }: { readonly id: string; readonly isStrategy: boolean }) {
+/** Renders the actions on an index. */
+export function IndexActions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
+  const others = isOverlay
+    ? []
+    : [
+        { address: addressOf('/console/optimise', { index: id }), text: 'Optimise' },
+        { address: addressOf('/console/strategies/new', { index: id }), text: 'Follow' },
+      ];
+  const overlay = { address: addressOf('/console/indices/new', { beneath: id }), text: 'Overlay' };
+  return <RunActions id={id} edit={`${indexAddress(id)}/edit`} others={[...others, overlay]} />;
+}
+
+interface RunActionsProps {
+  readonly id: string;
+  readonly isStrategy?: boolean;
+  /** Address of the editor. */
+  readonly edit: string;
+  readonly others?: readonly Action[];
+}
+
+/** Renders the actions on an index or a strategy and its run. On a phone, all but Run are in a menu. */
+export function RunActions({ id, isStrategy = false, edit, others = [] }: RunActionsProps) {
+  const isPhone = usePhone();
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
+  const links: readonly Action[] = [
+    ...(may('write') ? [{ address: edit, text: 'Edit' }, ...others] : []),
+    ...(may('run')
+      ? [{ address: addressOf('/console/reports', { index: id, ...readShownRun() }), text: 'Report' }]
+      : []),
+  ];
+  const run = may('run') && (
+    <ActionButton about={runOf(id)} disabled={isRunning} act={(onRefusal) => runAsAsked({ id, isStrategy }, onRefusal)}>
+      <Icon name="play" /> Run
+    </ActionButton>
+  );
+  if (isPhone)
+    return (
+      <>
+        {run}
+        {links.length > 0 && (
+          <Menu label={`Other actions on ${id}`} title={<span aria-hidden="true">⋯</span>}>
+            {links.map(({ address, text }) => (
+              <li key={address}>
+                <a href={address}>{text}</a>
+              </li>
+            ))}
+          </Menu>
+        )}
+      </>
+    );
   return (
     <>
-      {may('run') && (
-        <LinkButton href={addressOf('/console/reports', { index: id, ...readShownRun() })}>Report</LinkButton>
-      )}
-      {may('run') && (
-        <ActionButton
-          about={runOf(id)}
-          disabled={isRunning}
-          act={(onRefusal) => runAsAsked({ id, isStrategy }, onRefusal)}
-        >
-          <Icon name="play" /> Run
-        </ActionButton>
-      )}
+      {links.map(({ address, text }) => (
+        <LinkButton key={address} href={address}>
+          {address === edit && <Icon name="edit" />} {text}
+        </LinkButton>
+      ))}
+      {run}
     </>
   );
 }

@@ -2,7 +2,6 @@ import type { IndexDocument, OverviewView, StoredStrategy } from '#clients/types
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
-import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
 import { lazy } from '../../components/lazy.js';
@@ -112,16 +111,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
           <Description text={description} />
         </>
       }
-      actions={
-        <>
-          {may('write') && (
-            <LinkButton href={strategyAddress(id)}>
-              <Icon name="edit" /> Edit
-            </LinkButton>
-          )}
-          <RunActions id={id} isStrategy />
-        </>
-      }
+      actions={<RunActions id={id} isStrategy edit={strategyAddress(id)} />}
     >
       {problems.length > 0 && (
         <Banner kind="bad" title="A referenced document is missing">

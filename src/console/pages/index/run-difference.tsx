@@ -11,7 +11,7 @@ import { start, type OnRefusal } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf } from '../../state/service.js';
+import { service } from '../../state/service.js';
 import { change, count, decimal } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
@@ -56,15 +56,15 @@ export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   );
 }
 
-/** Returns the comparison job of an index. Only the last comparison is stored. */
+/** Returns the comparison job of an index; null if there is none. Only the last comparison is stored. */
 async function lastComparison(id: string, signal: AbortSignal): Promise<JobStatus | null> {
-  try {
-    return await service.value.call('getJob', { params: { job_id: `diff:${id}` }, signal });
-  } catch (thrown) {
-    if (troubleOf(thrown).code === 'JOB_NOT_FOUND') return null;
-    throw thrown;
-  }
+  const { jobs } = await service.value.call('listJobs', { query: { kind: ['diff'], limit: LISTED_MAX }, signal });
+  const isListed = jobs.some(({ job_id: job }) => job === `diff:${id}`);
+  return isListed ? service.value.call('getJob', { params: { job_id: `diff:${id}` }, signal }) : null;
 }
+
+/** Maximum number of jobs in a response. */
+const LISTED_MAX = 500;
 
 function isOf({ request }: JobStatus, { from, to }: Pick<RunDifferenceProps, 'from' | 'to'>): boolean {
   const asked = request as Json;

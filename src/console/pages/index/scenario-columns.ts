@@ -52,6 +52,7 @@ const COLUMNS: readonly Column<ScenarioResult>[] = [
     title: 'Worst session',
     width: 170,
     priority: 2,
+    below: 'titled',
     value: (row) => row.worst_session?.return ?? null,
     show: ({ worst_session: worst }) => worst && `${change(worst.return)} on ${worst.date}`,
   },

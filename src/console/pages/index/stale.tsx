@@ -1,6 +1,7 @@
 import type { IndexDocumentBody, StaleState } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
+import { usePhone } from '../../components/use-phone.js';
 import { activateStore, attempt, type OnRefusal } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
 import { runOf } from '../../state/refusals.js';
@@ -21,10 +22,37 @@ interface StaleProps {
 export function Stale({ id, stale, store, isStrategy }: StaleProps) {
   // A run of an index without a store becomes current again when the store of the run is served.
   const made = store === null ? stale.store_id : null;
+  const isPhone = usePhone();
+  const why = (
+    <>
+      <ul>
+        {stale.reasons.map((reason) => (
+          <li key={reason}>{reason}</li>
+        ))}
+      </ul>
+      {made !== null && (
+        <p>
+          {isStrategy ? 'Its index' : id} is assigned to no data store and is therefore computed on the served one:
+          serve {made}, {isStrategy ? 'assign the index to it' : `assign ${id} to it`}, or run again on the served
+          store.
+        </p>
+      )}
+    </>
+  );
+  // On a phone, the reasons are folded, so that the data begins on the first screen.
   return (
     <Banner
       kind="warning"
-      title="This run is out of date"
+      title={
+        isPhone ? (
+          <details class="stale">
+            <summary>This run is out of date</summary>
+            {why}
+          </details>
+        ) : (
+          'This run is out of date'
+        )
+      }
       action={
         <>
           {made !== null && may('data') && (
@@ -49,18 +77,7 @@ export function Stale({ id, stale, store, isStrategy }: StaleProps) {
         </>
       }
     >
-      <ul>
-        {stale.reasons.map((reason) => (
-          <li key={reason}>{reason}</li>
-        ))}
-      </ul>
-      {made !== null && (
-        <p>
-          {isStrategy ? 'Its index' : id} is assigned to no data store and is therefore computed on the served one:
-          serve {made}, {isStrategy ? 'assign the index to it' : `assign ${id} to it`}, or run again on the served
-          store.
-        </p>
-      )}
+      {!isPhone && why}
     </Banner>
   );
 }

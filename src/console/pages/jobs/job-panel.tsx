@@ -2,7 +2,7 @@ import type { Finding, JobStatus } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
-import { LinkButton } from '../../components/button.js';
+import { Button, LinkButton } from '../../components/button.js';
 import { Facts } from '../../components/facts.js';
 import { Findings } from '../../components/findings.js';
 import { JobState } from '../../components/job-state.js';
@@ -10,6 +10,7 @@ import { JsonDocument } from '../../components/json-document.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { retryJob } from '../../state/actions.js';
+import { copyText } from '../../state/clipboard.js';
 import { logOf } from '../../state/job-log.js';
 import { jobOf } from '../../state/live.js';
 import { may } from '../../state/principal.js';
@@ -67,7 +68,7 @@ function Job({ job }: { readonly job: JobStatus }) {
           ['Ended', finished && moment(finished)],
           ['Duration', started && duration(secondsBetween(started, finished))],
           ['Attempt', String(job.attempt)],
-          ['Id', <code>{job.job_id}</code>],
+          ['Id', <JobId id={job.job_id} />],
           ['Request id', job.request_id && <code>{job.request_id}</code>],
           ['Input', <code title={job.input_hash}>{job.input_hash.slice(0, 16)}…</code>],
         ]}
@@ -78,6 +79,16 @@ function Job({ job }: { readonly job: JobStatus }) {
     </>
   );
 }
+
+/** Renders the id with a button that copies it. */
+const JobId = ({ id }: { readonly id: string }) => (
+  <>
+    <code>{id}</code>{' '}
+    <Button kind="bare" aria-label="Copy the id" onClick={() => void copyText(id, 'the id')}>
+      Copy
+    </Button>
+  </>
+);
 
 /** Renders the attempts of a job, and the messages that it reported while the page was open. */
 function Log({ job: { job_id: id, created_at: created, attempts } }: { readonly job: JobStatus }) {

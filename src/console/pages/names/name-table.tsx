@@ -145,6 +145,7 @@ const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> |
     help: 'With dividends, in the currency of the security, to its last price',
     width: 176,
     priority: 2,
+    below: 'titled',
     value: ({ identifier }) => computeReturnOver(years?.get(identifier), 12),
     align: 'right',
     show: (row) => {

@@ -35,7 +35,7 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
   return (
     <section class="designer-part" aria-label="Derive an index" ref={section} tabIndex={-1}>
       <h2>Derive an index</h2>
-      <p class="quiet">Applies these constraints at each rebalance of {parent.id}.</p>
+      <p class="quiet">An index with these weights, optimised again at each rebalance of {parent.id}.</p>
       <div class="optimise-run">
         <Field
           spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}

@@ -44,12 +44,16 @@ export function comparedTiles(
       help: 'The value of the objective, costs included',
       ...note(value(before)),
     },
-    {
-      term: 'Volatility',
-      value: percent(after.volatility),
-      help: 'Forecast, annualised',
-      ...note(other('volatility')),
-    },
+    ...(/^(?:the )?volatility$/.test(name)
+      ? []
+      : [
+          {
+            term: 'Volatility',
+            value: percent(after.volatility),
+            help: 'Forecast, annualised',
+            ...note(other('volatility')),
+          },
+        ]),
     ...(name.includes('tracking error')
       ? []
       : [

@@ -6,16 +6,11 @@ import type {
   IndexDocumentBody,
   TypeSpec,
 } from '#clients/typescript/divisor.js';
-import { useMemo, useRef, useState } from 'preact/hooks';
-import { ActionButton } from '../../components/action-button.js';
-import { Button } from '../../components/button.js';
+import { useMemo, useRef } from 'preact/hooks';
 import { Select } from '../../components/choice.js';
-import { Confirm } from '../../components/confirm.js';
 import { EmptyState } from '../../components/empty-state.js';
-import { Field } from '../../components/form/field.js';
 import { RowList, rowsIn } from '../../components/form/row-list.js';
 import { Page } from '../../components/page.js';
-import { VersionHistory } from '../../components/versions/version-history.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { attempt, start, type OnRefusal } from '../../state/actions.js';
 import { jsonIn, useAddressed } from '../../state/addressed.js';
@@ -31,6 +26,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { DeriveForm } from './derive-form.js';
 import { EarlierRuns } from './earlier-runs.js';
 import { asConstraints, asRows, asTerms, createDerivedIndex, termsIn } from './rows.js';
+import { Run } from './run-form.js';
 import { Solve } from './solve.js';
 import { TermsForm, type Terms } from './terms.js';
 import { convertFindings, useSolution } from './use-solution.js';
@@ -49,7 +45,7 @@ export function OptimisePage() {
   return (
     <Page
       title="Optimise"
-      subtitle="Chooses weights that optimise an objective under constraints. Default objective: minimum tracking error to an index"
+      subtitle="The weights that come closest to an objective, such as low volatility, within your constraints"
     >
       <Answered resource={indices} what="the indices">
         {({ indices: all }) => {
@@ -99,14 +95,22 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
           label="Begin with"
           isLabelShown
           options={[
-            { value: '', text: 'no constraints' },
+            { value: '', text: EXAMPLE.text },
+            { value: NOTHING, text: 'no constraints' },
             ...(sets.data?.constraint_sets ?? []).map(({ id: set, name }) => ({
               value: set,
               text: `${set} · ${name}`,
             })),
           ]}
-          value={parameter('set') ?? ''}
-          onChoose={(set) => setParameters({ set: set === '' ? null : set, rows: null, as: null })}
+          value={parameter('set') ?? (isExample() ? '' : NOTHING)}
+          onChoose={(set) =>
+            setParameters({
+              set: set === '' || set === NOTHING ? null : set,
+              rows: set === NOTHING ? '[]' : null,
+              terms: null,
+              as: null,
+            })
+          }
         />
         <a href={indexAddress(id)}>The index</a>
         <a href="/console/risk-models">Risk models</a>
@@ -129,9 +133,27 @@ function IndexForm({ id, ids, specs }: IndexFormProps) {
   );
 }
 
+/** Value of the choice of no constraints, which is no id of a constraint set. */
+const NOTHING = ' ';
+
+/**
+ * Initial problem if the address contains none. Without constraints, the solution would be the index itself. The limit is
+ * soft, because securities without a risk estimate are excluded, which alone may exceed it.
+ */
+const EXAMPLE: { readonly text: string; readonly rows: readonly JsonObject[]; readonly terms: Terms } = {
+  text: 'low volatility near the index',
+  rows: [{ id: 'near', type: 'TrackingError', params: { limit: 0.02, soft: 1 } }],
+  terms: { objective: { type: 'min_variance' } },
+};
+
+/** Returns true if the address contains no problem, so that the page shows the example. */
+const isExample = (): boolean => ['set', 'rows', 'terms'].every((name) => parameter(name) === null);
+
 /** Stores the terms in the address, or removes them if all are at their defaults. */
-const setTerms = (next: Terms) =>
-  setParameters({ terms: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
+function setTerms(next: Terms): void {
+  const terms = Object.keys(next).length === 0 ? null : JSON.stringify(next);
+  setParameters(isExample() ? { terms, rows: JSON.stringify(EXAMPLE.rows) } : { terms });
+}
 
 interface RowsProps {
   readonly parent: IndexDocument;
@@ -141,7 +163,7 @@ interface RowsProps {
 
 function Rows({ parent, set, specs }: RowsProps) {
   const { rows, setRows, name, setName, isTooLong } = useRows(parent, set);
-  const terms = termsIn(parameter('terms'));
+  const terms = isExample() ? EXAMPLE.terms : termsIn(parameter('terms'));
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
   const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
@@ -161,7 +183,7 @@ function Rows({ parent, set, specs }: RowsProps) {
         <section class="designer-part" aria-label="Constraints">
           <header class="section-head">
             <h2>Constraints</h2>
-            <span class="quiet">Default: full investment, long only</span>
+            <span class="quiet">Always, unless changed: weights add up to 100%, and none is below 0</span>
           </header>
           <RowList
             what="constraint"
@@ -212,15 +234,18 @@ function TooLong() {
 
 /** Keeps edited rows and the id for saving in the address while they differ from the stored set. */
 function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
-  const first = useMemo(() => asRows(set?.constraints ?? []), [set]);
   const written = useAddressed('rows');
+  const isFirst = written.text === null && isExample();
+  const first = useMemo(() => (isFirst ? EXAMPLE.rows : asRows(set?.constraints ?? [])), [set, isFirst]);
   const rows = useMemo(() => (written.text === null ? first : rowsIn(jsonIn(written.text))), [written.text, first]);
   const ownName = set?.id ?? `${parent.id}-limits`;
   return {
     rows,
     setRows: (next: readonly JsonObject[]) => {
       const text = JSON.stringify(next);
-      written.put(text === JSON.stringify(first) ? null : text);
+      if (text === JSON.stringify(first)) return written.put(null);
+      if (isFirst) setParameters({ terms: JSON.stringify(EXAMPLE.terms) });
+      return written.put(text);
     },
     name: parameter('as') ?? ownName,
     setName: (typed: string) => setParameters({ as: typed === ownName ? null : typed }),
@@ -244,77 +269,6 @@ async function validate(set: ConstraintSetBody, document: IndexDocumentBody): Pr
     service.value.call('validateIndex', { body: document }),
   ]);
   return [...ofRows.findings, ...convertFindings(ofTerms)];
-}
-
-interface RunProps {
-  readonly name: string;
-  readonly findings: readonly Finding[];
-  readonly isValid: boolean;
-  /** Id of the constraint set that was opened; null for new rows. */
-  readonly stored: string | null;
-  onName(name: string): void;
-  onSave(onRefusal: OnRefusal): Promise<unknown>;
-  onRun(onRefusal: OnRefusal): Promise<{ readonly job_id: string } | undefined>;
-}
-
-/** Renders the form that saves the rows under an id and runs the optimisation. */
-function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProps) {
-  return (
-    <section class="designer-part" aria-label="Run">
-      <h2>Run</h2>
-      <p class="quiet">
-        Saves the constraint set and runs the full optimisation, with the cost of every constraint and the frontier.
-      </p>
-      <div class="optimise-run">
-        <Field
-          spec={{ name: 'id', label: 'Id of the constraint set', kind: 'text', isRequired: true }}
-          value={name}
-          findings={findings}
-          onChange={(value) => onName(String(value ?? ''))}
-        />
-        <ActionButton disabled={!isValid} act={onSave}>
-          Save the constraints
-        </ActionButton>
-        {stored !== null && <DeleteSet id={stored} />}
-        <ActionButton
-          kind="main"
-          disabled={!isValid}
-          act={async (onRefusal) => {
-            const job = await onRun(onRefusal);
-            if (job !== undefined) go(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
-          }}
-        >
-          Run
-        </ActionButton>
-      </div>
-      {stored !== null && <VersionHistory key={stored} kind="constraint set" id={stored} />}
-    </section>
-  );
-}
-
-function DeleteSet({ id }: { readonly id: string }) {
-  const [isAsking, setAsking] = useState(false);
-  const remove = () =>
-    attempt(async () => {
-      await service.value.call('deleteConstraintSet', { params: { constraint_set_id: id } });
-      setParameters({ set: null, rows: null, as: null });
-      notifyChange();
-    });
-  return (
-    <>
-      <Button onClick={() => setAsking(true)}>Delete {id}</Button>
-      {isAsking && (
-        <Confirm
-          title={`Delete ${id}?`}
-          action="Delete"
-          onConfirm={() => void remove()}
-          onClose={() => setAsking(false)}
-        >
-          <p>Existing runs are kept.</p>
-        </Confirm>
-      )}
-    </>
-  );
 }
 
 /**

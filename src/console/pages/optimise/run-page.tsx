@@ -1,4 +1,5 @@
 import type { OptimisationRunResult } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
 import { LinkButton } from '../../components/button.js';
 import { Findings } from '../../components/findings.js';
 import { JobState } from '../../components/job-state.js';
@@ -11,11 +12,13 @@ import type { PageProps } from '../../state/page-props.js';
 import { jobOf } from '../../state/live.js';
 import { addressOf, go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
+import { useNames } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import { indexAddress, nameAddress } from '../../words/addresses.js';
 import { count, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
+import { ActiveBars } from './active-bars.js';
 import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
 import { findChosenPoint, termsOfPoint, type FrontierPoint } from './frontier-point.js';
@@ -165,24 +168,30 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Req
   const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
   const named = parameter('point');
   const point = run.frontier === null || named === null ? undefined : findChosenPoint(run.frontier, named);
+  const facts = useNames(
+    run.weights.map(({ identifier }) => identifier),
+    run.rebalance_date,
+  );
+  const columns = useMemo(() => weightColumns(point, facts), [point, facts]);
   return (
     <>
       <Figures run={run} measure={measure} />
       {run.findings.length > 0 && <Findings findings={run.findings} />}
+      <ActiveBars run={run} facts={facts} />
       <Section title="Weights" aside={<a href={indexAddress(run.index_id)}>{run.index_id}</a>}>
         <Table
           label="weights of the optimisation"
           name="weights"
-          columns={weightColumns(point)}
+          columns={columns}
           rows={run.weights}
           keyOf={({ identifier }) => identifier}
           addressOf={({ identifier }) => nameAddress(identifier, store)}
-          searchIn={({ identifier }) => identifier}
+          searchIn={({ identifier }) => `${identifier} ${facts.get(identifier)?.name ?? ''}`}
           sort={{ column: 'weight', direction: 'desc' }}
           height={360}
         />
       </Section>
-      <Section title="Binding constraints" aside="with the change of the objective if they are relaxed">
+      <Section title="Binding constraints" aside="what hinders a better solution">
         <Table
           label="binding constraints"
           columns={bindingColumns(changes)}
@@ -192,9 +201,9 @@ function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Req
           height={320}
         />
         <p class="quiet">
-          A shadow price is the change of {measure.name} if the bound rises by one basis point
-          {run.binding.length > 0 && ' (by 1 for a bound that is not a fraction)'}. It applies to small changes; a
-          negative one means that the bound costs something.
+          The gain is the improvement of {measure.name} if the bound is relaxed by one basis point
+          {run.binding.some((row) => row?.['unit'] !== 'fraction') && ' (by 1 for a bound that is not a fraction)'}. It
+          holds for small changes.
         </p>
       </Section>
       <Explanations run={run} changes={changes} store={store} />
@@ -219,7 +228,7 @@ function Figures({ run, measure }: ResultOfProps) {
           ? []
           : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Cost of the trades as a fraction of value' }]),
         { term: 'Holdings', value: count(run.holdings), ...shortNote(run) },
-        { term: 'Rebalance', value: run.rebalance_date, note: riskNote(run) },
+        { term: 'Rebalance', value: run.rebalance_date, note: riskNote(run), help: riskDates(run) },
         {
           term: 'Solution',
           value: run.converged ? 'optimal' : 'not proven',
@@ -236,12 +245,16 @@ function shortNote({ holdings, gross_holdings: all }: ResultOfProps['run']) {
   return all === undefined || all === holdings ? {} : { note: `${count(all)} positions, long and short` };
 }
 
-/** Describes the risk model and the dates of its returns. */
-function riskNote({ risk_model: model, start, end }: ResultOfProps['run']): string {
-  if (model === undefined) return `risk from ${start} to ${end}`;
+/** Describes the risk model. */
+function riskNote({ risk_model: model }: ResultOfProps['run']): string {
+  if (model === undefined) return 'risk from past returns';
   const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;
-  return `risk by ${by}, ${count(model.sessions)} returns from ${model.start} to ${model.end}`;
+  return `risk by ${by}, ${count(model.sessions)} returns`;
 }
+
+/** Describes the dates of the returns of the risk model. */
+const riskDates = ({ risk_model: model, start, end }: ResultOfProps['run']): string =>
+  `Risk from returns from ${model?.start ?? start} to ${model?.end ?? end}`;
 
 interface Binding {
   readonly label: string;
@@ -286,12 +299,12 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   { id: 'side', title: 'Side', width: 72, priority: 2, value: ({ side }) => (side === 'eq' ? 'equal' : side) },
   {
     id: 'price',
-    title: 'Shadow price',
-    help: 'Change of the objective, by its slope, if the bound rises by one basis point (or by 1)',
+    title: 'Gain if relaxed',
+    help: 'Shadow price: improvement of the objective, by its slope, if the bound is relaxed by one basis point (or by 1)',
     width: 132,
     align: 'right',
     value: ({ price, unit }) => Math.abs(price * stepOf(unit)),
     copy: ({ price, unit }) => price * stepOf(unit),
-    show: ({ price, unit }) => `${slope(price * stepOf(unit))} per ${unit === 'fraction' ? 'bp' : '1'}`,
+    show: ({ price, unit }) => `${slope(Math.abs(price * stepOf(unit)))} per ${unit === 'fraction' ? 'bp' : '1'}`,
   },
 ];

@@ -1,19 +1,21 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Finding, IndexDocument, PreviewConstraint, PreviewResponse } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Earlier } from '../../components/earlier.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics } from '../../components/metrics.js';
+import { nameColumn } from '../../components/name-column.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { RiskWindow } from '../../components/risk-window.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
+import { useNames, type NameFacts } from '../../state/names.js';
 import { setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
 import { addSign } from '../../components/signed.js';
-import { count, countValues, figure, percent } from '../../words/numbers.js';
+import { count, figure, percent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Fold } from '../designer/fold.js';
 import { Infeasible } from './infeasible.js';
@@ -45,7 +47,9 @@ export function Solve(props: SolveProps) {
         <h2>Solution</h2>
         {isFolded && trouble !== null && <Badge kind="bad">none</Badge>}
         {isFolded && trouble === null && data?.solve != null && (
-          <span class="quiet">Volatility {percent(data.solve.after.volatility)}</span>
+          <span class="quiet">
+            Volatility {percent(data.solve.after.volatility)}, index {percent(data.solve.before.volatility)}
+          </span>
         )}
         <Fold isFolded={isFolded} of="the solution" onFold={setFolded} />
         {asOf !== null && extent !== null && (
@@ -101,6 +105,11 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
   if (solve === null) return null;
   const held = assets.filter(({ weight }) => weight !== null && weight !== 0);
   const moves = assets.filter(({ weight_delta: delta }) => delta !== null && delta !== 0);
+  const facts = useNames(
+    moves.map(({ identifier }) => identifier),
+    solve?.rebalance_date,
+  );
+  const columns = useMemo(() => moveColumns(facts), [facts]);
   return (
     <>
       <Metrics
@@ -108,15 +117,24 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
         metrics={[
           ...(measure === undefined ? [] : comparedTiles(solve.before, solve.after, measure)),
           { term: 'Constituents', value: count(held.length), note: `rebalance of ${solve.rebalance_date}` },
-          { term: 'Sum of weights', value: percent(total) },
+          ...(Math.abs((total ?? 1) - 1) < SHOWN_MIN ? [] : [{ term: 'Sum of weights', value: percent(total) }]),
           {
             term: 'Binding constraints',
             value: count(solve.constraints.filter(({ binding }) => binding).length),
-            note: `${countValues(solve.binding.length, 'bound')}, each security and group counted separately`,
+            help: 'Constraints that hold the solution back',
           },
         ]}
       />
-      <RiskWindow model={model} />
+      <h3>Largest changes of weight</h3>
+      <Table
+        label="difference to the index weights"
+        columns={columns}
+        rows={moves}
+        keyOf={({ identifier }) => identifier}
+        sort={{ column: 'delta', direction: 'desc' }}
+        height={280}
+        empty="The weights equal those of the index: no constraint excludes them."
+      />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
       <h3>Constraints</h3>
       <Table
@@ -127,19 +145,13 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
         sort={{ column: 'slack', direction: 'asc' }}
         height={280}
       />
-      <h3>Largest changes</h3>
-      <Table
-        label="difference to the index weights"
-        columns={MOVES}
-        rows={moves}
-        keyOf={({ identifier }) => identifier}
-        sort={{ column: 'delta', direction: 'desc' }}
-        height={360}
-        empty="The weights equal those of the index."
-      />
+      <RiskWindow model={model} />
     </>
   );
 }
+
+/** Difference from a full investment below which the sum of weights is not shown. */
+const SHOWN_MIN = 5e-5;
 
 /** Formats a slack in its unit. */
 export function slackText(slack: number, unit: PreviewConstraint['unit']): string {
@@ -176,15 +188,8 @@ const CONSTRAINTS: readonly Column<PreviewConstraint>[] = [
 
 type Move = PreviewResponse['assets'][number];
 
-const MOVES: readonly Column<Move>[] = [
-  {
-    id: 'name',
-    title: 'Security',
-    width: 80,
-    grow: 1,
-    value: ({ identifier }) => identifier,
-    show: ({ identifier }) => <strong>{identifier}</strong>,
-  },
+const moveColumns = (facts: ReadonlyMap<string, NameFacts>): readonly Column<Move>[] => [
+  nameColumn(facts),
   numeric({ id: 'index', adds: true, title: 'Index', width: 76, of: (row) => row.source_weight, write: percent }),
   numeric({ id: 'solved', adds: true, title: 'Solved', width: 76, of: (row) => row.solved_weight, write: percent }),
   {

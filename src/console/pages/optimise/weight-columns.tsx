@@ -1,12 +1,19 @@
 import type { WeightRow } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
+import { nameColumn } from '../../components/name-column.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { change, percent, signClass } from '../../words/numbers.js';
+import type { NameFacts } from '../../state/names.js';
 import type { ChosenPoint } from './frontier-point.js';
 
 /** Returns the weight columns of a run, including the columns of the selected frontier point. */
-export const weightColumns = (point: ChosenPoint | undefined): readonly Column<WeightRow>[] =>
-  point?.point.weights === undefined ? WEIGHTS : withPoint(point);
+export const weightColumns = (
+  point: ChosenPoint | undefined,
+  facts: ReadonlyMap<string, NameFacts>,
+): readonly Column<WeightRow>[] => [
+  nameColumn(facts),
+  ...(point?.point.weights === undefined ? WEIGHTS : withPoint(point)),
+];
 
 /** Returns the weights of a run together with the weights of a frontier point. */
 const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
@@ -23,8 +30,8 @@ const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Co
   ...WEIGHTS.slice(POINT_AFTER),
 ];
 
-/** Number of columns before the column of a frontier point: security, index, weight. */
-const POINT_AFTER = 3;
+/** Number of columns after the security and before the column of a frontier point: index, weight. */
+const POINT_AFTER = 2;
 
 /** Number of decimals of a weight in percent. Optimised weights differ little from index weights. */
 const DIGITS = 3;
@@ -37,14 +44,6 @@ const asShown = (weight: number): number => Math.round(weight * 10 ** (2 + DIGIT
 const activeText = (value: number) => <span class={signClass(value, DIGITS)}>{change(value, DIGITS)}</span>;
 
 const WEIGHTS: readonly Column<WeightRow>[] = [
-  {
-    id: 'name',
-    title: 'Security',
-    width: 84,
-    grow: 1,
-    value: ({ identifier }) => identifier,
-    show: ({ identifier }) => <strong>{identifier}</strong>,
-  },
   numeric({ id: 'index', adds: true, title: 'Index', width: 84, of: (row) => row.index_weight, write: weightText }),
   numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: weightText }),
   {

@@ -1,10 +1,12 @@
 import type { Finding, Operations, PluginPreview } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
+import { labelWithName, nameColumn } from '../../components/name-column.js';
 import { Problem } from '../../components/problem.js';
 import { RowsSkeleton } from '../../components/skeleton.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
+import { useNames, type NameFacts } from '../../state/names.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
@@ -61,6 +63,7 @@ export function PluginValues({ previewed, shown, kind }: PluginValuesProps) {
 }
 
 function Answer({ preview, trouble, shown, kind }: PreviewState & Pick<PluginValuesProps, 'shown' | 'kind'>) {
+  const facts = useNames(preview?.values.map(({ identifier }) => identifier) ?? [], preview?.as_of ?? undefined);
   // Findings about the shape of a draft are shown at its fields.
   if (preview === null)
     return trouble === null || trouble.findings.length > 0 ? (
@@ -87,11 +90,11 @@ function Answer({ preview, trouble, shown, kind }: PreviewState & Pick<PluginVal
       <Facts facts={factsOf(kind, values, { valued, securities })} />
       <Table
         label="values of the plug-in"
-        columns={columnsOf(kind, values)}
+        columns={columnsOf(kind, { values, facts })}
         rows={values}
         keyOf={({ identifier }) => identifier}
         addressOf={({ identifier }) => nameAddress(identifier)}
-        searchIn={({ identifier }) => identifier}
+        searchIn={({ identifier }) => labelWithName(identifier, facts)}
         height={360}
         empty="No security has a value."
       />
@@ -121,14 +124,13 @@ function factsOf(kind: string, values: readonly Value[], { valued, securities }:
   return [covered, ['Smallest, median, largest', [smallest, median, largest].map(figure).join(', ')] as const];
 }
 
-function columnsOf(kind: string, values: readonly Value[]): readonly Column<Value>[] {
-  const security: Column<Value> = {
-    id: 'identifier',
-    title: 'Security',
-    width: 100,
-    grow: 1,
-    value: ({ identifier }) => identifier,
-  };
+interface Named {
+  readonly values: readonly Value[];
+  readonly facts: ReadonlyMap<string, NameFacts>;
+}
+
+function columnsOf(kind: string, { values, facts }: Named): readonly Column<Value>[] {
+  const security: Column<Value> = nameColumn(facts);
   const value = numeric<Value>({ id: 'value', title: 'Value', width: 110, of: (row) => row.value, write: figure });
   if (kind === 'selection')
     return [

@@ -1,5 +1,5 @@
 import type { RiskModelView } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Bars } from '../../components/bars.js';
 import { Button, LinkButton } from '../../components/button.js';
@@ -8,6 +8,7 @@ import { Facts } from '../../components/facts.js';
 import { Findings } from '../../components/findings.js';
 import { JobState } from '../../components/job-state.js';
 import { Metrics } from '../../components/metrics.js';
+import { labelWithName, nameColumn } from '../../components/name-column.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
@@ -19,6 +20,7 @@ import { attempt, start } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { jobOf } from '../../state/live.js';
 import { addressOf, go, parameter, setParameters } from '../../state/place.js';
+import { useNames, type NameFacts } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -131,6 +133,8 @@ export function ModelFigures({ view }: { readonly view: RiskModelView }) {
   // The first row of the table, which is selected by default.
   const [first] = rows.toSorted((a, b) => b.volatility - a.volatility);
   const chosen = names.find((name) => name === parameter('name')) ?? first?.identifier;
+  const facts = useNames(names, view.observed_end ?? undefined);
+  const columns = useMemo(() => [nameColumn(facts), VOLATILITY], [facts]);
   return (
     <>
       <Figures view={view} />
@@ -141,17 +145,17 @@ export function ModelFigures({ view }: { readonly view: RiskModelView }) {
             <Table
               label="volatilities of the model"
               name="vols"
-              columns={COLUMNS}
+              columns={columns}
               rows={rows}
               keyOf={({ identifier }) => identifier}
               openKey={chosen ?? null}
               onOpen={({ identifier }) => setParameters({ name: identifier })}
-              searchIn={({ identifier }) => identifier}
+              searchIn={({ identifier }) => labelWithName(identifier, facts)}
               sort={{ column: 'volatility', direction: 'desc' }}
               height={260}
             />
           </Section>
-          {chosen !== undefined && <Partners view={view} name={chosen} />}
+          {chosen !== undefined && <Partners view={view} name={chosen} facts={facts} />}
         </div>
         <CorrelationMap view={view} chosen={chosen} />
       </div>
@@ -209,15 +213,17 @@ const conditionText = (value: number): string => (value >= NO_INVERSE ? 'no inve
 function Partners({
   view: { model_id: model, asset_ids: names, correlation },
   name,
+  facts,
 }: {
   readonly view: RiskModelView;
   readonly name: string;
+  readonly facts: ReadonlyMap<string, NameFacts>;
 }) {
   const store = useStoreOf(model);
   const row = correlation?.data[names.indexOf(name)] ?? [];
   const all = names
-    .map((label, k) => ({ label, value: Number(row[k]) }))
-    .filter(({ label }) => label !== name)
+    .map((identifier, k) => ({ identifier, label: labelWithName(identifier, facts), value: Number(row[k]) }))
+    .filter(({ identifier }) => identifier !== name)
     .toSorted((a, b) => b.value - a.value);
   const shown = all.length <= PARTNERS ? all : [...all.slice(0, PARTNERS / 2), ...all.slice(-PARTNERS / 2)];
   return (
@@ -244,7 +250,10 @@ function useStoreOf(model: string): string | undefined {
   return indices.data?.indices.find(({ id }) => id === index)?.store_id ?? undefined;
 }
 
-const COLUMNS: readonly Column<Name>[] = [
-  { id: 'name', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
-  numeric({ id: 'volatility', title: 'Volatility', width: 100, of: ({ volatility }) => volatility, write: percent }),
-];
+const VOLATILITY: Column<Name> = numeric({
+  id: 'volatility',
+  title: 'Volatility',
+  width: 100,
+  of: ({ volatility }) => volatility,
+  write: percent,
+});

@@ -152,6 +152,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'No portfolio has a negative variance: all eigenvalues are non-negative',
     width: 96,
     priority: 3,
+    below: 'titled',
     value: (row) => Number(row.positive_semi_definite),
     copy: (row) => (row.positive_semi_definite ? 'yes' : 'no'),
     show: (row) => (

@@ -37,9 +37,10 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
     service.value.call('waiveScheduleCheck', { params, body: { ...body, reason } });
   if (!may('run') && !may('publish')) return null;
   const first = decidedFirst(day);
-  const waits = day.state === 'waiting' ? findOwnReason(day) : null;
+  const isWaiting = day.state === 'waiting' && findOwnReason(day) !== null;
   // No action is expected for a day that waits or whose findings require a decision.
-  const isMain = first === undefined && waits === null && findingsOf(day).length === 0;
+  const findings = findingsOf(day);
+  const isMain = first === undefined && !isWaiting && findings.length === 0;
   return (
     <>
       {first !== undefined && (
@@ -51,16 +52,19 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
         </div>
       )}
       <h3>Decision</h3>
-      {waits !== null && <p class="quiet">{waits} Performing the day before that changes nothing.</p>}
-      <CommentInput label="Reason, for the register of judgements" value={reason} onChange={setReason} />
+      <CommentInput
+        label={`Reason, required to ${findings.length > 0 && may('publish') ? 'accept findings or ' : ''}skip the day`}
+        value={reason}
+        onChange={setReason}
+      />
       {may('publish') &&
-        findingsOf(day).map((blocked) => (
+        findings.map((blocked) => (
           <Acceptance key={blocked.check} blocked={blocked} isReady={hasReason} decide={decide} waive={waive} />
         ))}
       {may('run') && (
         <div class="form-actions">
           <ActionButton kind={isMain ? 'main' : 'plain'} act={decide(run, `${day.date} is performed again.`)}>
-            Perform again
+            {isWaiting ? 'Try now' : 'Perform again'}
           </ActionButton>
           <ActionButton kind="danger" disabled={!hasReason} act={decide(skip, `${day.date} is skipped.`)}>
             Skip the day

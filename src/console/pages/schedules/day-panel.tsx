@@ -44,7 +44,10 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
             <DayFacts day={found} />
             <DayDecision day={found} />
             <h3>Indices</h3>
-            <Entries label="Indices" entries={statesOf(found, schedule.indices).map(indexEntry)} />
+            <Entries
+              label="Indices"
+              entries={statesOf(found, schedule.indices).map((one) => indexEntry(one, findOwnReason(found)))}
+            />
             <h3>Steps</h3>
             <Entries label="Steps" entries={found.steps.map(stepEntry)} />
           </>
@@ -99,8 +102,8 @@ function DayFacts({ day }: { readonly day: ScheduleDay }) {
         ['Held back since', earlier.length === 0 ? null : <DayLinks dates={earlier} />],
         ['Due', moment(day.due_at)],
         ['Ended', day.finished_at === null ? null : moment(day.finished_at)],
-        ['Next attempt', day.next_attempt_at === null ? null : `${moment(day.next_attempt_at)}, automatically`],
-        ['Author', day.author],
+        ['Next attempt', day.next_attempt_at === null ? null : moment(day.next_attempt_at)],
+        ['Begun by', day.author],
         ['Accepted', day.waivers.length === 0 ? null : day.waivers.map(waiverWords).join(', ')],
       ]}
     />
@@ -126,12 +129,13 @@ function waiverWords({ check, index_id: index, identifier }: ScheduleDay['waiver
   return of === '' ? checkWords(check) : `${checkWords(check)} (${of})`;
 }
 
-const indexEntry = ({ index, state, step, reason }: IndexState): Entry => ({
+/** Renders an index. The reason of the day is not repeated. */
+const indexEntry = ({ index, state, step, reason }: IndexState, ofDay: string | null): Entry => ({
   key: index,
   title: <a href={indexAddress(index)}>{index}</a>,
   badge: <StateBadge {...INDEX_STATES[state]} />,
   aside: step === '' ? '' : stepWords(step),
-  text: reason,
+  text: reason === ofDay ? '' : reason,
 });
 
 type Step = ScheduleDay['steps'][number];

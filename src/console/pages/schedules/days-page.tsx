@@ -36,11 +36,7 @@ export function DaysPage({ params }: PageProps) {
         schedule.data && (
           <>
             <code>{id}</code>
-            {schedule.data.enabled ? (
-              <Badge kind="good">enabled</Badge>
-            ) : (
-              <Badge>disabled: no day begins automatically</Badge>
-            )}
+            {schedule.data.enabled ? <Badge kind="good">enabled</Badge> : <Badge>disabled: no new day begins</Badge>}
           </>
         )
       }
@@ -167,6 +163,7 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
     width: 84,
     align: 'right',
     priority: 4,
+    below: 'nothing',
     value: (row) => row.held.length,
   },
   {

@@ -28,10 +28,10 @@ export function SchedulePage({ params }: PageProps) {
     <Answered resource={opened} what="the schedule">
       {(first) => (
         <Editor
-          title={id === null ? 'New schedule' : 'Edit'}
+          title={id ?? 'New schedule'}
           above={[
             { address: '/console/schedules', text: 'Schedules' },
-            ...(id === null ? [] : [{ address: scheduleAddress(id), text: id }]),
+            ...(id === null ? [] : [{ address: scheduleAddress(id), text: 'Days' }]),
           ]}
           idMember="schedule_id"
           opened={first}

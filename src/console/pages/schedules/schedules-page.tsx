@@ -222,7 +222,7 @@ const COLUMNS: readonly Column<Overview>[] = [
     value: ({ schedule }) => schedule.name,
     show: ({ schedule: { name, schedule_id: id } }) => (
       <>
-        <strong>{name}</strong> <span class="quiet">{id}</span>
+        <strong>{name}</strong> {name.toLowerCase() !== id.toLowerCase() && <span class="quiet">{id}</span>}
       </>
     ),
   },
@@ -241,7 +241,11 @@ const COLUMNS: readonly Column<Overview>[] = [
     priority: 3,
     value: ({ schedule }) => (schedule.enabled ? schedule.at : 'by hand'),
     show: ({ schedule: { enabled, at, calendar } }) =>
-      enabled ? `${at}, ${calendar}` : <Badge title="No day begins automatically">disabled</Badge>,
+      enabled ? (
+        `${at}, ${calendar}`
+      ) : (
+        <Badge title="No new day begins; days that have begun are continued">disabled</Badge>
+      ),
   },
   {
     id: 'latest',
@@ -259,9 +263,9 @@ const COLUMNS: readonly Column<Overview>[] = [
   },
   {
     id: 'held',
-    title: 'Held back',
+    title: 'Indices held',
     help: 'Indices that the latest day holds back',
-    width: 84,
+    width: 110,
     align: 'right',
     priority: 4,
     value: ({ latest }) => latest?.held.length ?? 0,

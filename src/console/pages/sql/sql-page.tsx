@@ -28,11 +28,14 @@ export function SqlPage() {
   const [query, setQuery] = useState(asked ?? EXAMPLES[0]!.query); // there is at least one example
   const views = useResource('sql views', tablesOf);
   const { result, trouble, isRunning, run, stop } = useQuery();
+  const [isSent, setSent] = useState(asked !== null);
+  // Without a query in the address, the page opens with the result of the first example, which the history omits.
   useEffect(() => {
-    if (asked !== null) void run(asked);
+    void run(query, { isNoted: asked !== null });
   }, []);
   const send = (text = query) => {
     if (text.trim() === '') return;
+    setSent(true);
     setParameters({ q: text });
     void run(text);
   };
@@ -52,7 +55,7 @@ export function SqlPage() {
           <SqlEditor
             label="Query"
             value={query}
-            lines={13}
+            lines={8}
             tables={views.data ?? NONE}
             marks={marks}
             onChange={setQuery}
@@ -82,15 +85,15 @@ export function SqlPage() {
           <Views views={views} onChoose={(view) => choose(`SELECT *\nFROM ${view}\nLIMIT 100`)} />
         </Section>
       </div>
-      {trouble !== null && <Problem trouble={withSentence(trouble)} />}
+      {trouble !== null && isSent && <Problem trouble={withSentence(trouble)} />}
       {isRunning && <Wait what="the result" />}
       {result !== null && <Answer {...result} />}
-      {result === null && trouble === null && !isRunning && <Beginnings onChoose={choose} />}
+      {!isSent && <Beginnings onChoose={choose} />}
     </Page>
   );
 }
 
-/** Renders example queries, before the first result. */
+/** Renders example queries, before the user sends one. */
 const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }) => (
   <Section title="Begin with an example" aside="or with a view: it opens to its columns">
     <ul class="sql-examples">
@@ -126,7 +129,7 @@ function useQuery() {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const running = useRef<AbortController | null>(null);
   const [isRunning, setRunning] = useState(false);
-  const run = async (query: string) => {
+  const run = async (query: string, { isNoted = true } = {}) => {
     running.current?.abort();
     const own = new AbortController();
     running.current = own;
@@ -136,7 +139,7 @@ function useQuery() {
     try {
       const answer = await service.value.call('runSql', { body: { query }, signal: own.signal });
       const seconds = (performance.now() - start) / 1000;
-      noteQuery({ query, at: new Date().toISOString(), rows: answer.rows, seconds });
+      if (isNoted) noteQuery({ query, at: new Date().toISOString(), rows: answer.rows, seconds });
       if (running.current === own) setResult({ query, result: answer, seconds });
     } catch (thrown) {
       if (own.signal.aborted) return;

@@ -124,7 +124,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   const benchmark = isObject(document['benchmark']) ? document['benchmark'] : {};
   return (
     <>
-      <StrategySummary document={document} index={index} />
+      <StrategySummary document={document} index={index} isStored={isStored} />
       <div class="form-card strategy-groups">
         <Section title="Portfolio">{fields(['id', 'name', 'index_id'])}</Section>
         <Section title="Capital and costs">{fields(['initial_capital', 'exposure', 'transaction_cost_bps'])}</Section>

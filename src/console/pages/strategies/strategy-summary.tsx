@@ -1,6 +1,8 @@
 import type { IndexSummary, OverviewView, RebalanceList } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Chart } from '../../components/chart/chart.js';
+import { isWide, type Line } from '../../components/chart/series.js';
 import { Metrics } from '../../components/metrics.js';
-import { Sparkline } from '../../components/sparkline.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { dayNumber } from '../../words/dates.js';
@@ -11,15 +13,22 @@ interface StrategySummaryProps {
   readonly document: JsonObject;
   /** Summary of the followed index. */
   readonly index: IndexSummary | undefined;
+  readonly isStored: boolean;
 }
 
 /** Describes the strategy in a sentence, with figures of the index and the expected costs of its turnover. */
-export function StrategySummary({ document, index }: StrategySummaryProps) {
+export function StrategySummary({ document, index, isStored }: StrategySummaryProps) {
   const overview = useResource(index?.has_run === true ? `overview ${index.id}` : null, (signal) =>
     service.value.call('getOverview', { params: { index_id: index!.id }, signal }),
   );
   const rebalances = useResource(index?.has_run === true ? `rebalances ${index.id}` : null, (signal) =>
     service.value.call('listRebalances', { params: { index_id: index!.id }, signal }),
+  );
+  const id = typeof document['id'] === 'string' ? document['id'] : '';
+  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
+  const hasRun = isStored && strategies.data?.strategies.find(({ strategy }) => strategy.id === id)?.has_run === true;
+  const own = useResource(hasRun ? `overview ${id}` : null, (signal) =>
+    service.value.call('getOverview', { params: { index_id: id }, signal }),
   );
   if (index === undefined) return null;
   const cost = numberIn(document['transaction_cost_bps'], 0);
@@ -33,12 +42,11 @@ export function StrategySummary({ document, index }: StrategySummaryProps) {
           label={`Figures of ${index.id}`}
           metrics={[
             {
-              term: `Level of ${index.id}`,
-              value: <Sparkline values={run.level.data} label={`Level of ${index.id}`} />,
-              note: `${run.start} to ${run.end}`,
+              term: 'Return per year',
+              value: change(run.metrics.annualised_return),
+              note: `of ${index.id}, ${run.start} to ${run.end}`,
             },
-            { term: 'Return per year', value: change(run.metrics.annualised_return), note: 'over these dates' },
-            { term: 'Volatility', value: percent(run.metrics.volatility), note: 'per year' },
+            { term: 'Volatility', value: percent(run.metrics.volatility), note: `of ${index.id}, per year` },
             { term: 'Rebalances', value: count(run.rebalances), note: `the last on ${run.last_rebalance}` },
             {
               term: 'Turnover',
@@ -54,7 +62,42 @@ export function StrategySummary({ document, index }: StrategySummaryProps) {
           ]}
         />
       )}
+      {run !== undefined && <Levels run={run} own={own.data} />}
     </>
+  );
+}
+
+interface LevelsProps {
+  readonly run: OverviewView;
+  /** Run of the strategy; undefined if there is none. */
+  readonly own: OverviewView | undefined;
+}
+
+/** Renders the level of the index, and of the strategy if it has a run, 100 at the first common date. */
+function Levels({ run, own }: LevelsProps) {
+  const [dates, lines] = useMemo(() => {
+    const views = own === undefined ? [run] : [own, run];
+    const levels = views.map(
+      ({ level }) => new Map(level.index.map((date, t) => [String(date), Number(level.data[t])])),
+    );
+    const common = [...levels[0]!.keys()].filter((date) => levels.every((level) => level.has(date))); // at least one run
+    const drawn = views.map(({ index_id: id }, k): Line => {
+      const base = levels[k]!.get(common[0] ?? '') ?? 1; // a level per run
+      const values = common.map((date) => (100 * levels[k]!.get(date)!) / base);
+      return { id, label: id, colour: k + 1, values, ...(id === run.index_id ? { reference: id } : {}) };
+    });
+    return [common, drawn];
+  }, [run, own]);
+  if (dates.length < 2) return null;
+  return (
+    <Chart
+      label={`Level of ${lines.map(({ id }) => id).join(' and ')}`}
+      dates={dates}
+      lines={lines}
+      height={150}
+      isLog={isWide(lines, 0, dates.length - 1)}
+      compares={lines.length > 1}
+    />
   );
 }
 

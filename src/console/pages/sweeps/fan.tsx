@@ -4,7 +4,6 @@ import { Chart } from '../../components/chart/chart.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import type { Line } from '../../components/chart/series.js';
 import { Section } from '../../components/page.js';
-import { count } from '../../words/numbers.js';
 
 const NAMES: Readonly<Record<string, string>> = {
   '0': 'Lowest',
@@ -38,11 +37,11 @@ export function Fan({ fan }: { readonly fan: NonNullable<SweepView['fan']> }) {
       title="Levels of the variants"
       aside={
         <>
-          {count(fan.variants)} variants, 100 at the first common date <ScaleChoice isLog={isLog} />
+          first date = 100 <ScaleChoice isLog={isLog} />
         </>
       }
     >
-      <Chart label="Levels of the variants" dates={fan.index} lines={lines} isLog={isLog} height={280} compares />
+      <Chart label="Levels of the variants" dates={fan.index} lines={lines} isLog={isLog} height={280} />
     </Section>
   );
 }

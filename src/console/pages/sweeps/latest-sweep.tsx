@@ -6,6 +6,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
 import { jobAddress } from '../../words/jobs.js';
+import { Fan } from './fan.js';
 import { Figures, useParameterLabels } from './sweep-figures.js';
 import { SweepMap } from './sweep-map.js';
 
@@ -35,16 +36,19 @@ function Result({ view, job }: { readonly view: SweepView; readonly job: JobStat
       }
     >
       <Figures view={view} />
-      {pointers.length > 0 && told !== undefined && (
-        <SweepMap
-          rows={view.rows}
-          pointers={pointers}
-          rankBy={view.rank_by}
-          told={told}
-          identical={view.identical_variants ?? []}
-          onOpen={(variant) => go(addressOf(address, { variant: String(variant) }))}
-        />
-      )}
+      <div class="sweep-first">
+        {pointers.length > 0 && told !== undefined && (
+          <SweepMap
+            rows={view.rows}
+            pointers={pointers}
+            rankBy={view.rank_by}
+            told={told}
+            identical={view.identical_variants ?? []}
+            onOpen={(variant) => go(addressOf(address, { variant: String(variant) }))}
+          />
+        )}
+        {view.fan && <Fan fan={view.fan} />}
+      </div>
     </Section>
   );
 }

@@ -10,9 +10,13 @@ import { pointerLabel, type ParameterLabels } from './values.js';
 /** Probability of overfitting above which a choice is no better than a random choice. */
 export const CHANCE = 0.5;
 
-/** Renders the figures of a sweep, which show how reliable its ranking is. */
-export function Figures({ view: { selection, overfitting, variants, refused } }: { readonly view: SweepView }) {
-  const isOverfit = (overfitting?.probability ?? 0) > CHANCE;
+/** Returns true if the choice of the first variant is no better than a random choice. */
+export const isOverfit = ({ overfitting }: SweepView): boolean => (overfitting?.probability ?? 0) > CHANCE;
+
+/** Renders the figures of a sweep, which show how reliable its ranking is. Sharpe ratios are annualised. */
+export function Figures({ view }: { readonly view: SweepView }) {
+  const { selection, overfitting, variants, refused, rows } = view;
+  const best = rows.find(({ rank }) => rank === 1)?.metrics?.sharpe_ratio ?? null;
   return (
     <Metrics
       label="Figures of the sweep"
@@ -20,42 +24,45 @@ export function Figures({ view: { selection, overfitting, variants, refused } }:
         {
           term: 'Variants',
           value: count(variants),
-          note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} trials`,
+          note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} different`,
         },
         {
-          term: 'Deflated Sharpe ratio',
-          value: percent(selection?.deflated_sharpe_ratio),
-          note: 'probability',
-          help: 'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero',
+          term: 'Sharpe ratio of the first',
+          value: decimal(best, 3),
+          note: `best by chance ${decimal(annualiseChance(selection, best), 3)}`,
+          help: 'Annualised. The best of as many variants is expected to show the second value if every true Sharpe ratio is zero.',
         },
         {
           term: 'Probability of overfitting',
-          value: percent(overfitting?.probability),
-          note: isOverfit ? 'above one half' : undefined,
-          kind: isOverfit ? 'down' : '',
-          help: 'Share of the selections whose choice is no better than the median out of sample',
+          value: percent(overfitting?.probability, 1),
+          note: isOverfit(view) ? 'above 50%: unreliable ranking' : 'below 50% is better than chance',
+          kind: isOverfit(view) ? 'down' : '',
+          help: 'Share of the splits of the history in which the best variant of one half ranks in the lower half of the other',
         },
         {
-          term: 'Loss out of sample',
-          note: 'probability',
-          value: percent(overfitting?.probability_of_loss),
-          help: 'Share whose choice has a negative Sharpe ratio out of sample',
+          term: 'Losses out of sample',
+          value: percent(overfitting?.probability_of_loss, 1),
+          note: 'of the splits',
+          help: 'Share of the splits in which the chosen variant has a negative Sharpe ratio in the other half',
         },
         {
-          term: 'Best by chance',
-          value: decimal(selection?.expected_maximum_sharpe_ratio, 4),
-          note: 'Sharpe ratio, one session',
-          help: 'Sharpe ratio of a session that the best of as many trials is expected to show where every true one is zero',
-        },
-        {
-          term: 'First by rank',
-          value: decimal(selection?.sharpe_ratio, 4),
-          note: 'Sharpe ratio, one session',
-          help: 'Not annualised; the ranking shows it annualised',
+          term: 'Deflated Sharpe ratio',
+          value: percent(selection?.deflated_sharpe_ratio, 1),
+          note: isOverfit(view) ? 'tests the return, not the ranking' : 'probability',
+          help: 'Probability that the true Sharpe ratio exceeds the best by chance. It does not test whether the first variant is better than the others.',
         },
       ]}
     />
   );
+}
+
+/**
+ * Returns the annualised Sharpe ratio that the best of all trials is expected to show by chance; null without the ratio of
+ * the first variant, which has the factor between sessions and years.
+ */
+function annualiseChance(selection: SweepView['selection'], best: number | null): number | null {
+  if (selection === null || best === null || selection.sharpe_ratio === 0) return null;
+  return (selection.expected_maximum_sharpe_ratio * best) / selection.sharpe_ratio;
 }
 
 /**

@@ -53,7 +53,10 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
   const equals = new Map(identical.flatMap((group) => group.map((variant) => [variant, group] as const)));
   const findShown = (column: string, line: string) => findShownVariant(rows, { across, down, column, line, hidden });
   return (
-    <Section title="Map" aside={<MapChoices {...{ pointers, across, down, metric, told }} />}>
+    <Section
+      title={metric === 'sharpe_ratio' ? 'Sharpe ratio, annualised' : labelOf(metric)}
+      aside={<MapChoices {...{ pointers, across, down, metric, told }} />}
+    >
       <Hidden {...{ rows, hidden, told, rankBy }} />
       <div
         class="sweep-map"

@@ -15,11 +15,11 @@ import { useSchemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { jobAddress } from '../../words/jobs.js';
-import { change, decimal, percent, signClass } from '../../words/numbers.js';
+import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { formatTerms } from '../index/run-terms.js';
 import { Fan } from './fan.js';
-import { CHANCE, Figures, useParameterLabels } from './sweep-figures.js';
+import { Figures, isOverfit, useParameterLabels } from './sweep-figures.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
 import { metricWords, patchText, withUnit, type ParameterLabels } from './values.js';
@@ -95,30 +95,25 @@ function Result({ view, request }: ResultProps) {
   // The page waits for the rule types, which supply the labels, so that it does not show pointers first.
   if (told === undefined) return <FiguresSkeleton />;
   const sentences = (view.verdict ?? []).filter((sentence) => identical.length === 0 || !IDENTICAL.test(sentence));
-  const isOverfit = (view.overfitting?.probability ?? 0) > CHANCE;
   const open = rows.find(({ variant }) => String(variant) === parameter('variant'));
   const openVariant = (variant: number) => setParameters({ variant: String(variant) });
   return (
     <>
-      {sentences.length > 0 && (
-        <Banner kind={isOverfit ? 'warning' : 'info'} title={isOverfit ? 'The first rank is not reliable' : 'Results'}>
-          {sentences.map((sentence) => (
-            <p key={sentence}>{sentence}</p>
-          ))}
-        </Banner>
-      )}
+      {isOverfit(view) && <Unreliable view={view} />}
       <Figures view={view} />
-      {pointers.length > 0 && (
-        <SweepMap
-          rows={rows}
-          pointers={pointers}
-          rankBy={view.rank_by}
-          told={told}
-          identical={identical}
-          onOpen={openVariant}
-        />
-      )}
-      {view.fan && <Fan fan={view.fan} />}
+      <div class="sweep-first">
+        {pointers.length > 0 && (
+          <SweepMap
+            rows={rows}
+            pointers={pointers}
+            rankBy={view.rank_by}
+            told={told}
+            identical={identical}
+            onOpen={openVariant}
+          />
+        )}
+        {view.fan && <Fan fan={view.fan} />}
+      </div>
       <Section title="Ranking" aside={`by ${metricWords(view.rank_by)}`}>
         <Table
           label="variants"
@@ -132,6 +127,13 @@ function Result({ view, request }: ResultProps) {
         />
       </Section>
       {view.folds && <SweepFolds folds={view.folds} />}
+      {sentences.length > 0 && (
+        <Section title="Reliability">
+          {sentences.map((sentence) => (
+            <p key={sentence}>{sentence}</p>
+          ))}
+        </Section>
+      )}
       {open !== undefined && (
         <VariantPanel
           key={open.variant}
@@ -143,6 +145,19 @@ function Result({ view, request }: ResultProps) {
         />
       )}
     </>
+  );
+}
+
+/** Warns that the first variant is no better than a random choice. */
+function Unreliable({ view: { overfitting } }: { readonly view: SweepView }) {
+  if (overfitting === null) return null;
+  return (
+    <Banner kind="warning" title="Do not choose by this ranking">
+      <p>
+        In {percent(overfitting.probability, 1)} of {count(overfitting.combinations)} splits of the history, the best
+        variant of one half was in the lower half of the ranking in the other. A random choice is there in 50%.
+      </p>
+    </Banner>
   );
 }
 
@@ -187,6 +202,7 @@ function columnsOf(pointers: readonly string[], told: ParameterLabels): readonly
 const SHARPE: Column<SweepRow> = numeric({
   id: 'sharpe',
   title: 'Sharpe',
+  help: 'Sharpe ratio, annualised',
   width: 76,
   of: ({ metrics }) => metrics?.sharpe_ratio ?? null,
   write: (value) => decimal(value, 3),

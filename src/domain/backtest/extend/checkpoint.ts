@@ -14,7 +14,7 @@ import type { DecisionMemory } from '../../books/decider.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import { toStoredIndex, toStoredPortfolio, type StoredOverlay } from './overlay-state.js';
 import { toStoredBook, type StoredBook } from '../../books/resumed-book.js';
-import type { Run, RunRemains } from '../run.js';
+import type { Run, RunEndState } from '../run.js';
 
 /** State that the simulation of later dates of a run needs in addition to the stored columns. */
 export interface RunCheckpoint {
@@ -40,7 +40,7 @@ export interface RunCheckpoint {
   readonly benchmark: StoredBook | StoredOverlay | null;
   /** End state of a benchmark that is a price series. */
   readonly series: SeriesEnd | null;
-  readonly remains: RunRemains;
+  readonly remains: RunEndState;
   /** Weights of the latest rebalance. */
   readonly latest: Float64Array;
   /** Every index on which the run depends, with its recent compositions. */
@@ -70,7 +70,7 @@ export function createCheckpoint(run: Run): RunCheckpoint {
   const benchmarkIndex = benchmark?.index ?? null;
   const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
   const day = run.days.at(-1)!;
-  const ended = reached.map((compositions): KnownIndex & Pick<Compositions, 'overlay'> => ({
+  const ended = reached.map((compositions): SimulatedIndex & Pick<Compositions, 'overlay'> => ({
     ...compositions,
     to: findLastAtMost(compositions.sm.sessions, day),
   }));
@@ -102,12 +102,12 @@ function listSimulatedIndices(index: Compositions): readonly Compositions[] {
 }
 
 /** Index with its compositions up to the last simulated session. */
-export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory' | 'called'> {
+export interface SimulatedIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory' | 'called'> {
   readonly to: number;
 }
 
 /** Returns the earliest last session among the indices, as a day. */
-export function findEarliestSession(indices: readonly KnownIndex[]): Day {
+export function findEarliestSession(indices: readonly SimulatedIndex[]): Day {
   return Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!));
 }
 
@@ -116,7 +116,7 @@ export function findEarliestSession(indices: readonly KnownIndex[]): Day {
  * calendar end on one session.
  */
 export function listMarks(
-  indices: readonly Pick<KnownIndex, 'document' | 'sm' | 'to'>[],
+  indices: readonly Pick<SimulatedIndex, 'document' | 'sm' | 'to'>[],
   simulated: readonly Pick<Compositions, 'document' | 'treatment'>[],
 ): ReadonlyMap<string, MarketMark> {
   return new Map(
@@ -133,7 +133,7 @@ export function listMarks(
  * Returns the compositions of each index that a decision after the last session can use. The definitions state how long
  * before its rebalance a decision can be made.
  */
-export function listRecentIndices(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
+export function listRecentIndices(indices: readonly SimulatedIndex[]): ReadonlyMap<string, RecentIndex> {
   const oldest = Math.min(
     ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - readNotice(document))]!),
   );

@@ -8,7 +8,7 @@ import type { ConstrainedRebalances } from '../../strategies/constrained-rebalan
 import type { BenchmarkRun, SeriesEnd } from '../../books/benchmark.js';
 import type { Book } from '../../books/book.js';
 import type { DatedSeries } from '../../analytics/relative.js';
-import type { IndexContext, KnownIndex, RunCheckpoint } from './checkpoint.js';
+import type { IndexContext, SimulatedIndex, RunCheckpoint } from './checkpoint.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { Composition, DeciderFactory } from '../../books/compositions.js';
 import type { BacktestPlan } from '../../documents/backtest-plan.js';
@@ -53,7 +53,7 @@ export interface Continuation {
   /** Warnings of the optimisations for the constraint set of a strategy, and the state that later optimisations use. */
   readonly solves: Pick<ConstrainedRebalances, 'findings'> & { readonly memory: DecisionMemory | null };
   /** Every index on which the run depends, with its latest decisions. */
-  readonly reached: readonly KnownIndex[];
+  readonly reached: readonly SimulatedIndex[];
 }
 
 /** Simulation of an index over the new sessions. */

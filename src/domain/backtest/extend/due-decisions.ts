@@ -52,7 +52,7 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
       const { decision } = rebalance;
       const { document } = listTexts(documents[id]!)[rebalance.amendment ?? 0]!;
       const { sessions } = marked.get(document.calendar)!;
-      const holds = listHeldLook(document, rebalance, { sessions, before });
+      const holds = listHoldingsLookBack(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
         const reviewed = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
         const own = { code: document.calendar, lookBack: computeLookBack({ document: reviewed, sessions, decision }) };
@@ -66,7 +66,7 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
   );
 }
 
-interface HeldLookInput extends Pick<ResumedIndex, 'before'> {
+interface HoldingsLookBackInput extends Pick<ResumedIndex, 'before'> {
   readonly sessions: Int32Array;
 }
 
@@ -74,10 +74,10 @@ interface HeldLookInput extends Pick<ResumedIndex, 'before'> {
  * Returns the look-back of a rebalance that depends on the holdings of its index; empty for all others. The look-back
  * begins at the composition in force.
  */
-function listHeldLook(
+function listHoldingsLookBack(
   document: IndexDocument,
   rebalance: DueRebalance,
-  { sessions, before }: HeldLookInput,
+  { sessions, before }: HoldingsLookBackInput,
 ): CalendarLookBack[] {
   const current = before.at(-1);
   const isPlain = rebalance.phase === undefined && findReview(document, rebalance.review).scope === 'membership';
@@ -86,7 +86,7 @@ function listHeldLook(
   return [{ code: document.calendar, lookBack: { session, paidAfter: sessions[session]! - 1 } }];
 }
 
-interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'documents'> {
+interface SolverLookBackInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'documents'> {
   readonly document: DerivedDocument;
   readonly decision: number;
   readonly parents: readonly Pick<Composition, 'decision'>[];
@@ -94,7 +94,7 @@ interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'd
 }
 
 /** Returns the look-back of an optimisation, on the calendar of its target index. */
-export function computeSolveLook({ documents, marked, document, ...solve }: SolveLookInput): CalendarLookBack {
+export function computeSolveLook({ documents, marked, document, ...solve }: SolverLookBackInput): CalendarLookBack {
   const { source_index_id: parentId } = document.derivation;
   const { calendar: code } = documents[parentId]!;
   const maxStaleSessions = readPriceSessions(readTreatment(documents, parentId));

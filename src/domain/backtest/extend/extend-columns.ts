@@ -1,7 +1,7 @@
 import type { Numbers, NumberType } from '../../numbers/number-types.js';
-import type { AddedSessions, Addition } from '../run-file/block.js';
+import type { AppendedSessions, Addition } from '../run-file/block.js';
 import { createColumns, type ColumnsWriter } from '../run-file/create.js';
-import { extendHeader, type JoinedSecurity, type PlacedBlock } from '../run-file/header.js';
+import { extendHeader, type AddedSecurity, type BlockPosition } from '../run-file/header.js';
 import type { RunColumns } from '../run-file/read.js';
 import { BLOCK_NAMES, findBlock, isPanel, type BlockName } from '../run-file/schema.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
@@ -12,10 +12,10 @@ export interface ExtendColumnsInput {
   readonly fileNames: readonly string[];
   /** Maximum number of dates in one file; further dates are written to another file. Default: `DATES_MAX`. */
   readonly datesMax?: number;
-  readonly added: AddedSessions;
+  readonly added: AppendedSessions;
 }
 
-export interface WrittenColumns {
+export interface ExtendedColumns {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Number of named files that contain segments of the new file's blocks. */
   readonly earlierFiles: number;
@@ -32,7 +32,7 @@ const DATES_MAX = 32;
  */
 export const isFileFull = (dates: number, datesMax = DATES_MAX): boolean => dates >= datesMax;
 /** Returns the number of dates in the newest file of the columns of a run. */
-export const countOwnDates = (stored: RunColumns): number => stored.header.dates - stored.inEarlierFiles('level');
+export const countAddedDates = (stored: RunColumns): number => stored.header.dates - stored.inEarlierFiles('level');
 /** Maximum number of files for the columns of a run: reading a whole block opens every file. */
 const FILES_MAX = 128;
 
@@ -41,10 +41,10 @@ const FILES_MAX = 128;
  * rewritten. Stored blocks stay in their file if securities have joined or that file is full.
  * @throws CannotResume if there would be too many files
  */
-export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): WrittenColumns {
+export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): ExtendedColumns {
   const { header } = stored;
   const { begun: earlierNames = [], joined: known = [] } = header;
-  const stays = added.joined.length > 0 || isFileFull(countOwnDates(stored), datesMax);
+  const stays = added.joined.length > 0 || isFileFull(countAddedDates(stored), datesMax);
   const files = fileNames.slice(0, earlierNames.length + (stays ? 1 : 0));
   if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
   const extended: ExtendedFile = { stored, stays, earlier: files.length, width: added.names.length };
@@ -52,7 +52,7 @@ export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColu
   const { identifiers } = added.continuation.index.sm;
   const joined = [
     ...known,
-    ...Array.from(added.joined, (column): JoinedSecurity => ({
+    ...Array.from(added.joined, (column): AddedSecurity => ({
       name: identifiers[column]!,
       file: files.length,
       dates: added.before,
@@ -84,11 +84,11 @@ interface ExtendedBlock {
   /** Elements for the new file, to be concatenated. */
   readonly parts: readonly Numbers[];
   /** Start and number of the elements in each earlier file, and the total number of elements. */
-  readonly earlier?: Required<Pick<PlacedBlock, 'begins' | 'length'>>;
+  readonly earlier?: Required<Pick<BlockPosition, 'begins' | 'length'>>;
 }
 
 /** Returns a block with its new elements; null if the run has no such block. */
-function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile): ExtendedBlock | null {
+function extendBlock(name: BlockName, added: AppendedSessions, file: ExtendedFile): ExtendedBlock | null {
   const { type, canBeAddedLater = false } = findBlock(name);
   const { stored } = file;
   const isStored = stored.has(name);

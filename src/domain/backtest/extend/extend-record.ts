@@ -1,17 +1,23 @@
 import type { DatedSeries } from '../../analytics/relative.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import { readMember, type RecordExtension } from '../record/field.js';
-import { isPlace, countNumbers, openPools, type AddedNumbers, type StoredNumbers } from '../record/number-places.js';
+import {
+  isArrayLocation,
+  countNumbers,
+  openPools,
+  type AppendedNumbers,
+  type StoredNumbers,
+} from '../record/number-places.js';
 import { assertFinite } from '../record/pack.js';
 import { readDescription, type Description } from '../record/read.js';
 import { BOOK, JSON_FIELDS, REBALANCES, ARRAY_FIELDS } from '../record/schema.js';
-import type { AddedRecord } from '../record/sources.js';
+import type { AppendedRecord } from '../record/sources.js';
 
 /** Record of an extended run: a description that refers to stored and appended arrays. */
 export interface ExtendedRecord {
   readonly description: Uint8Array;
   /** Numbers to append to the pools. */
-  readonly added: AddedNumbers;
+  readonly added: AppendedNumbers;
   /** Rebalances in the form of the description. */
   readonly rebalances: Uint8Array;
   /** Levels of an external benchmark on all dates of the benchmark. */
@@ -25,7 +31,7 @@ export interface ExtendRecordInput {
   /** Stored rebalances as bytes. */
   readonly rebalances: Uint8Array;
   readonly market: readonly string[];
-  readonly added: Omit<AddedRecord, 'before' | 'dates'>;
+  readonly added: Omit<AppendedRecord, 'before' | 'dates'>;
 }
 
 /**
@@ -39,7 +45,7 @@ export function extendRecord({ stored, description, rebalances, market, added }:
   const { pools, identifiers } = into;
   const countDates = (member: 'target' | 'optimised' | 'benchmark'): number => {
     const days = readMember(readMember(before.rest, member), 'days');
-    return isPlace(days) ? countNumbers(days) : 0;
+    return isArrayLocation(days) ? countNumbers(days) : 0;
   };
   const source = {
     ...added,

@@ -13,11 +13,11 @@ import {
   findEarliestSession,
   type RunCheckpoint,
 } from './checkpoint.js';
-import type { AddedRecord } from '../record/sources.js';
+import type { AppendedRecord } from '../record/sources.js';
 import { createExchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { listUnfilledOrders } from '../record/rows.js';
-import type { AddedSessions } from '../run-file/block.js';
+import type { AppendedSessions } from '../run-file/block.js';
 import { createForeignRates } from '../run-file/foreign-rates.js';
 import type { RunColumns } from '../run-file/read.js';
 import { openStoredNumbers } from '../run-file/record.js';
@@ -30,7 +30,7 @@ import { resumeRun } from './resume.js';
 import type { Continuation, IndexContinuation, ResumeRunInput } from './continuation.js';
 import { extendStoredIndex, toStoredPortfolio } from './overlay-state.js';
 import { assertMeasured } from '../run-summary.js';
-import type { RunRemains } from '../run.js';
+import type { RunEndState } from '../run.js';
 import { listGaps } from '../../books/gaps.js';
 import { listRunAssumptions } from '../run-assumptions.js';
 import { selectReportedFindings, reportPartialLastSession } from '../run-findings.js';
@@ -127,7 +127,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   };
 }
 
-interface RecordAdditions extends Pick<AddedRecord, 'metrics' | 'findings' | 'staleFills'> {
+interface RecordAdditions extends Pick<AppendedRecord, 'metrics' | 'findings' | 'staleFills'> {
   readonly trades: Trades;
   /** State of the portfolio in the form that the next checkpoint stores. */
   readonly portfolio: RunCheckpoint['portfolio'];
@@ -156,7 +156,7 @@ function joinRecord(
 }
 
 /** Daily series of the whole run. */
-interface JoinedSeries {
+interface WholeSeries {
   readonly days: Int32Array;
   readonly value: Float64Array;
   readonly costs: Float64Array;
@@ -167,7 +167,7 @@ interface JoinedSeries {
   readonly relativeIndex: Float64Array;
 }
 
-function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): JoinedSeries {
+function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): WholeSeries {
   const joinBlock = (block: BlockName, added: Float64Array): Float64Array => joinParts(stored.f64(block), added);
   const value = joinBlock('value', portfolio.value.subarray(1));
   const indexLevel = joinBlock('indexLevel', index.book.value.subarray(1));
@@ -196,7 +196,7 @@ function joinDays(before: Int32Array, added: Int32Array): Int32Array {
 function listHeldColumns(
   { header }: RunColumns,
   { index, portfolio, rebalances }: Continuation,
-): Pick<AddedSessions, 'names' | 'joined'> {
+): Pick<AppendedSessions, 'names' | 'joined'> {
   const isHeld = new Uint8Array(index.sm.securityCount);
   for (const { columns, everHeld } of [portfolio, ...(header.has_index_weights ? [index.book] : [])]) {
     for (let slot = 0; slot < columns.length; slot++) if (everHeld[slot] === 1) isHeld[columns[slot]!] = 1;
@@ -228,7 +228,7 @@ function listNewGaps({ index: { book }, portfolio }: Continuation): Gap[] {
 function createNextCheckpoint(
   { checkpoint }: ExtendInput,
   { index, portfolio, parent, benchmark, series, rebalances, reached }: Continuation,
-  remains: RunRemains,
+  remains: RunEndState,
 ): RunCheckpoint {
   const shown = [index, parent, benchmark].filter((one) => one !== null);
   return {

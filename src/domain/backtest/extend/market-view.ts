@@ -4,7 +4,7 @@ import { alignMarkedMarket } from '../../market/marked-market.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { findLastAtMost } from '../../numbers/search.js';
 import { readDefaultStaleSessions, applyStoreDefaults } from '../../documents/stale-sessions.js';
-import { readTreatment, type IndexContext, type KnownIndex } from './checkpoint.js';
+import { readTreatment, type IndexContext, type SimulatedIndex } from './checkpoint.js';
 import type { Composer } from '../../books/compositions.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
 import { listDueAfterUnderTexts } from '../../books/due-under-texts.js';
@@ -26,7 +26,7 @@ export interface MarketView {
    */
   composing<T>(looks: readonly CalendarLookBack[], work: (composer: Composer) => T): T;
   /** Every index on which the run depends, with its decisions. */
-  readonly reached: readonly KnownIndex[];
+  readonly reached: readonly SimulatedIndex[];
 }
 
 /** Sessions of an index extension: last simulated session and last new session. */

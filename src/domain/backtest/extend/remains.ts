@@ -1,7 +1,7 @@
 import type { Finding } from '../../refusals/findings.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { groupFindings, sortByRebalance } from '../run-findings.js';
-import type { FindingGroups, RunRemains } from '../run.js';
+import type { FindingGroups, RunEndState } from '../run.js';
 import type { Book, LevelsOnlyEnd } from '../../books/book.js';
 import { extendStoredBook, type StoredBook } from '../../books/resumed-book.js';
 import { countStale, type StaleFills } from '../../books/stale-fills.js';
@@ -14,7 +14,7 @@ export function createRemains(
   checkpoint: RunCheckpoint,
   continuation: Continuation,
   staleFills: ReadonlyMap<number, StaleFills>,
-): RunRemains {
+): RunEndState {
   const { index, portfolio, variants, uncapped, solves } = continuation;
   const { findings, stale, decisionsBeneath } = checkpoint.remains;
   const beneath = decisionsBeneath && appendDecisions(decisionsBeneath, index);
@@ -24,7 +24,7 @@ export function createRemains(
   );
   return {
     ...listVariantEnds(checkpoint, variants),
-    uncapped: uncapped && createBriefEnd(createOwnBook(checkpoint), uncapped),
+    uncapped: uncapped && createBriefEnd(createSeparateBook(checkpoint), uncapped),
     stale: countStale(staleFills, stale),
     solves: solves.memory,
     // Object.fromEntries loses the key type: every group is among the entries.
@@ -47,7 +47,7 @@ function appendDecisions(
   return known.map((findings, k) => [...findings, ...own[k]!]);
 }
 
-type VariantEnds = Pick<RunRemains, 'variants' | 'overlays'>;
+type VariantEnds = Pick<RunEndState, 'variants' | 'overlays'>;
 
 /** Returns the state of the return variants of the index, or of the underlying indices of an overlay. */
 function listVariantEnds(checkpoint: RunCheckpoint, variants: Continuation['variants']): VariantEnds {
@@ -57,11 +57,11 @@ function listVariantEnds(checkpoint: RunCheckpoint, variants: Continuation['vari
     const after = books.map(([variant, book]) => [variant, extendStoredIndex(overlays[variant]!, book)] as const);
     return { variants: {}, overlays: Object.fromEntries(after) };
   }
-  const ends = books.map(([variant, book]) => [variant, createBriefEnd(createOwnBook(checkpoint), book)] as const);
+  const ends = books.map(([variant, book]) => [variant, createBriefEnd(createSeparateBook(checkpoint), book)] as const);
   return { variants: Object.fromEntries(ends) };
 }
 
-function createOwnBook({ index }: RunCheckpoint): StoredBook {
+function createSeparateBook({ index }: RunCheckpoint): StoredBook {
   if (isStoredOverlay(index)) throw new Error('an overlay has no separate book');
   return index;
 }

@@ -9,7 +9,7 @@ import type { Composition } from '../../books/compositions.js';
 import { readShares } from '../../books/overlay-context.js';
 import { computeOverlayPath } from '../../books/overlay-path.js';
 import { createPathBook, findValuationCurrency } from '../../books/overlay-book.js';
-import { findHeldVariant } from '../../books/index-run.js';
+import { findHeldLevel } from '../../books/index-run.js';
 import { listHeldCompositions } from '../../books/overlay-compositions.js';
 import type { StoredBook } from '../../books/resumed-book.js';
 import type { IndexContinuation } from './continuation.js';
@@ -58,7 +58,7 @@ export function resumeIndexOrOverlay(
     resumeIndexOrOverlay(seen, {
       indexId: id,
       stored: stored.beneath[k]!.of,
-      variant: variant ?? findHeldVariant(context, seen.contextOf(id)),
+      variant: variant ?? findHeldLevel(context, seen.contextOf(id)),
       isBrief,
       above: span,
       ...(own ? { own: own.beneath![k]! } : {}), // `own` continues the same overlay, with the same order of underlying indices.

@@ -26,7 +26,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;
   const seen = createMarketView(input);
   report(0.3, 'resuming the stored run');
-  const createOwnBook = (brief: LevelsOnlyEnd): StoredBook => {
+  const createSeparateBook = (brief: LevelsOnlyEnd): StoredBook => {
     if (isStoredOverlay(checkpoint.index)) throw new Error('an overlay has no separate book');
     return { ...checkpoint.index, ...brief };
   };
@@ -45,7 +45,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   for (const variant of RETURN_VARIANTS) {
     const brief = checkpoint.remains.variants[variant];
     const overlay = checkpoint.remains.overlays?.[variant];
-    if (brief) variants[variant] = resumeBook(index, { stored: createOwnBook(brief), variant, isBrief: true });
+    if (brief) variants[variant] = resumeBook(index, { stored: createSeparateBook(brief), variant, isBrief: true });
     else if (overlay)
       variants[variant] = resumeIndexOrOverlay(seen, {
         indexId,
@@ -60,7 +60,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     parentId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.parent!, indexId: parentId });
   const benchmark =
     benchmarkId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.benchmark!, indexId: benchmarkId });
-  const simulated = [index, parent, benchmark].flatMap(addBeneath);
+  const simulated = [index, parent, benchmark].flatMap(addUnderlying);
   assertNoBreach(input, simulated);
   assertNoMemberChange(input, simulated);
   return {
@@ -74,11 +74,11 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     parent,
     benchmark,
     series: series && { added: series.series, end: series.end, variant: series.variant },
-    uncapped: uncapped && resumeBook(index, { stored: createOwnBook(uncapped), isUncapped: true, isBrief: true }),
+    uncapped: uncapped && resumeBook(index, { stored: createSeparateBook(uncapped), isUncapped: true, isBrief: true }),
   };
 }
 
 /** Returns an index with all its underlying indices. */
-function addBeneath(index: IndexContinuation | null): IndexContinuation[] {
-  return index === null ? [] : [index, ...(index.beneath ?? []).flatMap(addBeneath)];
+function addUnderlying(index: IndexContinuation | null): IndexContinuation[] {
+  return index === null ? [] : [index, ...(index.beneath ?? []).flatMap(addUnderlying)];
 }

@@ -2,7 +2,13 @@ import { toCanonicalJson } from '../../json/canonical-json.js';
 import { Refusal } from '../../refusals/refusal.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import type { Numbers } from '../../numbers/number-types.js';
-import { isPlace, type ArrayPlace, type Pools, type Reference, type StoredNumbers } from './number-places.js';
+import {
+  isArrayLocation,
+  type ArrayLocation,
+  type Pools,
+  type Reference,
+  type StoredNumbers,
+} from './number-places.js';
 
 /** Target to which the arrays of a record are packed. */
 export interface Packing {
@@ -18,7 +24,7 @@ export interface Packing {
 
 /** Source from which the arrays of a stored record are read. */
 export interface ArraySource {
-  numbers(place: ArrayPlace): Numbers;
+  numbers(place: ArrayLocation): Numbers;
   /** Returns the last `rows` rows of the portfolio weights. */
   portfolioFrame(rows: number): WeightsFrame;
 }
@@ -91,12 +97,12 @@ export function createFields<W, A>() {
       whole,
       pack: (value, into) => into.place(value, isPositions),
       read(packed, from) {
-        const numbers = isPlace(packed) ? from.numbers(packed) : undefined;
+        const numbers = isArrayLocation(packed) ? from.numbers(packed) : undefined;
         if (numbers === undefined || !isType(numbers)) throw createMissingFieldError();
         return numbers;
       },
       extend(packed, more, { pools, positions }) {
-        if (!isPlace(packed)) throw new CannotResume('no_checkpoint');
+        if (!isArrayLocation(packed)) throw new CannotResume('no_checkpoint');
         if (!added) return packed;
         const numbers = isPositions ? positions(added(more)) : added(more);
         return stay ? pools.slide(packed, stay(more), numbers) : pools.grow(packed, numbers);

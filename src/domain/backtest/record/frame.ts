@@ -10,7 +10,7 @@ import {
   type Field,
   type WeightsFrame,
 } from './field.js';
-import { isPlace, type ArrayPlace } from './number-places.js';
+import { isArrayLocation, type ArrayLocation } from './number-places.js';
 
 /** Packed frame of the portfolio: number of last rows of the portfolio weights, which are a block of the run file. */
 interface PortfolioRows {
@@ -42,7 +42,7 @@ export function haveSameFrame(a: Book, b: Book): boolean {
 }
 
 /** Books of an extension, which begin with the last stored session. */
-export interface AddedFrame {
+export interface AppendedFrame {
   readonly book: Book;
   readonly portfolio: Book;
   /** Number of stored dates of the book. */
@@ -57,7 +57,7 @@ const arrays = createFieldGroup<WeightsFrame, WeightsFrame, never>({
 });
 
 /** Weights frame: separate arrays, or a reference to rows of the portfolio if both books held equal weights. */
-export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
+export const FRAME: Field<WeightsFrame, WeightsFrame, AppendedFrame> = {
   ...arrays,
   whole: (frame) => frame,
   pack: (frame, into) =>
@@ -68,7 +68,7 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
     isPortfolioRows(packed) ? from.portfolioFrame(packed.portfolioRows) : arrays.read(packed, from),
   extend(packed, added, into) {
     const isSame = haveSameWeights(added, into);
-    if (!isPortfolioRows(packed)) return extendArrays(readPlaces(packed), { added, isSame }, into);
+    if (!isPortfolioRows(packed)) return extendArrays(readFrameLocations(packed), { added, isSame }, into);
     if (!isSame) throw new CannotResume('holdings_diverged');
     const { stored } = into;
     return {
@@ -78,7 +78,7 @@ export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
 };
 
 /** Returns true if book and portfolio have equal rows on the new sessions. */
-function haveSameWeights({ book, portfolio, before }: AddedFrame, { stored }: RecordExtension): boolean {
+function haveSameWeights({ book, portfolio, before }: AppendedFrame, { stored }: RecordExtension): boolean {
   if (book === portfolio) return true;
   const max = LIMITS.MAX_WEIGHT_DATES;
   const rows = Math.min(before + book.length - 1, max);
@@ -94,19 +94,19 @@ function haveSameWeights({ book, portfolio, before }: AddedFrame, { stored }: Re
 }
 
 /** Places of a frame's arrays in the file. */
-type Places = { readonly [M in keyof WeightsFrame]: ArrayPlace };
+type FrameLocations = { readonly [M in keyof WeightsFrame]: ArrayLocation };
 
-function readPlaces(packed: unknown): Places {
-  const readPlace = (member: keyof WeightsFrame): ArrayPlace => {
+function readFrameLocations(packed: unknown): FrameLocations {
+  const readLocation = (member: keyof WeightsFrame): ArrayLocation => {
     const place = readMember(packed, member);
-    if (!isPlace(place)) throw new CannotResume('no_checkpoint');
+    if (!isArrayLocation(place)) throw new CannotResume('no_checkpoint');
     return place;
   };
-  return { days: readPlace('days'), columns: readPlace('columns'), weights: readPlace('weights') };
+  return { days: readLocation('days'), columns: readLocation('columns'), weights: readLocation('weights') };
 }
 
 interface ExtendArrays {
-  readonly added: AddedFrame;
+  readonly added: AppendedFrame;
   readonly isSame: boolean;
 }
 
@@ -114,7 +114,7 @@ interface ExtendArrays {
  * Returns the places of a book's most recent weights, including the new sessions.
  * @throws CannotResume if a full run would refer to the weights of the portfolio instead
  */
-function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: RecordExtension): Places {
+function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, into: RecordExtension): FrameLocations {
   const { book, before } = added;
   const { pools, stored, identifiers } = into;
   const max = LIMITS.MAX_WEIGHT_DATES;
@@ -139,10 +139,10 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Reco
 
 /** Reorders the stored weights of a book to its current securities; securities that joined have weight 0. */
 function alignWeights(
-  { columns: known, weights }: Places,
+  { columns: known, weights }: FrameLocations,
   columns: Int32Array,
   { pools }: RecordExtension,
-): Pick<Places, 'columns' | 'weights'> {
+): Pick<FrameLocations, 'columns' | 'weights'> {
   const before = pools.read(known);
   if (isEqual(columns, before)) return { columns: known, weights };
   const placeOf = new Map(Array.from(columns, (column, place) => [column, place]));

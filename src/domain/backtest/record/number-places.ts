@@ -21,7 +21,7 @@ export interface Segments {
 }
 
 /** Place of an array in the run file. */
-export type ArrayPlace = Reference | Segments;
+export type ArrayLocation = Reference | Segments;
 
 /** Blocks of the run file for arrays of the record without a separate block. */
 export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const satisfies Record<
@@ -42,20 +42,20 @@ export interface StoredNumbers {
   poolLength(kind: NumberType): number;
 }
 
-export function isPlace(value: unknown): value is ArrayPlace {
+export function isArrayLocation(value: unknown): value is ArrayLocation {
   return typeof value === 'object' && value !== null && ('block' in value || 'parts' in value);
 }
 
-function listParts(place: ArrayPlace): readonly Reference[] {
+function listParts(place: ArrayLocation): readonly Reference[] {
   return 'block' in place ? [place] : place.parts;
 }
 
 /** Returns the number of elements of the array at a place. */
-export function countNumbers(place: ArrayPlace): number {
+export function countNumbers(place: ArrayLocation): number {
   return listParts(place).reduce((sum, { from, to }) => sum + to - from, 0);
 }
 
-export function readNumbersAt(stored: StoredNumbers, place: ArrayPlace): Numbers {
+export function readNumbersAt(stored: StoredNumbers, place: ArrayLocation): Numbers {
   return concatenate(listParts(place).map((part) => readNumbers(stored, part)));
 }
 
@@ -64,19 +64,19 @@ function readNumbers(stored: StoredNumbers, { block, kind, from, to }: Reference
 }
 
 /** Arrays to append to each pool, by number type. */
-export type AddedNumbers = { readonly [K in NumberType]: readonly NumbersOf<K>[] };
+export type AppendedNumbers = { readonly [K in NumberType]: readonly NumbersOf<K>[] };
 
 /** Pools of a stored record, with the numbers that an extension adds. */
 export interface Pools {
-  readonly added: AddedNumbers;
+  readonly added: AppendedNumbers;
   /** Appends numbers to the pool of their number type. */
   add(numbers: Numbers): Reference;
   /** Appends to an array and returns its new place. An array in a separate block is extended in that block. */
-  grow(place: ArrayPlace, more: Numbers): ArrayPlace;
+  grow(place: ArrayLocation, more: Numbers): ArrayLocation;
   /** Appends to an array, keeping at most `stay` earlier elements. */
-  slide(place: ArrayPlace, stay: number, more: Numbers): ArrayPlace;
+  slide(place: ArrayLocation, stay: number, more: Numbers): ArrayLocation;
   /** Returns the elements of the array at a place, whether stored, added, or both. */
-  read(place: ArrayPlace): Numbers;
+  read(place: ArrayLocation): Numbers;
 }
 
 export function openPools(stored: StoredNumbers): Pools {
@@ -94,12 +94,12 @@ export function openPools(stored: StoredNumbers): Pools {
     if (numbers.length > 0) pushNumbers(numbers);
     return { block: POOLS[kind], kind, from, to: (ends[kind] += numbers.length) };
   };
-  const joinParts = (parts: readonly Reference[], more: Numbers): ArrayPlace => {
+  const joinParts = (parts: readonly Reference[], more: Numbers): ArrayLocation => {
     const all = more.length === 0 ? parts : [...parts, add(more)];
     return all.length === 1 ? all[0]! : { parts: all };
   };
-  const isAdded = ({ block, kind, from }: Reference): boolean => block === POOLS[kind] && from >= begins[kind];
-  const findAddedNumbers = ({ kind, from, to }: Reference): Numbers => {
+  const isAppended = ({ block, kind, from }: Reference): boolean => block === POOLS[kind] && from >= begins[kind];
+  const findAppendedNumbers = ({ kind, from, to }: Reference): Numbers => {
     if (from === to) return new NUMBER_TYPES[kind](0);
     let at = begins[kind];
     for (const numbers of added[kind]) {
@@ -117,7 +117,9 @@ export function openPools(stored: StoredNumbers): Pools {
     },
     slide: (place, stay, more) => joinParts(selectLastElements(listParts(place), stay), more),
     read: (place) =>
-      concatenate(listParts(place).map((part) => (isAdded(part) ? findAddedNumbers(part) : readNumbers(stored, part)))),
+      concatenate(
+        listParts(place).map((part) => (isAppended(part) ? findAppendedNumbers(part) : readNumbers(stored, part))),
+      ),
   };
 }
 

@@ -76,7 +76,7 @@ function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, stri
   const known = new Map<Numbers, Reference>(
     Array.from(blocks, ([array, block]) => [array, { block, kind: findNumberType(array), from: 0, to: array.length }]),
   );
-  const placeArray = (array: Numbers, isPositions: boolean): Reference => {
+  const storeArray = (array: Numbers, isPositions: boolean): Reference => {
     let reference = known.get(array);
     if (!reference) {
       const kind = findNumberType(array);
@@ -87,7 +87,7 @@ function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, stri
     }
     return reference;
   };
-  return { arrays, positions, packing: { place: placeArray, isOfPortfolio: (frame) => frame === portfolio.frame } };
+  return { arrays, positions, packing: { place: storeArray, isOfPortfolio: (frame) => frame === portfolio.frame } };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { allocateKeptIntegers } from '#base/memory/kept-memory.js';
+import { allocateRetainedIntegers } from '#base/memory/kept-memory.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { readPanelRow } from '../../market/session-market.js';
 import type { Run } from '../run.js';
@@ -23,16 +23,16 @@ export function listUnfilledOrders({
   from,
   unfilled,
 }: Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'>): RecordedOrder[] {
-  const dayAt = (at: number): number => sm.sessions[from + at]!;
+  const getDayAt = (at: number): number => sm.sessions[from + at]!;
   return unfilled.map(({ at, slot, side, target, held, notional, reason, filledAt }) => ({
-    day: dayAt(at),
+    day: getDayAt(at),
     identifier: sm.identifiers[columns[slot]!]!,
     side,
     target,
     held,
     notional,
     reason,
-    filledDay: filledAt === null ? null : dayAt(filledAt),
+    filledDay: filledAt === null ? null : getDayAt(filledAt),
   }));
 }
 
@@ -146,7 +146,7 @@ export function createTransactionRows(run: TradedRun, first = 0): TransactionRow
 }
 
 function listColumnsOfSlots({ columns }: Book, slots: Int32Array): Int32Array {
-  const result = allocateKeptIntegers(slots.length);
+  const result = allocateRetainedIntegers(slots.length);
   for (let i = 0; i < slots.length; i++) result[i] = columns[slots[i]!]!;
   return result;
 }

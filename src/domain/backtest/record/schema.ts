@@ -9,7 +9,7 @@ import type { StaleFills } from '../../books/stale-fills.js';
 import { createFields, createFieldGroup, readMember, type Field } from './field.js';
 import { createIndexShares, omitIndexShares, type IndexSharesReader } from '../../books/index-shares.js';
 import { FRAME, createFrame } from './frame.js';
-import { isPlace, countNumbers } from './number-places.js';
+import { isArrayLocation, countNumbers } from './number-places.js';
 import {
   listGaps,
   createPositionRows,
@@ -24,20 +24,20 @@ import {
   type TransactionRows,
 } from './rows.js';
 import {
-  type ShownComposition,
-  toShownComposition,
+  type PresentedComposition,
+  toPresentedComposition,
   returnNull,
   type WholeBook,
-  type AddedBook,
+  type AppendedBook,
   showComposition,
   listEffectiveCompositions,
   createSourcePair,
   type WholeRecord,
-  type AddedRecord,
+  type AppendedRecord,
   toWholeIndex,
   toWholeBenchmark,
-  toAddedIndex,
-  toAddedBenchmark,
+  toAppendedIndex,
+  toAppendedBenchmark,
   listDaysAfter,
   dropFirstSession,
   findDayBefore,
@@ -59,7 +59,7 @@ const STALE_FILLS = createFieldGroup({
 const NUMBERS = createFields<Float64Array, never>().f64({ whole: (values) => values });
 
 /** Recorded composition. Weights that no cap changed are stored once. */
-const compositionFields = createFields<ShownComposition, never>();
+const compositionFields = createFields<PresentedComposition, never>();
 export const SNAPSHOT = createFieldGroup({
   date: compositionFields.fixed(({ date }) => date),
   announced: compositionFields.fixed(({ announced }) => announced),
@@ -108,7 +108,7 @@ export type Snapshot = FieldValue<typeof SNAPSHOT>;
 
 type FieldValue<F> = F extends Field<infer T, never, never> ? T : never;
 
-const bookFields = createFields<WholeBook, AddedBook>();
+const bookFields = createFields<WholeBook, AppendedBook>();
 const numberFields = createFields<Float64Array, Float64Array>();
 const returnValue = <T>(value: T): T => value;
 
@@ -153,32 +153,32 @@ function findPricedIndex(book: Book | undefined, of: Pick<Compositions, 'documen
 }
 
 const positionFields = createFields<PositionRows, PositionRows>();
-const countKeptPositions = ({ at }: PositionRows): number => LIMITS.MAX_POSITION_ROWS - at.length;
+const countOlderPositions = ({ at }: PositionRows): number => LIMITS.MAX_POSITION_ROWS - at.length;
 const POSITIONS = createFieldGroup({
   total: positionFields.count(createSourcePair(({ total }) => total)),
-  units: positionFields.f64({ ...createSourcePair(({ units }) => units), stay: countKeptPositions }),
-  price: positionFields.f64({ ...createSourcePair(({ price }) => price), stay: countKeptPositions }),
-  value: positionFields.f64({ ...createSourcePair(({ value }) => value), stay: countKeptPositions }),
-  weight: positionFields.f64({ ...createSourcePair(({ weight }) => weight), stay: countKeptPositions }),
-  at: positionFields.i32({ ...createSourcePair(({ at }) => at), stay: countKeptPositions }),
-  columns: positionFields.positions({ ...createSourcePair(({ columns }) => columns), stay: countKeptPositions }),
+  units: positionFields.f64({ ...createSourcePair(({ units }) => units), stay: countOlderPositions }),
+  price: positionFields.f64({ ...createSourcePair(({ price }) => price), stay: countOlderPositions }),
+  value: positionFields.f64({ ...createSourcePair(({ value }) => value), stay: countOlderPositions }),
+  weight: positionFields.f64({ ...createSourcePair(({ weight }) => weight), stay: countOlderPositions }),
+  at: positionFields.i32({ ...createSourcePair(({ at }) => at), stay: countOlderPositions }),
+  columns: positionFields.positions({ ...createSourcePair(({ columns }) => columns), stay: countOlderPositions }),
 });
 
 const transactionFields = createFields<TransactionRows, TransactionRows>();
-const countKeptTransactions = ({ at }: TransactionRows): number => TRANSACTION_ROWS_MAX - at.length;
+const countOlderTrades = ({ at }: TransactionRows): number => TRANSACTION_ROWS_MAX - at.length;
 export const TRANSACTIONS = createFieldGroup({
   total: transactionFields.count(createSourcePair(({ total }) => total)),
-  at: transactionFields.i32({ ...createSourcePair(({ at }) => at), stay: countKeptTransactions }),
-  columns: transactionFields.positions({ ...createSourcePair(({ columns }) => columns), stay: countKeptTransactions }),
-  notional: transactionFields.f64({ ...createSourcePair(({ notional }) => notional), stay: countKeptTransactions }),
-  price: transactionFields.f64({ ...createSourcePair(({ price }) => price), stay: countKeptTransactions }),
-  reason: transactionFields.u8({ ...createSourcePair(({ reason }) => reason), stay: countKeptTransactions }),
-  isFree: transactionFields.u8({ ...createSourcePair(({ isFree }) => isFree), stay: countKeptTransactions }),
+  at: transactionFields.i32({ ...createSourcePair(({ at }) => at), stay: countOlderTrades }),
+  columns: transactionFields.positions({ ...createSourcePair(({ columns }) => columns), stay: countOlderTrades }),
+  notional: transactionFields.f64({ ...createSourcePair(({ notional }) => notional), stay: countOlderTrades }),
+  price: transactionFields.f64({ ...createSourcePair(({ price }) => price), stay: countOlderTrades }),
+  reason: transactionFields.u8({ ...createSourcePair(({ reason }) => reason), stay: countOlderTrades }),
+  isFree: transactionFields.u8({ ...createSourcePair(({ isFree }) => isFree), stay: countOlderTrades }),
 });
 
 export type RecordedTransactions = FieldValue<typeof TRANSACTIONS>;
 
-const recordFields = createFields<WholeRecord, AddedRecord>();
+const recordFields = createFields<WholeRecord, AppendedRecord>();
 
 /** Holdings and trades of the portfolio. */
 const PORTFOLIO = createFieldGroup({
@@ -249,13 +249,13 @@ export const JSON_FIELDS = createFieldGroup({
 
 /** Fields that contain arrays. */
 export const ARRAY_FIELDS = createFieldGroup({
-  benchmark: recordFields.optional({ whole: toWholeBenchmark, added: toAddedBenchmark, field: BOOK }),
+  benchmark: recordFields.optional({ whole: toWholeBenchmark, added: toAppendedBenchmark, field: BOOK }),
   /** Index that the portfolio tracks; for a derived index, the parent of that index. */
   target: recordFields.of({
     whole: (source) => toWholeIndex(source, source.run.parent ?? source.run.index),
     added(added) {
       const { parent, index, range } = added.continuation;
-      return toAddedIndex(added, {
+      return toAppendedIndex(added, {
         index: parent ?? index,
         before: added.before.target,
         coverage: parent ? null : range.coverage,
@@ -268,7 +268,7 @@ export const ARRAY_FIELDS = createFieldGroup({
     whole: (source) => source.run.parent && toWholeIndex(source, source.run.index),
     added(added) {
       const { index, range } = added.continuation;
-      return toAddedIndex(added, { index, before: added.before.optimised, coverage: range.coverage });
+      return toAppendedIndex(added, { index, before: added.before.optimised, coverage: range.coverage });
     },
     field: BOOK,
   }),
@@ -299,36 +299,36 @@ export interface RunRecord extends FieldValue<typeof JSON_FIELDS>, FieldValue<ty
  */
 const REBALANCE_CELLS_MAX = 2_000_000;
 
-const rebalanceField = createFields<Pick<WholeRecord, 'run'>, AddedRecord>().latest({
+const rebalanceField = createFields<Pick<WholeRecord, 'run'>, AppendedRecord>().latest({
   item: SNAPSHOT,
   whole: ({ run: { rebalances: list, staleFills, portfolio, plan, index, document } }) => {
     const sharesOf = plan.strategy ? omitIndexShares(portfolio.sm) : createIndexShares(index.book, document.currency);
-    return listShownCompositions(list, { fills: staleFills, sharesOf });
+    return listPresentedCompositions(list, { fills: staleFills, sharesOf });
   },
   added: ({ plan, staleFills, continuation: { rebalances: list, index } }) => {
     const { sm, book, document } = index;
     const sharesOf = plan.strategy ? omitIndexShares(sm) : createIndexShares(book, document.currency);
-    return listShownCompositions(list, { fills: staleFills, sharesOf });
+    return listPresentedCompositions(list, { fills: staleFills, sharesOf });
   },
   max: Infinity,
 });
 
-function listShownCompositions(
+function listPresentedCompositions(
   compositions: readonly Composition[],
   terms: { readonly fills: ReadonlyMap<number, StaleFills>; readonly sharesOf: IndexSharesReader },
-): ShownComposition[] {
-  return compositions.map((one) => toShownComposition(one, terms));
+): PresentedComposition[] {
+  return compositions.map((one) => toPresentedComposition(one, terms));
 }
 
 /** Rebalances of the run, beginning with the one in force at its start, limited to `REBALANCE_CELLS_MAX` weights. */
-export const REBALANCES: Field<readonly Snapshot[], Pick<WholeRecord, 'run'>, AddedRecord> = {
+export const REBALANCES: Field<readonly Snapshot[], Pick<WholeRecord, 'run'>, AppendedRecord> = {
   ...rebalanceField,
   whole: (source) => selectLatestWithinLimit(rebalanceField.whole(source), ({ columns }) => columns.length),
   extend(packed, added, into) {
     const all = rebalanceField.extend(packed, added, into) as readonly unknown[]; // the packed form of `latest` is a list of items
     return selectLatestWithinLimit(all, (one) => {
       const columns = readMember(one, 'columns');
-      return isPlace(columns) ? countNumbers(columns) : 0;
+      return isArrayLocation(columns) ? countNumbers(columns) : 0;
     });
   },
 };

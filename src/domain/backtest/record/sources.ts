@@ -10,22 +10,22 @@ import { limitToCoverage, type CalendarCoverage } from '../../books/window.js';
 import { listStaleFills, type StaleFills } from '../../books/stale-fills.js';
 import type { Trades } from '../../books/trades.js';
 import type { WeightsFrame } from './field.js';
-import { createFrame, haveSameFrame, type AddedFrame } from './frame.js';
+import { createFrame, haveSameFrame, type AppendedFrame } from './frame.js';
 import type { RecordedOrder } from './rows.js';
 
 /** Composition in index shares, with its trades at prices of an earlier session. */
-export interface ShownComposition extends Omit<Composition, 'targets'>, IndexShares {
+export interface PresentedComposition extends Omit<Composition, 'targets'>, IndexShares {
   readonly staleFills: StaleFills | null;
 }
 
 /** Additional data for the presentation of compositions. */
-export interface ShownTerms {
+export interface PresentationTerms {
   /** Stale fills by session. */
   readonly fills: ReadonlyMap<number, StaleFills>;
   readonly sharesOf: IndexSharesReader;
 }
 
-export function toShownComposition(one: Composition, { fills, sharesOf }: ShownTerms): ShownComposition {
+export function toPresentedComposition(one: Composition, { fills, sharesOf }: PresentationTerms): PresentedComposition {
   return { ...one, ...sharesOf(one), staleFills: fills.get(one.session) ?? null };
 }
 
@@ -47,24 +47,24 @@ export interface WholeBook {
 }
 
 /** Book of an index, or a plain level series, over the new sessions. */
-export interface AddedBook {
+export interface AppendedBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
   readonly coverage: CalendarCoverage | null;
   readonly index: Pick<IndexContinuation, 'composed' | 'book' | 'document'> | null;
   readonly divisor: Float64Array | null;
-  readonly frame: AddedFrame | null;
+  readonly frame: AppendedFrame | null;
 }
 
 /** Returns compositions with index shares and with the index trades at carried prices. */
 export function showComposition(
   index: { readonly book: Book; readonly currency: string } | null,
   compositions: readonly Composition[],
-): ShownComposition[] {
+): PresentedComposition[] {
   if (index === null || compositions.length === 0) return [];
   const { book, currency } = index;
   const terms = { fills: listStaleFills(book), sharesOf: createIndexShares(book, currency) };
-  return compositions.map((one) => toShownComposition(one, terms));
+  return compositions.map((one) => toPresentedComposition(one, terms));
 }
 
 /** Returns the compositions of a book that took effect. */
@@ -83,7 +83,7 @@ export interface WholeRecord {
 }
 
 /** New sessions of a stored run. */
-export interface AddedRecord {
+export interface AppendedRecord {
   readonly continuation: Continuation;
   /** Number of stored dates of the run and of each of its books. */
   readonly dates: number;
@@ -99,9 +99,9 @@ export interface AddedRecord {
   readonly unfilled: readonly RecordedOrder[];
 }
 
-type ShownIndex = Pick<Run['index'], 'book' | 'compositions' | 'days' | 'coverage'>;
+type PresentedIndex = Pick<Run['index'], 'book' | 'compositions' | 'days' | 'coverage'>;
 
-export function toWholeIndex({ run: { portfolio }, frame }: WholeRecord, index: ShownIndex): WholeBook {
+export function toWholeIndex({ run: { portfolio }, frame }: WholeRecord, index: PresentedIndex): WholeBook {
   const { days, coverage } = index;
   return {
     days,
@@ -124,17 +124,17 @@ export function toWholeBenchmark(source: WholeRecord): WholeBook | null {
     : { days, levels: values, coverage: null, index: null, frame: null };
 }
 
-interface AddedIndex {
+interface AppendedIndex {
   readonly index: IndexContinuation;
   /** Number of stored dates of the book. */
   readonly before: number;
   readonly coverage: CalendarCoverage | null;
 }
 
-export function toAddedIndex(
-  { continuation: { portfolio } }: AddedRecord,
-  { index, before, coverage }: AddedIndex,
-): AddedBook {
+export function toAppendedIndex(
+  { continuation: { portfolio } }: AppendedRecord,
+  { index, before, coverage }: AppendedIndex,
+): AppendedBook {
   const { book: added } = index;
   return {
     index,
@@ -146,11 +146,11 @@ export function toAddedIndex(
   };
 }
 
-export function toAddedBenchmark(added: AddedRecord): AddedBook | null {
+export function toAppendedBenchmark(added: AppendedRecord): AppendedBook | null {
   const { benchmark, series, range } = added.continuation;
   if (benchmark) {
     const { sm } = benchmark;
-    return toAddedIndex(added, {
+    return toAppendedIndex(added, {
       index: benchmark,
       before: added.before.benchmark,
       coverage: limitToCoverage(sm.calendar, range),

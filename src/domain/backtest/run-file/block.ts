@@ -63,7 +63,7 @@ export interface BlockReader {
 }
 
 /** Elements of a block that are written directly into the memory of the file. */
-export interface Filling<N extends Numbers> {
+export interface BlockFiller<N extends Numbers> {
   readonly length: number;
   writeTo(block: N): void;
 }
@@ -93,9 +93,9 @@ export interface Block<K extends NumberType> {
    */
   readonly canBeAddedLater?: boolean;
   /** Returns the elements of a whole run; null if the run has no such block. */
-  readonly whole: (source: WholeRun) => Filling<NumbersOf<K>> | null;
+  readonly whole: (source: WholeRun) => BlockFiller<NumbersOf<K>> | null;
   /** Returns the elements of an extension; null if the run has no such block. */
-  readonly added: (source: AddedSessions) => Addition<NumbersOf<K>> | null;
+  readonly added: (source: AppendedSessions) => Addition<NumbersOf<K>> | null;
   readonly compare: BlockComparison;
   readonly upgrade: BlockUpgrade;
 }
@@ -115,7 +115,7 @@ export interface WholeRun {
 }
 
 /** New sessions of a stored run, with data of the whole run. */
-export interface AddedSessions {
+export interface AppendedSessions {
   readonly plan: BacktestPlan;
   readonly contentHash: string;
   readonly continuation: Continuation;

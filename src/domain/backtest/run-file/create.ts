@@ -1,5 +1,5 @@
 import { NUMBER_TYPES, type NumberType } from '../../numbers/number-types.js';
-import { SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunFacts, type RunHeader } from './header.js';
+import { SEGMENTS_VERSION, WHOLE_VERSION, type BlockPosition, type RunFacts, type RunHeader } from './header.js';
 import { MAGIC, roundUpToBlock, PREAMBLE_BYTES } from './block-placement.js';
 import type { BlockName } from './schema.js';
 
@@ -18,7 +18,7 @@ export type ColumnsHeader = RunFacts & Pick<RunHeader, 'joined'>;
 /**
  * Block that is already in the memory of the file, with space before it for the header and after it for other blocks.
  */
-export interface BlockInPlace {
+export interface BlockInMemory {
   readonly name: BlockName;
   readonly values: Float64Array;
 }
@@ -32,16 +32,16 @@ export interface EarlierFiles {
    * Segments of each block in the earlier files, and its number of elements including the new ones. `Sizes` counts only
    * the new elements.
    */
-  readonly blocks: ReadonlyMap<BlockName, Required<Pick<PlacedBlock, 'begins' | 'length'>>>;
+  readonly blocks: ReadonlyMap<BlockName, Required<Pick<BlockPosition, 'begins' | 'length'>>>;
 }
 
 interface CreateOptions {
-  readonly placed?: BlockInPlace;
+  readonly placed?: BlockInMemory;
   readonly earlier?: EarlierFiles;
 }
 
 interface Layout {
-  readonly blocks: ReadonlyMap<BlockName, PlacedBlock>;
+  readonly blocks: ReadonlyMap<BlockName, BlockPosition>;
   readonly end: number;
 }
 
@@ -78,8 +78,8 @@ export function createColumns(
  */
 const WIDEST_OFFSET = Number.MAX_SAFE_INTEGER;
 
-function computeLayout(sizes: Sizes, start: number, placed: BlockInPlace | undefined): Layout {
-  const blocks = new Map<BlockName, PlacedBlock>();
+function computeLayout(sizes: Sizes, start: number, placed: BlockInMemory | undefined): Layout {
+  const blocks = new Map<BlockName, BlockPosition>();
   if (placed) blocks.set(placed.name, { type: 'f64', offset: placed.values.byteOffset, length: placed.values.length });
   let offset = placed ? placed.values.byteOffset + placed.values.byteLength : start;
   for (const [name, { type, length }] of sizes) {
@@ -101,7 +101,7 @@ function createHeaderWriter(header: ColumnsHeader, earlier: EarlierFiles | undef
 }
 
 function createColumnsWriter(bytes: Uint8Array<ArrayBuffer>, { blocks }: Layout): ColumnsWriter {
-  const findPlacedBlock = (name: BlockName, type: NumberType): PlacedBlock => {
+  const findBlockInMemory = (name: BlockName, type: NumberType): BlockPosition => {
     const entry = blocks.get(name);
     if (entry?.type !== type) throw new Error(`no ${type} block ${name}`);
     return entry;
@@ -109,9 +109,10 @@ function createColumnsWriter(bytes: Uint8Array<ArrayBuffer>, { blocks }: Layout)
   return {
     bytes,
     f64: (name) =>
-      new Float64Array(bytes.buffer, findPlacedBlock(name, 'f64').offset, findPlacedBlock(name, 'f64').length),
+      new Float64Array(bytes.buffer, findBlockInMemory(name, 'f64').offset, findBlockInMemory(name, 'f64').length),
     i32: (name) =>
-      new Int32Array(bytes.buffer, findPlacedBlock(name, 'i32').offset, findPlacedBlock(name, 'i32').length),
-    u8: (name) => new Uint8Array(bytes.buffer, findPlacedBlock(name, 'u8').offset, findPlacedBlock(name, 'u8').length),
+      new Int32Array(bytes.buffer, findBlockInMemory(name, 'i32').offset, findBlockInMemory(name, 'i32').length),
+    u8: (name) =>
+      new Uint8Array(bytes.buffer, findBlockInMemory(name, 'u8').offset, findBlockInMemory(name, 'u8').length),
   };
 }

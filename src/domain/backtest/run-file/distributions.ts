@@ -1,7 +1,7 @@
 import { createEffectTable } from '../../index-mathematics/session-effects.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
-import { listAddedEffects, createEffectRows, groupRowsBySecurity, type RowLayout } from './effects.js';
+import { listAppendedEffects, createEffectRows, groupRowsBySecurity, type RowLayout } from './effects.js';
 import { compareByElement } from './parts.js';
 
 /**
@@ -36,5 +36,7 @@ export const distributions: Block<'f64'> = {
     const rows = createEffectRows(table, DISTRIBUTION_LAYOUT, { names, of: sm.securityCount, from, to: from + length });
     return rows.length === 0 ? null : rows;
   },
-  added: (source) => ({ appended: listAddedEffects(source, DISTRIBUTION_LAYOUT).filter(({ length }) => length > 0) }),
+  added: (source) => ({
+    appended: listAppendedEffects(source, DISTRIBUTION_LAYOUT).filter(({ length }) => length > 0),
+  }),
 };

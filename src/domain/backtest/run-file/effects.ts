@@ -1,11 +1,11 @@
 import { createEffectTable, type EffectTable } from '../../index-mathematics/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
-import { allocateKeptFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Run } from '../run.js';
 import { createIndexTerms } from '../../books/index-run.js';
-import type { AddedSessions, BlockReader, Filling } from './block.js';
+import type { AppendedSessions, BlockReader, BlockFiller } from './block.js';
 import { findPosition } from './security-slots.js';
 import type { SessionRange } from './panels.js';
 
@@ -54,7 +54,7 @@ const rowCache = new WeakMap<EffectTable, CachedRows>();
 export function listWholeEffects(
   { portfolio, index }: Pick<Run, 'portfolio' | 'index'>,
   names: Int32Array,
-): Filling<Float64Array> {
+): BlockFiller<Float64Array> {
   const { sm, from, length } = portfolio;
   const table = createEffectTable(sm, createIndexTerms(index.compositions));
   const kept = rowCache.get(table);
@@ -66,7 +66,7 @@ export function listWholeEffects(
     writeTo(into) {
       result.writeTo(into);
       if (8 * result.length > CACHED_BYTES_MAX) return;
-      const rows = allocateKeptFloats(result.length);
+      const rows = allocateRetainedFloats(result.length);
       rows.set(into);
       rowCache.set(table, { names, rows, from, to: from + length });
     },
@@ -84,7 +84,7 @@ export function createEffectRows(
   table: EffectTable,
   { width, has, write }: RowLayout,
   { names, of, from, to }: WrittenRows,
-): Filling<Float64Array> {
+): BlockFiller<Float64Array> {
   const { columns, starts } = table;
   const places = new Int32Array(of).fill(-1);
   names.forEach((column, i) => (places[column] = i));
@@ -117,7 +117,7 @@ export function createEffectRows(
 export function countSessionsBefore({
   before,
   continuation: { portfolio },
-}: Pick<AddedSessions, 'before' | 'continuation'>): SessionRange {
+}: Pick<AppendedSessions, 'before' | 'continuation'>): SessionRange {
   return { from: portfolio.from + 1 - before, to: portfolio.from + 1 };
 }
 
@@ -125,7 +125,10 @@ export function countSessionsBefore({
  * Returns the rows to append: rows of joined securities on earlier sessions, by security; then all rows of the new
  * sessions, by date.
  */
-export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFECT_LAYOUT): readonly Float64Array[] {
+export function listAppendedEffects(
+  source: AppendedSessions,
+  layout: RowLayout = EFFECT_LAYOUT,
+): readonly Float64Array[] {
   const {
     continuation: {
       index,
@@ -150,7 +153,7 @@ export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFE
 
 /** Returns the effect table of given actions over all sessions. */
 function createTableOfActions(
-  { continuation: { index } }: AddedSessions,
+  { continuation: { index } }: AppendedSessions,
   actions: readonly CorporateAction[],
 ): EffectTable {
   const { sm } = index;
@@ -165,7 +168,7 @@ interface EffectRows extends SessionRange {
   readonly of: Int32Array;
 }
 
-function listEffectRows(source: AddedSessions, layout: RowLayout, { table, of, from, to }: EffectRows): number[] {
+function listEffectRows(source: AppendedSessions, layout: RowLayout, { table, of, from, to }: EffectRows): number[] {
   const { starts, columns } = table;
   const first = countSessionsBefore(source).from;
   const rows: number[] = [];

@@ -10,7 +10,7 @@ import type { NumberType } from '../../numbers/number-types.js';
 import type { BookPart } from '../../books/book.js';
 import type { Composition } from '../../books/compositions.js';
 import { createIndexTerms } from '../../books/index-run.js';
-import type { AddedSessions, WholeRun } from './block.js';
+import type { AppendedSessions, WholeRun } from './block.js';
 import type { BlockName } from './schema.js';
 import { type StoredTreatment, type StoredAmendment, toStoredTreatment, toStoredAmendments } from './settings.js';
 
@@ -67,17 +67,17 @@ export interface RunHeader {
   readonly securities_in: string | undefined;
   /** Return components of an overlay that do not come from securities; absent for other runs. */
   readonly parts: readonly StoredPart[] | undefined;
-  readonly blocks: Readonly<Record<BlockName, PlacedBlock | undefined>>;
+  readonly blocks: Readonly<Record<BlockName, BlockPosition | undefined>>;
   /** Names of the files in the folder that contain the first segments of the blocks, earliest first. */
   readonly begun?: readonly string[];
   /** Securities that joined the run in extensions, in order. */
-  readonly joined?: readonly JoinedSecurity[];
+  readonly joined?: readonly AddedSecurity[];
 }
 
 /** Return component of an overlay or of an underlying overlay. */
 export type StoredPart = Pick<BookPart, 'part'> & { readonly index_id: string };
 
-export interface JoinedSecurity {
+export interface AddedSecurity {
   readonly name: string;
   /**
    * Number of the first file whose panels have a column for the security; the current file is numbered after the
@@ -106,7 +106,7 @@ export interface StoredRebalance {
 }
 
 /** Position of a block in the run file. */
-export interface PlacedBlock {
+export interface BlockPosition {
   readonly type: NumberType;
   /** Bytes from the beginning of the file. */
   readonly offset: number;
@@ -123,7 +123,7 @@ export type RunFacts = Omit<RunHeader, 'version' | 'blocks' | 'begun' | 'joined'
 interface Member<T> {
   readonly whole: (source: WholeRun) => T;
   /** Returns the value for the run with the new sessions. */
-  readonly extended: (stored: T, source: AddedSessions) => T;
+  readonly extended: (stored: T, source: AppendedSessions) => T;
   /** Rank in the order of comparison; null if the member is compared elsewhere or only identifies the run. */
   readonly compared: number | null;
   /** Returns the value that is compared. Default: the member itself. */
@@ -278,7 +278,7 @@ export function createWholeHeader(source: WholeRun): RunFacts {
   ) as unknown as RunFacts; // Every member is in the catalogue.
 }
 
-export function extendHeader(stored: RunFacts, source: AddedSessions): RunFacts {
+export function extendHeader(stored: RunFacts, source: AppendedSessions): RunFacts {
   const extendMember = <M extends keyof RunFacts>(member: M): RunFacts[M] =>
     HEADER[member].extended(stored[member], source);
   return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extendMember(member)])) as unknown as RunFacts; // every member is in the catalogue

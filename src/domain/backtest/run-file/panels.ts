@@ -4,7 +4,7 @@ import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import type { Book, BookEvent } from '../../books/book.js';
 import type { Composition } from '../../books/compositions.js';
 import type { Trades } from '../../books/trades.js';
-import type { Filling } from './block.js';
+import type { BlockFiller } from './block.js';
 import { scatterRow, assignSlots } from './security-slots.js';
 
 /** Range of sessions `from` to `to` (exclusive). */
@@ -21,7 +21,7 @@ export function createWeightRows(
   book: Book,
   names: Int32Array,
   { from, count }: { readonly from: number; readonly count: number },
-): Filling<Float64Array> {
+): BlockFiller<Float64Array> {
   const width = book.columns.length;
   return {
     length: count * names.length,
@@ -42,17 +42,17 @@ export function createWeightRows(
 }
 
 /** Returns the weights on the new sessions. */
-export function listAddedWeights(book: Book, names: Int32Array): Float64Array {
+export function listAppendedWeights(book: Book, names: Int32Array): Float64Array {
   return toFilledFloats(createWeightRows(book, names, { from: 1, count: book.length - 1 }));
 }
 
-export function toFilledFloats({ length, writeTo }: Filling<Float64Array>): Float64Array {
+export function toFilledFloats({ length, writeTo }: BlockFiller<Float64Array>): Float64Array {
   const values = new Float64Array(length);
   writeTo(values);
   return values;
 }
 
-export function toFilledBytes({ length, writeTo }: Filling<Uint8Array>): Uint8Array {
+export function toFilledBytes({ length, writeTo }: BlockFiller<Uint8Array>): Uint8Array {
   const values = new Uint8Array(length);
   writeTo(values);
   return values;
@@ -62,7 +62,7 @@ export function toFilledBytes({ length, writeTo }: Filling<Uint8Array>): Uint8Ar
 export function createEventRows(
   { events, columns }: { readonly events: readonly BookEvent[]; readonly columns: Int32Array },
   names: Int32Array,
-): Filling<Float64Array> {
+): BlockFiller<Float64Array> {
   return {
     length: events.length * names.length,
     writeTo(into) {
@@ -85,7 +85,7 @@ interface TradedRun {
 export function computeEventCosts(
   { portfolio, trades, plan }: TradedRun,
   names: Int32Array,
-): Filling<Float64Array> | null {
+): BlockFiller<Float64Array> | null {
   const { request } = plan;
   if (request.transaction_cost_bps === 0) return null;
   const rate = request.transaction_cost_bps / 10_000;
@@ -137,7 +137,7 @@ const CELLS = {
 export function createRebalanceRows(
   { plan, rebalances, names }: RebalanceRows,
   kind: keyof typeof CELLS,
-): Filling<Float64Array | Uint8Array> {
+): BlockFiller<Float64Array | Uint8Array> {
   const exposure = plan.strategy?.exposure ?? 1;
   return {
     length: rebalances.length * names.length,
@@ -158,7 +158,7 @@ export function createPriceRows(
   sm: SessionMarket,
   names: Int32Array,
   { from, to }: SessionRange,
-): Filling<Float64Array> {
+): BlockFiller<Float64Array> {
   const close = sm.market.fields.get('CLOSE')!; // every market has CLOSE
   // Adjacent columns of the store are copied together.
   const first = names[0] ?? 0;

@@ -3,7 +3,7 @@ import { UNTAXED_TWINS, resolveVariant, listVariants } from '../../market/price-
 import type { Continuation } from '../extend/continuation.js';
 import type { Numbers, NumberType } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
-import type { AddedSessions, Addition, Block, BlockComparison, Filling, WholeRun } from './block.js';
+import type { AppendedSessions, Addition, Block, BlockComparison, BlockFiller, WholeRun } from './block.js';
 
 /** Shorthands for the catalogue entries. */
 
@@ -11,11 +11,11 @@ export const compareByDate = (rank: number): BlockComparison => ({ by: 'date', r
 export const compareByElement = (rank: number): BlockComparison => ({ by: 'element', rank });
 
 /** Wraps values in memory as a filling. */
-export function toFilling<N extends Numbers>(values: N): Filling<N> {
+export function toFilling<N extends Numbers>(values: N): BlockFiller<N> {
   return { length: values.length, writeTo: (into) => into.set(values) };
 }
 
-export function toFillingOrNull<N extends Numbers>(values: N | null): Filling<N> | null {
+export function toFillingOrNull<N extends Numbers>(values: N | null): BlockFiller<N> | null {
   return values && toFilling(values);
 }
 
@@ -27,7 +27,7 @@ export function createAppended<N extends Numbers>(...added: N[]): Addition<N> {
 interface SeriesSource extends Pick<Block<'f64'>, 'axes' | 'meaning' | 'compare'> {
   readonly whole: (source: WholeRun) => Float64Array | null;
   /** Elements of an extension, beginning with the last stored session. */
-  readonly added: (source: AddedSessions) => Float64Array | null;
+  readonly added: (source: AppendedSessions) => Float64Array | null;
 }
 
 /** Creates a block with one value per date, to which an extension appends. */

@@ -1,5 +1,5 @@
 import type { Book } from '../../books/book.js';
-import type { AddedSessions, BlockReader, Filling } from './block.js';
+import type { AppendedSessions, BlockReader, BlockFiller } from './block.js';
 import { countSessionsBefore } from './effects.js';
 import type { ForeignRates } from './foreign-rates.js';
 
@@ -7,7 +7,7 @@ import type { ForeignRates } from './foreign-rates.js';
 export function listWholeRates(
   { rows }: ForeignRates,
   { from, length }: Pick<Book, 'from' | 'length'>,
-): Filling<Float64Array> | null {
+): BlockFiller<Float64Array> | null {
   if (rows.length === 0) return null;
   return {
     length: rows.length * length,
@@ -20,7 +20,7 @@ export function listWholeRates(
 /**
  * Returns the exchange rates of an extended run on stored and new sessions, [F x T]; null without foreign securities.
  */
-export function listAddedRates(source: AddedSessions): Float64Array | null {
+export function listAppendedRates(source: AppendedSessions): Float64Array | null {
   const { from } = countSessionsBefore(source);
   const filling = listWholeRates(source.rates, { from, length: source.days.length });
   if (filling === null) return null;

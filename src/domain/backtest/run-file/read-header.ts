@@ -1,14 +1,14 @@
 import { Refusal } from '../../refusals/refusal.js';
-import { ONE_BASE_VERSION, SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunHeader } from './header.js';
+import { ONE_BASE_VERSION, SEGMENTS_VERSION, WHOLE_VERSION, type BlockPosition, type RunHeader } from './header.js';
 import { MAGIC, PREAMBLE_BYTES } from './block-placement.js';
 import type { BlockName } from './schema.js';
-import type { ReadRange } from './segments.js';
+import type { RangeReader } from './segments.js';
 
 /**
  * Reads the header of a run file in the current form.
  * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run, or were written by a later version
  */
-export function readHeader(read: ReadRange): RunHeader {
+export function readHeader(read: RangeReader): RunHeader {
   const preamble = read(0, PREAMBLE_BYTES);
   const isRun =
     preamble.length === PREAMBLE_BYTES && new TextDecoder().decode(preamble.subarray(0, MAGIC.length)) === MAGIC;
@@ -29,7 +29,7 @@ export function readHeader(read: ReadRange): RunHeader {
   }
 }
 
-type OneBaseBlock = Omit<PlacedBlock, 'begins'> & {
+type OneBaseBlock = Omit<BlockPosition, 'begins'> & {
   readonly begins?: { readonly offset: number; readonly length: number };
 };
 

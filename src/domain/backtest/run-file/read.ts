@@ -1,5 +1,5 @@
 import { NUMBER_TYPES, type Numbers, type NumberType } from '../../numbers/number-types.js';
-import type { PlacedBlock, RunHeader } from './header.js';
+import type { BlockPosition, RunHeader } from './header.js';
 import { readHeader, createUnreadableError } from './read-header.js';
 import { findBlock, isPanel, type BlockName } from './schema.js';
 import {
@@ -9,7 +9,7 @@ import {
   listSegments,
   widenRows,
   type LaterSecurities,
-  type ReadRange,
+  type RangeReader,
   type Segment,
 } from './segments.js';
 
@@ -40,11 +40,14 @@ export interface RunColumns {
  * @param openEarlier opens an earlier file of the run on its first read.
  * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run
  */
-export function openColumns(read: ReadRange, openEarlier: (name: string) => ReadRange = refuseMissingFile): RunColumns {
+export function openColumns(
+  read: RangeReader,
+  openEarlier: (name: string) => RangeReader = refuseMissingFile,
+): RunColumns {
   const header = readHeader(read);
   const reader = createReader(header, listFiles(header, read, openEarlier));
   const { elements } = reader;
-  // `requirePlacedBlock` checks the type of a block before every read.
+  // `requireBlock` checks the type of a block before every read.
   return {
     header,
     f64: (name, from = 0, to = undefined) => elements({ name, type: 'f64', from, to }) as Float64Array,
@@ -88,7 +91,7 @@ interface Reader {
   column(name: BlockName, column: number): Float64Array;
 }
 
-function createReader(header: RunHeader, readerOf: (file: number) => ReadRange): Reader {
+function createReader(header: RunHeader, readerOf: (file: number) => RangeReader): Reader {
   const width = header.names.length;
   const laterOf = new Map<number, LaterSecurities>();
 
@@ -143,7 +146,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   }
 
   function readElements({ name, type, from, to }: ElementRange, out?: Numbers): Numbers {
-    const block = requirePlacedBlock(header, name, type);
+    const block = requireBlock(header, name, type);
     const last = to ?? block.length;
     if (from < 0 || last > block.length || from > last)
       throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
@@ -195,7 +198,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   return {
     elements: readElements,
     column(name, column) {
-      const values = new Float64Array(requirePlacedBlock(header, name, 'f64').length / width);
+      const values = new Float64Array(requireBlock(header, name, 'f64').length / width);
       for (const segment of listSegments(header, name)) {
         const { first, length } = segment;
         copyColumnOfSegment({ name, segment, column }, values.subarray(first / width, (first + length) / width));
@@ -208,7 +211,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
 /** Reads stored elements of a file, into `room` if its size fits. */
 function readStored(
   { name, type, segment: { file, offset }, from, to }: SegmentRange,
-  readerOf: (file: number) => ReadRange,
+  readerOf: (file: number) => RangeReader,
   room?: Uint8Array,
 ): Numbers {
   const Type = NUMBER_TYPES[type];
@@ -225,7 +228,7 @@ const PART_ELEMENTS = 1 << 18;
  * Returns the position of a block.
  * @throws Refusal DOCUMENT_UNREADABLE if the file has no such block of that type
  */
-function requirePlacedBlock({ blocks }: RunHeader, name: BlockName, type: NumberType): PlacedBlock {
+function requireBlock({ blocks }: RunHeader, name: BlockName, type: NumberType): BlockPosition {
   const block = blocks[name];
   if (block?.type !== type) throw createUnreadableError(`it has no ${type} block ${name}`);
   return block;

@@ -1,10 +1,10 @@
 import { exactDivisor } from './rounding.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import type { AnyBlock } from './block.js';
-import { listAddedEffects, groupEffectsBySecurity, EFFECT_WIDTH, listWholeEffects } from './effects.js';
+import { listAppendedEffects, groupEffectsBySecurity, EFFECT_WIDTH, listWholeEffects } from './effects.js';
 import { readLabels } from './labels.js';
 import {
-  listAddedWeights,
+  listAppendedWeights,
   computeEventCosts,
   createEventRows,
   toFilledFloats,
@@ -24,7 +24,7 @@ import {
 } from './parts.js';
 import { drift, overlayReturnParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
-import { listAddedRates, groupRatesByCurrency, listWholeRates } from './rates.js';
+import { listAppendedRates, groupRatesByCurrency, listWholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
 import { distributions } from './distributions.js';
 import { keptShares, shareChanges } from './share-changes.js';
@@ -103,7 +103,7 @@ export const BLOCKS = {
     compare: compareByDate(4),
     upgrade: 'same',
     whole: ({ run: { portfolio }, names }) => createWeightRows(portfolio, names, { from: 0, count: portfolio.length }),
-    added: ({ continuation, names }) => createAppended(listAddedWeights(continuation.portfolio, names)),
+    added: ({ continuation, names }) => createAppended(listAppendedWeights(continuation.portfolio, names)),
   },
   indexWeights: {
     type: 'f64',
@@ -115,7 +115,7 @@ export const BLOCKS = {
       indexRows &&
       createWeightRows(indexRows, names, { from: portfolio.from - indexRows.from, count: portfolio.length }),
     added: ({ continuation, hasIndexWeights, names }) =>
-      hasIndexWeights ? createAppended(listAddedWeights(continuation.index.book, names)) : null,
+      hasIndexWeights ? createAppended(listAppendedWeights(continuation.index.book, names)) : null,
   },
   eventAt: {
     type: 'i32',
@@ -190,7 +190,7 @@ export const BLOCKS = {
     meaning:
       'rows of security, date, ratio, cash, rights, subscription price, by security then date; those of an extension follow',
     whole: ({ run, names }) => listWholeEffects(run, names),
-    added: (source) => ({ appended: listAddedEffects(source) }),
+    added: (source) => ({ appended: listAppendedEffects(source) }),
   },
   shortCash,
   distributions,
@@ -208,7 +208,7 @@ export const BLOCKS = {
     meaning: 'exchange rates, a row for each currency',
     whole: ({ run: { portfolio }, rates }) => listWholeRates(rates, portfolio),
     added(source) {
-      const rates = listAddedRates(source);
+      const rates = listAppendedRates(source);
       return rates && { replaced: rates };
     },
   },

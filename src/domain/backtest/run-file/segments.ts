@@ -5,7 +5,7 @@ import { isPanel, type BlockName } from './schema.js';
 /**
  * Reads bytes `start` to `end` (exclusive) of a stored file, into `room` if the sizes match, otherwise into new memory.
  */
-export type ReadRange = (start: number, end: number, room?: Uint8Array) => Uint8Array;
+export type RangeReader = (start: number, end: number, room?: Uint8Array) => Uint8Array;
 
 /** Header members that give the position of a block. */
 export type SegmentHeader = Pick<RunFacts, 'names'> & Pick<RunHeader, 'begun' | 'joined' | 'blocks'>;
@@ -102,10 +102,10 @@ export function renumberSecurities(rows: Numbers, every: number, { places }: Lat
 /** Returns a function that opens the reader of a file on first use. */
 export function listFiles(
   { begun: earlierNames = [] }: SegmentHeader,
-  own: ReadRange,
-  open: (name: string) => ReadRange,
-): (file: number) => ReadRange {
-  const opened = new Map<number, ReadRange>([[earlierNames.length, own]]);
+  own: RangeReader,
+  open: (name: string) => RangeReader,
+): (file: number) => RangeReader {
+  const opened = new Map<number, RangeReader>([[earlierNames.length, own]]);
   return (file) => {
     let read = opened.get(file);
     if (!read) opened.set(file, (read = open(earlierNames[file]!)));

@@ -111,7 +111,7 @@ export function readRunShareTerms({ rights = OLDER_SETTINGS.rights, split_shares
   return { rights, splitShares: kept ?? 'multiply' };
 }
 
-const readDefaultTreatment = callOnce(() => TreatmentSpec.parse({}));
+const getDefaultTreatment = callOnce(() => TreatmentSpec.parse({}));
 
 type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
   readonly rule: StoredTreatment['breach_rule'] | null;
@@ -129,13 +129,13 @@ export function toStoredTreatment(
     splits,
     ...(stale_targets === 'defer' ? { stale_targets } : {}),
     ...(rule ? { breach_rule: rule } : {}),
-    ...(delisting === readDefaultTreatment().delisting ? {} : { delisting }),
+    ...(delisting === getDefaultTreatment().delisting ? {} : { delisting }),
     ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
     ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS
       ? {}
       : { entry_stale_sessions }),
     ...(suspension === 'zero' ? { suspension } : {}),
-    ...(withholding_tax === readDefaultTreatment().withholding_tax ? {} : { withholding_tax }),
+    ...(withholding_tax === getDefaultTreatment().withholding_tax ? {} : { withholding_tax }),
     ...(reinvestment === OLDER_SETTINGS.reinvestment ? {} : { reinvestment }),
     ...(rights === OLDER_SETTINGS.rights ? {} : { rights }),
     ...(spin_offs === 'drop_after_first_session' ? { spin_offs } : {}),

@@ -25,7 +25,7 @@ export const shareChanges: Block<'f64'> = {
 };
 
 /** Number of elements in a row: date, fraction. */
-export const KEPT_WIDTH = 2;
+export const SHARE_FRACTION_WIDTH = 2;
 
 /** Block with the rows of `Transfers.kept`. */
 export const keptShares: Block<'f64'> = {
@@ -36,9 +36,9 @@ export const keptShares: Block<'f64'> = {
   canBeAddedLater: true,
   meaning:
     'rows of date, fraction of its weight that each security of the portfolio kept when share counts changed before the session, by date; absent if there are none, and up to 0.2.0',
-  whole: ({ run: { portfolio } }) => toFillingOrNull(findKeptRows(portfolio, 0)),
+  whole: ({ run: { portfolio } }) => toFillingOrNull(findShareFractionRows(portfolio, 0)),
   added({ continuation: { portfolio }, before }) {
-    const rows = findKeptRows(portfolio, before - 1);
+    const rows = findShareFractionRows(portfolio, before - 1);
     return createAppended(...(rows ? [rows] : []));
   },
 };
@@ -47,13 +47,13 @@ export const keptShares: Block<'f64'> = {
  * Returns the rows of the kept fractions; null if there are none.
  * @param before run date index of the book's first session
  */
-function findKeptRows({ transfers }: Book, before: number): Float64Array | null {
+function findShareFractionRows({ transfers }: Book, before: number): Float64Array | null {
   if (transfers === undefined || transfers.keptAt.length === 0) return null;
   const { keptAt, kept } = transfers;
-  const rows = new Float64Array(KEPT_WIDTH * keptAt.length);
+  const rows = new Float64Array(SHARE_FRACTION_WIDTH * keptAt.length);
   for (let i = 0; i < keptAt.length; i++) {
-    rows[KEPT_WIDTH * i] = before + keptAt[i]!;
-    rows[KEPT_WIDTH * i + 1] = kept[i]!;
+    rows[SHARE_FRACTION_WIDTH * i] = before + keptAt[i]!;
+    rows[SHARE_FRACTION_WIDTH * i + 1] = kept[i]!;
   }
   return rows;
 }

@@ -4,8 +4,8 @@ import { packRecord } from '../record/pack.js';
 import { REBALANCES, createRunRecord } from '../record/schema.js';
 import type { Run } from '../run.js';
 import { readSecurityCurrency, type Book } from '../../books/book.js';
-import type { AnyBlock, Filling, WholeRun } from './block.js';
-import { createColumns, type BlockInPlace, type ColumnsWriter, type EarlierFiles } from './create.js';
+import type { AnyBlock, BlockFiller, WholeRun } from './block.js';
+import { createColumns, type BlockInMemory, type ColumnsWriter, type EarlierFiles } from './create.js';
 import { createForeignRates } from './foreign-rates.js';
 import { createWholeHeader } from './header.js';
 import { SEPARATE_BYTES_MIN, PRICES_NAME, type SeparatePrices } from './separate-prices.js';
@@ -74,11 +74,11 @@ interface WrittenParts {
   readonly parts: readonly BlockPart[];
   readonly inPlace: boolean;
   /** Prices to write to a separate file. */
-  readonly prices?: Filling<Float64Array>;
+  readonly prices?: BlockFiller<Float64Array>;
 }
 
 function writeColumns(source: WholeRun, { parts, inPlace, prices }: WrittenParts): Uint8Array<ArrayBuffer> {
-  const placed = inPlace ? findPlacedWeights(source) : undefined;
+  const placed = inPlace ? findStoredWeights(source) : undefined;
   const columns = createColumns(createWholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
     ...(placed ? { placed } : {}),
     ...(prices ? { earlier: createPricesFileReference(prices) } : {}),
@@ -88,7 +88,7 @@ function writeColumns(source: WholeRun, { parts, inPlace, prices }: WrittenParts
   return columns.bytes;
 }
 
-function createPricesFileReference({ length }: Filling<Float64Array>): EarlierFiles {
+function createPricesFileReference({ length }: BlockFiller<Float64Array>): EarlierFiles {
   return { files: [PRICES_NAME], blocks: new Map([['price', { begins: [0, length], length }]]) };
 }
 
@@ -163,13 +163,13 @@ function listHeldColumns({ portfolio, index, rebalances }: Run, indexDiffers: bo
   portfolio.columns.forEach((column, slot) => {
     if (portfolio.everHeld[slot] === 1) held[column] = 1;
   });
-  if (indexDiffers) markHeldColumns(held, index.book, portfolio.from - index.book.from);
+  if (indexDiffers) markHoldings(held, index.book, portfolio.from - index.book.from);
   for (const { columns } of rebalances) for (const column of columns) held[column] = 1;
   return Int32Array.from([...held.keys()].filter((column) => held[column] === 1));
 }
 
 /** Marks the columns that a book holds on or after session `from`. */
-function markHeldColumns(held: Uint8Array, { columns, weights }: Book, from: number): void {
+function markHoldings(held: Uint8Array, { columns, weights }: Book, from: number): void {
   const names = columns.length;
   for (let at = from * names; at < weights.length; at += names) {
     for (let slot = 0; slot < names; slot++) if (weights[at + slot] !== 0) held[columns[slot]!] = 1;
@@ -180,7 +180,7 @@ function markHeldColumns(held: Uint8Array, { columns, weights }: Book, from: num
  * Returns the portfolio weights in their preallocated memory if they equal the index weights from the first date and
  * have the file's securities.
  */
-function findPlacedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInPlace | undefined {
+function findStoredWeights({ run: { portfolio, index }, names }: WholeRun): BlockInMemory | undefined {
   const { weights, columns } = portfolio;
   const isWhole = weights.buffer === index.book.weights.buffer && weights.length === index.book.weights.length;
   return isWhole && isEqual(columns, names) ? { name: 'weights', values: weights } : undefined;

@@ -1,6 +1,6 @@
 import type { FindingCode } from '../../refusals/findings.js';
 import { suggestName } from '#base/text/nearest-name.js';
-import { DERIVED_NAMES, SESSIONS_BACK_MAX } from '../field-request.js';
+import { DERIVED_NAMES, LAG_SESSIONS_MAX } from '../field-request.js';
 import { FUNCTION_NAMES, findFunction } from './functions/catalogue.js';
 import type { FunctionEntry, OperandKind } from './functions/function-entry.js';
 import { listNames } from './reads.js';
@@ -49,12 +49,12 @@ interface NodeType {
 }
 
 /** Units of the datapoints that a document defines. */
-export type NamedUnits = ReadonlyMap<string, Unit>;
+export type UnitsByName = ReadonlyMap<string, Unit>;
 
-const NO_UNITS: NamedUnits = new Map();
+const NO_UNITS: UnitsByName = new Map();
 
 /** Returns the units of defined datapoints; null for a datapoint that refers to itself. */
-export function createUnitReader(definitions: ReadonlyMap<string, ExpressionNode>): NamedUnits {
+export function createUnitReader(definitions: ReadonlyMap<string, ExpressionNode>): UnitsByName {
   const units = new Map<string, Unit>();
   const find = (name: string): void => {
     if (units.has(name)) return;
@@ -75,7 +75,7 @@ export function createUnitReader(definitions: ReadonlyMap<string, ExpressionNode
 export function checkTree(
   root: ExpressionNode,
   expected: 'number' | 'condition',
-  named: NamedUnits = NO_UNITS,
+  named: UnitsByName = NO_UNITS,
 ): CheckedTree {
   const problems: NodeProblem[] = [];
   const checker = { problems, named, isOverTime: false };
@@ -86,17 +86,17 @@ export function checkTree(
 
 interface Checker {
   readonly problems: NodeProblem[];
-  readonly named: NamedUnits;
+  readonly named: UnitsByName;
   /** True if the node is inside a function over time, which reads only columns. */
   readonly isOverTime: boolean;
 }
 
-interface NodePlace {
+interface NodeLocation {
   readonly node: ExpressionNode;
   readonly path: NodePath;
 }
 
-const KIND_WORDS: Readonly<Record<Kind, string>> = {
+const KIND_PHRASES: Readonly<Record<Kind, string>> = {
   number: 'a number',
   condition: 'a condition',
   text: 'a text',
@@ -110,10 +110,10 @@ interface Expectation {
   readonly checker: Checker;
 }
 
-function expectKind(place: NodePlace, { kind, expected, checker }: Expectation): void {
+function expectKind(place: NodeLocation, { kind, expected, checker }: Expectation): void {
   if (kind === expected || (kind === 'field' && expected === 'number')) return;
   const hint = kind === 'condition' ? '; a condition is the first operand of if' : '';
-  const message = `is ${KIND_WORDS[kind]}, but must be ${KIND_WORDS[expected]}${hint}`;
+  const message = `is ${KIND_PHRASES[kind]}, but must be ${KIND_PHRASES[expected]}${hint}`;
   checker.problems.push({ ...place, code: 'WRONG_TYPE', message });
 }
 
@@ -142,7 +142,7 @@ function findType(node: ExpressionNode, path: NodePath, checker: Checker): NodeT
   }
 }
 
-function findLeafUnit(name: string, named: NamedUnits): Unit {
+function findLeafUnit(name: string, named: UnitsByName): Unit {
   const unit = named.get(name);
   return unit === undefined ? findFieldUnit(name) : unit;
 }
@@ -185,7 +185,7 @@ function findArithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Check
 }
 
 /** Returns a unit. If two units do not match, reports a problem and returns no unit. */
-function resolveUnit(unit: Unit | UnitClash, place: NodePlace, { problems }: Checker): Unit {
+function resolveUnit(unit: Unit | UnitClash, place: NodeLocation, { problems }: Checker): Unit {
   if (!isClash(unit)) return unit;
   const message = `combines ${formatUnit(unit.left)!} with ${formatUnit(unit.right)!}; divide by a value of the same unit, or use rank, zscore or share`;
   problems.push({ ...place, code: 'UNIT_MISMATCH', message });
@@ -257,9 +257,9 @@ function listCallProblems(node: FunctionNode, entry: FunctionEntry): [FindingCod
   if (entry.required !== undefined && window === undefined && node[entry.required] === undefined)
     problems.push(['REQUIRED', `needs ${entry.required}= for ${node.name}: the signature is ${signature}`]);
   if (window !== undefined && !isSessions(window, 1))
-    problems.push(['OUT_OF_RANGE', `has window=${window}, which must be an integer from 1 to ${SESSIONS_BACK_MAX}`]);
+    problems.push(['OUT_OF_RANGE', `has window=${window}, which must be an integer from 1 to ${LAG_SESSIONS_MAX}`]);
   if (lag !== undefined && !isSessions(lag, 0))
-    problems.push(['OUT_OF_RANGE', `has lag=${lag}, which must be an integer from 0 to ${SESSIONS_BACK_MAX}`]);
+    problems.push(['OUT_OF_RANGE', `has lag=${lag}, which must be an integer from 0 to ${LAG_SESSIONS_MAX}`]);
   for (const option of ['low', 'high'] as const)
     if (!((node[option] ?? 0) >= 0 && (node[option] ?? 1) <= 1))
       problems.push(['OUT_OF_RANGE', `has ${option}=${node[option]}, which must be a fraction from 0 to 1`]);
@@ -268,7 +268,7 @@ function listCallProblems(node: FunctionNode, entry: FunctionEntry): [FindingCod
 }
 
 const isSessions = (value: number, least: number): boolean =>
-  Number.isInteger(value) && value >= least && value <= SESSIONS_BACK_MAX;
+  Number.isInteger(value) && value >= least && value <= LAG_SESSIONS_MAX;
 
 interface OperandCheck {
   readonly kind: OperandKind | undefined;
@@ -276,7 +276,7 @@ interface OperandCheck {
   readonly checker: Checker;
 }
 
-function checkOperand(at: NodePlace, { kind, entry, checker }: OperandCheck): Unit {
+function checkOperand(at: NodeLocation, { kind, entry, checker }: OperandCheck): Unit {
   const { node } = at;
   const report = (message: string): Unit => {
     checker.problems.push({ ...at, code: 'WRONG_TYPE', message: `${message}: the signature is ${entry.signature}` });

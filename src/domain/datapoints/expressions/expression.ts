@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import type { FindingCode } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { FieldNode, SESSIONS_BACK_MAX } from '../field-request.js';
+import { FieldNode, LAG_SESSIONS_MAX } from '../field-request.js';
 import { checkTree } from './check.js';
 import {
   COMPARISONS,
@@ -13,13 +13,13 @@ import {
   type ExpressionNode,
 } from './tree.js';
 
-const text = z
+const textNode = z
   .string()
   .max(LIMITS.MAX_EXPRESSION_LENGTH)
   .optional()
   .meta({ description: 'Canonical text of the tree, at its root; ignored in requests.' });
 
-const scalar = z.union([z.number(), z.string().max(200), z.boolean()]);
+const scalarNode = z.union([z.number(), z.string().max(200), z.boolean()]);
 
 /** Right-hand side of a comparison; its type is checked separately. */
 export const ComparisonValue = z
@@ -37,7 +37,7 @@ const ComparisonShape = defineObject(() => ({
   },
   comparison: z.enum(COMPARISONS),
   value: ComparisonValue,
-  text,
+  text: textNode,
 }))
   .superRefine((node, context) => {
     const problem = node.value === undefined ? undefined : checkValue(node.comparison, node.value);
@@ -57,7 +57,7 @@ const AllNode = defineObject(() => ({
   get operands() {
     return z.array(Node);
   },
-  text,
+  text: textNode,
 })).meta({ id: 'AllNode', description: 'True if every operand is true.' });
 
 const AnyNode = defineObject(() => ({
@@ -65,7 +65,7 @@ const AnyNode = defineObject(() => ({
   get operands() {
     return z.array(Node);
   },
-  text,
+  text: textNode,
 })).meta({ id: 'AnyNode', description: 'True if at least one operand is true.' });
 
 const NotNode = defineObject(() => ({
@@ -73,15 +73,15 @@ const NotNode = defineObject(() => ({
   get operand() {
     return Node;
   },
-  text,
+  text: textNode,
 })).meta({ id: 'NotNode', description: 'True if the operand is false.' });
 
 const ValueShape = defineObject(() => ({
   node: z.literal('value'),
   value: z
-    .union([scalar, z.array(scalar).min(1).max(1000)])
+    .union([scalarNode, z.array(scalarNode).min(1).max(1000)])
     .meta({ description: 'Constant, or a list of constants such as the edges of ladder.' }),
-  text,
+  text: textNode,
 })).meta({ id: 'ValueNode', description: 'A constant.' });
 
 const ArithmeticShape = defineObject(() => ({
@@ -90,10 +90,10 @@ const ArithmeticShape = defineObject(() => ({
   get operands() {
     return z.array(Node).min(1).max(64);
   },
-  text,
+  text: textNode,
 })).meta({ id: 'ArithmeticNode', description: 'Operands from left to right; a single operand of - is negated.' });
 
-const sessionsBack = z.int().min(0).max(SESSIONS_BACK_MAX);
+const lagSessions = z.int().min(0).max(LAG_SESSIONS_MAX);
 
 const FunctionShape = defineObject(() => ({
   node: z.literal('function'),
@@ -110,11 +110,11 @@ const FunctionShape = defineObject(() => ({
   over: z.enum(['selection', 'universe']).optional().meta({
     description: 'Securities to which the function applies: the remaining securities (default), or the whole universe.',
   }),
-  window: sessionsBack.min(1).optional().meta({ description: 'Trailing sessions.' }),
-  lag: sessionsBack.optional().meta({ description: 'Number of sessions before the decision date.' }),
+  window: lagSessions.min(1).optional().meta({ description: 'Trailing sessions.' }),
+  lag: lagSessions.optional().meta({ description: 'Number of sessions before the decision date.' }),
   low: z.number().min(0).max(1).optional().meta({ description: 'Lower percentile, a fraction.' }),
   high: z.number().min(0).max(1).optional().meta({ description: 'Upper percentile, a fraction.' }),
-  text,
+  text: textNode,
 })).meta({ id: 'FunctionNode', description: 'Function of the catalogue with its operands.' });
 
 const Node: z.ZodType<ExpressionNode> = z

@@ -12,7 +12,7 @@ import {
 } from './tree.js';
 
 /** Time at which a node is read: at the decision, a number of sessions before it, or over trailing sessions. */
-type ReadTime = 'now' | 'lag' | 'window';
+type EvaluationTime = 'now' | 'lag' | 'window';
 
 /** Datapoint of a document that is requested over time, which is impossible. */
 export interface OverTimeFault {
@@ -32,14 +32,14 @@ export function findOverTimeFault(
   definitions: Definitions,
 ): OverTimeFault | undefined {
   const visited = new Set<string>();
-  const visit = (node: ExpressionNode, asked: ReadTime, name: string): OverTimeFault | undefined => {
+  const visit = (node: ExpressionNode, asked: EvaluationTime, name: string): OverTimeFault | undefined => {
     if (node.node === 'field') return visitField(node, asked, name);
     const called = node.node === 'function' ? findCalledAtDecisions(node, asked) : undefined;
     if (called !== undefined) return { name, called };
     const below = node.node === 'function' ? findTimeBelow(node, asked) : asked;
     return findFirst(listChildren(node), ({ child }) => visit(child, below, name));
   };
-  const visitField = (leaf: FieldLeaf, asked: ReadTime, name: string): OverTimeFault | undefined => {
+  const visitField = (leaf: FieldLeaf, asked: EvaluationTime, name: string): OverTimeFault | undefined => {
     const { dataset, lag, aggregate, transform, ...own } = toFieldRequest(leaf);
     if (transform !== 'none' && asked !== 'now') return { name, called: transform };
     const definition = dataset === null ? definitions.get(own.name) : undefined;
@@ -53,7 +53,7 @@ export function findOverTimeFault(
   return visit(toNode(expression), 'now', '');
 }
 
-function findCalledAtDecisions(node: FunctionNode, asked: ReadTime): string | undefined {
+function findCalledAtDecisions(node: FunctionNode, asked: EvaluationTime): string | undefined {
   if (asked === 'now') return undefined;
   if (node.plugin !== undefined) return `the plug-in ${node.plugin.id}`;
   const form = findFunction(node)?.form;
@@ -61,13 +61,13 @@ function findCalledAtDecisions(node: FunctionNode, asked: ReadTime): string | un
   return form === 'over_time' && node.window !== undefined && asked === 'window' ? node.name : undefined;
 }
 
-function findTimeBelow(node: FunctionNode, asked: ReadTime): ReadTime {
+function findTimeBelow(node: FunctionNode, asked: EvaluationTime): EvaluationTime {
   if (node.plugin !== undefined) return 'now';
   if (node.name === PLUGIN_FUNCTION || node.window !== undefined) return 'window';
   return node.lag === undefined ? asked : mergeTimes(asked, 'lag');
 }
 
-const mergeTimes = (left: ReadTime, right: ReadTime): ReadTime =>
+const mergeTimes = (left: EvaluationTime, right: EvaluationTime): EvaluationTime =>
   left === 'window' || right === 'window' ? 'window' : 'lag';
 
 function findFirst<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {

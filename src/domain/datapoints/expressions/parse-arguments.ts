@@ -89,10 +89,10 @@ export function createFieldWithOptions(
   { options, spans }: Pick<Arguments, 'options' | 'spans'>,
 ): ExpressionNode {
   const { dataset = null, window = null, lag = 0 } = options;
-  const isTaken = (option: string): boolean =>
+  const isUsedOption = (option: string): boolean =>
     option === 'lag' || option === 'dataset' || (option === 'window' && isWindowed({ name, dataset }));
   for (const [option, span] of spans)
-    if (!isTaken(option))
+    if (!isUsedOption(option))
       cursor.fail(
         `the datapoint ${name} does not accept ${option}=; a datapoint accepts lag= and dataset=, and VOLATILITY, MOMENTUM and BETA also window=`,
         span,

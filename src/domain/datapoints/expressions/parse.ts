@@ -15,7 +15,7 @@ export interface ParsedExpression {
   readonly spans: ReadonlyMap<ExpressionNode, CharacterSpan>;
 }
 
-const COMPARISON_OF: ReadonlyMap<string, Comparison> = new Map(
+const COMPARISONS_BY_SYMBOL: ReadonlyMap<string, Comparison> = new Map(
   (Object.entries(SYMBOLS) as [Comparison, string][]).map(([comparison, symbol]) => [symbol, comparison]),
 );
 
@@ -32,14 +32,14 @@ export function parseExpression(text: string): ParsedExpression {
       end: text.length,
     });
   const cursor = createCursor(tokenise(text));
-  const tree = expression(cursor);
+  const tree = readExpression(cursor);
   if (cursor.peek().kind !== 'end') cursor.fail(`expected an operator${describeToken(cursor.peek())}`);
   return { tree, spans: cursor.spans };
 }
 
 type NodeParser = (cursor: Cursor) => ExpressionNode;
 
-const expression: NodeParser = (cursor) => cursor.nested(() => parseAny(cursor));
+const readExpression: NodeParser = (cursor) => cursor.nested(() => parseAny(cursor));
 const parseAny: NodeParser = (cursor) => parseConnection(cursor, { word: 'or', kind: 'any', operand: parseAll });
 const parseAll: NodeParser = (cursor) => parseConnection(cursor, { word: 'and', kind: 'all', operand: parseNegation });
 
@@ -69,7 +69,7 @@ function parseComparison(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
   const left = parseSum(cursor);
   const { kind, text } = cursor.peek();
-  const symbol = kind === 'symbol' || kind === 'name' ? COMPARISON_OF.get(text) : undefined;
+  const symbol = kind === 'symbol' || kind === 'name' ? COMPARISONS_BY_SYMBOL.get(text) : undefined;
   if (symbol === undefined) return left;
   cursor.next();
   const right = parseSum(cursor);
@@ -135,7 +135,7 @@ function parsePrimary(cursor: Cursor): ExpressionNode {
   if (kind === 'name' && (text === 'true' || text === 'false'))
     return cursor.placed({ node: 'value', value: text === 'true' }, start);
   if (kind === 'symbol' && text === '(') {
-    const inner = expression(cursor);
+    const inner = readExpression(cursor);
     cursor.expect(')', 'the expression in brackets');
     return inner;
   }
@@ -164,7 +164,7 @@ function parseFieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
   const { kind, text: name, start } = token;
   if (name === '' || name.length > 64) cursor.fail('a name has 1 to 64 characters', token);
   if (!cursor.skips('(')) return cursor.placed(createFieldNode(createLatestRequest(name)), start);
-  const { operands, options, spans } = parseArguments(cursor, expression);
+  const { operands, options, spans } = parseArguments(cursor, readExpression);
   cursor.expect(')', `the operands of ${name}`);
   if (kind === 'quoted' || (!FUNCTION_NAMES.includes(name) && operands.length === 0 && spans.size > 0))
     return cursor.placed(createFieldWithOptions(cursor, token, { options, spans }), start);

@@ -109,10 +109,10 @@ function printField({ name, dataset, window, lag }: FieldLeaf): string {
 const printOptions = (options: Readonly<Record<string, number | undefined>>): string[] =>
   Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
 
-const PLAIN_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
+const UNQUOTED_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 /** Returns a name, quoted if it would be ambiguous. */
-const printName = (name: string): string => (PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quote(name));
+const printName = (name: string): string => (UNQUOTED_NAME.test(name) && !KEYWORDS.has(name) ? name : quote(name));
 
 const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
 

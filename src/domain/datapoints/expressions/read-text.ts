@@ -1,5 +1,5 @@
 import type { Finding } from '../../refusals/findings.js';
-import { checkTree, type NamedUnits, type NodeProblem } from './check.js';
+import { checkTree, type UnitsByName, type NodeProblem } from './check.js';
 import { checkSize } from './expression.js';
 import { SyntaxFault, type CharacterSpan } from './lexer.js';
 import { parseExpression } from './parse.js';
@@ -12,7 +12,7 @@ export type ExpectedKind = 'number' | 'condition';
 export type TextProblem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value' | 'position'>;
 
 /** Text with the expression parsed from it. */
-export interface ReadText {
+export interface ParsedText {
   readonly text: string;
   /** Parsed tree; undefined if there is a problem. */
   readonly tree: ExpressionNode | undefined;
@@ -24,7 +24,7 @@ export interface ReadText {
 }
 
 /** Parses a text and reports all of its problems. @param named units of datapoints by name */
-export function readExpression(text: string, expected: ExpectedKind, named?: NamedUnits): ReadText {
+export function readExpression(text: string, expected: ExpectedKind, named?: UnitsByName): ParsedText {
   const nothing = { text, tree: undefined, unit: null, spanOf: () => undefined };
   try {
     const { tree, spans } = parseExpression(text);

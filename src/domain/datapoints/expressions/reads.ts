@@ -18,7 +18,7 @@ import {
 export type Definitions = ReadonlyMap<string, ExpressionNode>;
 
 /** Datapoint of the market that an expression reads. */
-export interface ExpressionRead {
+export interface ReadDatapoint {
   readonly field: FieldRequest;
   /** Leaf of the expression that refers to the datapoint; the function if it is the datapoint of `by=`. */
   readonly leaf: FieldLeaf | FunctionNode;
@@ -47,7 +47,7 @@ interface ReadContext {
 }
 
 /** Returns every datapoint of the market that an expression reads, with its lag and window. */
-export function listExpressionReads(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
+export function listExpressionReads(expression: DatapointExpression, definitions: Definitions): ReadDatapoint[] {
   return walkReads(expression, definitions).reads;
 }
 
@@ -55,14 +55,14 @@ export function listExpressionReads(expression: DatapointExpression, definitions
 export const readsTooMuch = (expression: DatapointExpression, definitions: Definitions): boolean =>
   walkReads(expression, definitions).isTooLarge;
 
-interface ReadWalk {
-  readonly reads: ExpressionRead[];
+interface ReadTraversal {
+  readonly reads: ReadDatapoint[];
   /** True if the tree reads more than `MAX_EXPRESSION_READS` datapoints. Further datapoints are not visited. */
   readonly isTooLarge: boolean;
 }
 
-function walkReads(expression: DatapointExpression, definitions: Definitions): ReadWalk {
-  const reads: ExpressionRead[] = [];
+function walkReads(expression: DatapointExpression, definitions: Definitions): ReadTraversal {
+  const reads: ReadDatapoint[] = [];
   const visited = new Set<string>();
   let steps = 0;
   const visit = (node: ExpressionNode, asked: ReadContext, from: FieldLeaf | FunctionNode | null): void => {
@@ -77,7 +77,7 @@ function walkReads(expression: DatapointExpression, definitions: Definitions): R
         { ...asked, lag: 0, window: null, comparison: null, groups: true },
         from ?? node,
       );
-    const below = findReadBelow(node, asked);
+    const below = findReadInSubtree(node, asked);
     listChildren(node).forEach(({ child }, i) =>
       visit(child, { ...below, input: findInput(node, i) ?? below.input }, from),
     );
@@ -119,7 +119,7 @@ function findInput(node: ExpressionNode, operand: number): PluginInput | undefin
   return call === undefined || name === undefined ? undefined : { plugin: call.id, name };
 }
 
-function findReadBelow(node: ExpressionNode, { lag, window, input }: ReadContext): ReadContext {
+function findReadInSubtree(node: ExpressionNode, { lag, window, input }: ReadContext): ReadContext {
   const comparison = node.node === 'comparison' && !isExpressionNode(node.value) ? node : null;
   const below = { lag, window, comparison, groups: false, input };
   return node.node === 'function' ? { ...below, lag: lag + (node.lag ?? 0), window: node.window ?? window } : below;

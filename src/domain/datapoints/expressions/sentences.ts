@@ -17,7 +17,7 @@ export function acceptsKind(node: ComparisonNode, kind: 'number' | 'string' | 'b
   return needsNumber ? kind === 'number' : findValueType(node) === kind;
 }
 
-const COMPARISON_WORDS: Readonly<Record<Comparison, string>> = {
+const COMPARISON_PHRASES: Readonly<Record<Comparison, string>> = {
   gt: 'above',
   ge: 'at least',
   lt: 'below',
@@ -44,7 +44,7 @@ export function describeComparison({ field, comparison, value }: ComparisonNode)
     : Array.isArray(value)
       ? value.join(', ')
       : String(value);
-  return `${name} ${COMPARISON_WORDS[comparison]} ${right}`;
+  return `${name} ${COMPARISON_PHRASES[comparison]} ${right}`;
 }
 
 /** Describes a condition in words, with brackets around nested conditions. */

@@ -10,15 +10,10 @@ export const maxUtility = defineObjectiveClass({
   needsReturns: true,
   uncertain: ['returns', 'covariance'],
   params: defineObject(() => ({
-    risk_aversion: z
-      .number()
-      .gt(0)
-      .max(1e9)
-      .default(2.5)
-      .meta({
-        label: 'Risk aversion',
-        help: 'Risk aversion. Half of this number is the price of one unit of variance.',
-      }),
+    risk_aversion: z.number().gt(0).max(1e9).default(2.5).meta({
+      label: 'Risk aversion',
+      help: 'Risk aversion. Half of this number is the price of one unit of variance.',
+    }),
   })),
   measure: createReturnMeasure('the utility'),
   example: { type: 'max_utility', risk_aversion: 4 },

@@ -5,7 +5,7 @@ import { defineObjectiveClass, createRootMeasure } from '../objective-class.js';
 export const minTrackingError = defineObjectiveClass({
   type: 'min_tracking_error',
   label: 'Minimum tracking error',
-  help: 'Minimum variance of the active weights (weight less index weight). The solution has the smallest tracking error to the index.',
+  help: 'The lowest forecast tracking error: the weights nearest to the index within the constraints.',
   sense: 'minimise',
   needsReturns: false,
   params: z.strictObject({}),

@@ -4,7 +4,7 @@ import { defineObjectiveClass, createRootMeasure } from '../objective-class.js';
 export const minVariance = defineObjectiveClass({
   type: 'min_variance',
   label: 'Minimum variance',
-  help: 'Minimum variance of the portfolio.',
+  help: 'The lowest forecast volatility of the portfolio.',
   sense: 'minimise',
   needsReturns: false,
   uncertain: ['covariance'],

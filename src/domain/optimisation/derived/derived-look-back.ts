@@ -9,7 +9,7 @@ import { STYLE_FIELDS } from '../../risk/factors/styles.js';
 import { findLastAtMost } from '../../numbers/search.js';
 import { listPathDates } from '../bound-paths.js';
 import { readsHeldWeights } from './derived-solve.js';
-import { listFieldsRead } from '../field-uses.js';
+import { listReadFields } from '../field-uses.js';
 import { readDefinitions } from '../../documents/definitions.js';
 
 export interface DerivedLookBackInput {
@@ -50,7 +50,7 @@ export function computeDerivedLookBack({
   // The parent may have kept its composition at an intermediate rebalance.
   const decided = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
   const { fields, dividendYears } = listReadsBehind(
-    listFieldsRead(document.derivation).map(({ use }) => use.field),
+    listReadFields(document.derivation).map(({ use }) => use.field),
     readDefinitions(document),
   );
   const { session: read, paidAfter } = computeLookBackOver({

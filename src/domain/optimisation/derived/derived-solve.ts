@@ -2,7 +2,7 @@ import { countStaleSessions } from '../../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { takeOver } from '../../books/proceeds.js';
+import { takeOverSecurity } from '../../books/proceeds.js';
 import { restoreDecided, type Composer, type Composition } from '../../books/compositions.js';
 import { findConstraintClass } from '../../constraints/catalogue.js';
 import type { DecisionMemory, OutgoingComposition } from '../../books/decider.js';
@@ -12,7 +12,7 @@ import { compareText } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { computeGrowth } from '../../index-mathematics/growth.js';
 import { createGrowthTerms } from '../../index-mathematics/growth-terms.js';
-import { hasLeft } from '../../market/left-securities.js';
+import { hasLeftMarket } from '../../market/left-securities.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { CrossSections } from '../../datapoints/cross-section.js';
 import { createIndexCrossSections } from '../../rules/decide.js';
@@ -36,7 +36,7 @@ import { createIndexWeights } from '../../books/index-weights.js';
 import { readDefinitions } from '../../documents/definitions.js';
 import { flagMembers } from '../../rules/choose.js';
 import { readsConstituents } from '../../datapoints/expressions/reads.js';
-import { listFieldsRead } from '../field-uses.js';
+import { listReadFields } from '../field-uses.js';
 
 /** Earlier portfolios of an index at a decision. */
 export interface EarlierPortfolios {
@@ -156,7 +156,7 @@ export function createDerivedSolver({
         isMeasured && outgoing ? computeWeightsBefore({ document, sm, treatment, outgoing, decision }) : null;
       const found = listCandidates(composer, parentId, decided, document.derivation.candidates ?? 'parent');
       const { columns, index } = removeLeavers(found, (column) =>
-        hasLeft(sm, decision, column, countStaleSessions(treatment)),
+        hasLeftMarket(sm, decision, column, countStaleSessions(treatment)),
       );
       const risk = estimateRiskAt(decision, columns);
       const spec = risk.isIdentity ? removeReturnTerms(document.derivation) : document.derivation;
@@ -208,12 +208,12 @@ function removeLeavers(candidates: Candidates, isGone: (column: number) => boole
   const staying = columns.filter((_, k) => stays[k] === 1);
   if (staying.length === columns.length || staying.length === 0) return candidates;
   const [kept, left] = [1, 0].map((which) => index.filter((_, k) => stays[k] === which));
-  return { columns: staying, index: takeOver(kept!, left!) };
+  return { columns: staying, index: takeOverSecurity(kept!, left!) };
 }
 
 /** Returns true if an expression of the derivation depends on previous holdings. */
 const readsPrevious = (document: DerivedDocument): boolean =>
-  listFieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, readDefinitions(document)));
+  listReadFields(document.derivation).some(({ use }) => readsConstituents(use.field, readDefinitions(document)));
 
 type RelaxedSolve = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
 

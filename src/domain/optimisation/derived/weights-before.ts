@@ -1,4 +1,4 @@
-import { listHeld, createIndexTerms } from '../../books/index-run.js';
+import { listHoldings, createIndexTerms } from '../../books/index-run.js';
 import type { OutgoingComposition } from '../../books/decider.js';
 import { simulateBook } from '../../books/simulate-book.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
@@ -42,7 +42,7 @@ export function computeWeightsBefore({
   });
   const event = book.events.at(-1);
   // Securities that leave at the rebalance close are sold by the rebalance.
-  if (event?.at !== book.length - 1 || effective !== decision) return listHeld(book, decision);
+  if (event?.at !== book.length - 1 || effective !== decision) return listHoldings(book, decision);
   const slots = Array.from(book.columns.keys()).filter((slot) => event.before[slot] !== 0);
   return {
     columns: Int32Array.from(slots, (slot) => book.columns[slot]!),

@@ -1,7 +1,7 @@
 import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
 import { computeNormForce } from '#kernels/optimisation/program/norms.js';
-import { dot } from '../../numbers/dot.js';
-import type { PlacedRow } from '../problem.js';
+import { computeDotProduct } from '../../numbers/dot.js';
+import type { RowWithOrigin } from '../problem.js';
 import type { RowSide } from '../report.js';
 import type { ConvexSolution } from '../solve-convex.js';
 
@@ -13,7 +13,7 @@ const ROUNDING = 1e-9;
 
 /** Gradient of an active bound of the program. */
 interface ActiveBound {
-  readonly placed: PlacedRow | undefined;
+  readonly placed: RowWithOrigin | undefined;
   /** [n] */
   readonly gradient: Float64Array;
 }
@@ -29,7 +29,7 @@ export function findDependentSides({ assembled, answer }: ConvexSolution, sides:
   const { x } = answer.point;
   const met = listActiveBounds({ assembled, answer });
   const isFree = markFreeSecurities(program, x);
-  const rows = new Set<PlacedRow>();
+  const rows = new Set<RowWithOrigin>();
   const names = new Set<number>();
   for (const shares of findDependencies(met, isFree)) {
     const sum = new Float64Array(program.n);
@@ -74,7 +74,7 @@ function listActiveBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled
   const met: ActiveBound[] = [];
   for (let r = 0; r < rows.count; r++) {
     const gradient = rows.coefficients.subarray(r * n, (r + 1) * n);
-    const value = dot(gradient, x);
+    const value = computeDotProduct(gradient, x);
     if (Math.min(Math.abs(value - rows.lower[r]!), Math.abs(value - rows.upper[r]!)) <= ACTIVE_TOLERANCE)
       met.push({ placed: linear[r], gradient });
   }
@@ -86,7 +86,7 @@ function listActiveBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled
   program.norms.forEach((norm, q) => {
     const offset = x.map((value, i) => value - norm.centre[i]!);
     const force = computeNormForce(program, norm, offset, new Float64Array(n));
-    const length = Math.sqrt(Math.max(0, dot(force, offset)));
+    const length = Math.sqrt(Math.max(0, computeDotProduct(force, offset)));
     if (length > ACTIVE_TOLERANCE && Math.abs(length - norm.radius) <= ACTIVE_TOLERANCE)
       met.push({ placed: norms[q], gradient: force });
   });

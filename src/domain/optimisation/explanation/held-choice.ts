@@ -1,6 +1,6 @@
 import type { Restriction } from '../assemble.js';
 import { listNonConvexRows, type Problem } from '../problem.js';
-import { HELD_MIN, createRestriction, markShort, markHeld } from '../restriction.js';
+import { HELD_MIN, createRestriction, markShort, markHoldings } from '../restriction.js';
 
 /**
  * Returns the restriction to the present choice of securities, under which the convex rows are solved again; undefined
@@ -12,5 +12,5 @@ export function fixHeldSecurities(problem: Problem, weights: Float64Array): Rest
   const large = rows.flatMap((row) =>
     row.form === 'concentration' ? [Uint8Array.from(weights, (weight) => Number(weight > row.trigger + HELD_MIN))] : [],
   );
-  return createRestriction(rows, { held: markHeld(weights), short: markShort(weights), large, isFinal: true });
+  return createRestriction(rows, { held: markHoldings(weights), short: markShort(weights), large, isFinal: true });
 }

@@ -17,7 +17,7 @@ export const SMALL_FRACTION = 0.01;
 const SMALL_STEP = 1e-4;
 
 /** Maximum number of bounds that are loosened one by one, largest multipliers first. Each needs a solve. */
-const LOOSENED_MAX = 40;
+const LOOSENED_ROWS_MAX = 40;
 
 /** Maximum number of multiplications for loosened bounds, about two seconds. */
 const WORK_MAX = 2e9;
@@ -36,7 +36,7 @@ export interface OneSidedPrices {
  * Computes the prices of bounds that other bounds imply. Several sets of multipliers then satisfy the optimality
  * conditions, so the problem is solved again with the bound slightly loosened. All other prices are the multipliers. If
  * the work limit is reached, the multiplier is returned as an upper bound of the price.
- * @cost of at most `LOOSENED_MAX` solves
+ * @cost of at most `LOOSENED_ROWS_MAX` solves
  */
 export function computeOneSidedPrices(
   solvers: Solvers,
@@ -49,7 +49,7 @@ export function computeOneSidedPrices(
   const dearest = [...dependent]
     .filter(({ shadowPrice }) => shadowPrice !== 0)
     .toSorted((a, b) => Math.abs(b.shadowPrice) - Math.abs(a.shadowPrice))
-    .slice(0, LOOSENED_MAX);
+    .slice(0, LOOSENED_ROWS_MAX);
   const prices = new Map(dearest.map((side) => [side, computeSinglePrice(weighing, { problem, solution }, side)]));
   return { sides: sides.map((side) => ({ ...side, shadowPrice: prices.get(side) ?? side.shadowPrice })), dependent };
 }

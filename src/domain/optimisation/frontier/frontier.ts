@@ -1,8 +1,8 @@
 import type { TailMeasure } from '../../objectives/tail.js';
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from '../assemble.js';
 import { createTangentPlanes } from '../curved-rows.js';
@@ -56,7 +56,7 @@ export interface Frontier {
   /** Returns the frontier point of other weights, in the units of `points`. */
   pointOf(weights: Float64Array): FrontierPoint;
   /** Solution with the largest expected return, where other frontiers within the rows end too. */
-  readonly most: ProgramAnswer;
+  readonly most: ProgramResult;
 }
 
 export interface FrontierInput {
@@ -84,7 +84,7 @@ export function computeFrontierPoint(
 ): FrontierPoint {
   const active = weights.map((weight, i) => weight - index[i]!);
   return {
-    expected_return: dot(means, weights),
+    expected_return: computeDotProduct(means, weights),
     volatility: Math.sqrt(Math.max(0, computeMetricSquare(metric, weights))),
     tracking_error: Math.sqrt(Math.max(0, computeMetricSquare(metric, active))),
   };
@@ -130,7 +130,7 @@ function addTailPlanesUntilFeasible<T>(
 /** Frontier search in a problem whose rows may limit tails. */
 export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem' | 'means' | 'restriction'> {
   /** Solution with the largest expected return within the rows, if another frontier found it and its planes. */
-  readonly most?: ProgramAnswer | undefined;
+  readonly most?: ProgramResult | undefined;
   /** Traces the frontier of a program; null without a result. */
   readonly trace: (program: Program) => FeasibleResult<T> | null;
 }
@@ -252,9 +252,9 @@ function findTangentPoint(input: TangencyInput): Frontier['tangency'] {
       at: traced.targets[k]!,
       value: computeSharpe(points[k]!),
     });
-    const valueOf = (place: VariancePoint | undefined) =>
+    const computeValue = (place: VariancePoint | undefined) =>
       place === undefined ? Number.NEGATIVE_INFINITY : (place.at - riskFreeRate) / Math.sqrt(place.variance);
-    findMaximum((target) => valueOf(probeTarget(target)), {
+    findMaximum((target) => computeValue(probeTarget(target)), {
       low: createMaximumPoint(before),
       best: createMaximumPoint(best),
       high: createMaximumPoint(after),
@@ -276,12 +276,12 @@ function findTangencyBracket(
   best: number,
 ): Pick<TangentSearchInput, 'low' | 'high'> | undefined {
   if (!isVarianceAlone(base)) return undefined;
-  const pointAt = (k: number) => createVariancePoint(targets[k]!, points[k]!, k === 0 ? 0 : solved[k]!.slope);
-  const isRising = computeSharpeSlope(pointAt(best), riskFreeRate) > 0;
+  const getPoint = (k: number) => createVariancePoint(targets[k]!, points[k]!, k === 0 ? 0 : solved[k]!.slope);
+  const isRising = computeSharpeSlope(getPoint(best), riskFreeRate) > 0;
   const [low, high] = isRising ? [best, best + 1] : [best - 1, best];
   if (low < 0 || high >= points.length) return undefined;
-  return computeSharpeSlope(pointAt(low), riskFreeRate) > 0 && computeSharpeSlope(pointAt(high), riskFreeRate) < 0
-    ? { low: pointAt(low), high: pointAt(high) }
+  return computeSharpeSlope(getPoint(low), riskFreeRate) > 0 && computeSharpeSlope(getPoint(high), riskFreeRate) < 0
+    ? { low: getPoint(low), high: getPoint(high) }
     : undefined;
 }
 

@@ -1,6 +1,6 @@
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Finding } from '../../refusals/findings.js';
 import { TRACKING_OBJECTIVE } from '../../objectives/objective.js';
@@ -10,7 +10,7 @@ import { computeFrontierPoint, traceWithinTails, type FrontierInput, type Fronti
 import type { FrontierRisk } from './frontier-risks.js';
 import { solveTailGoal } from '../goals/solve-tail-goal.js';
 import { listNonConvexRows, type Problem } from '../problem.js';
-import { createRestriction, markShort, markHeld } from '../restriction.js';
+import { createRestriction, markShort, markHoldings } from '../restriction.js';
 import type { Solution } from '../search.js';
 import { clearRoundingWeights } from '../rounding-weights.js';
 import { mixWeights, findLargestReturn, traceFrontier, addRow, type Trace } from './trace-frontier.js';
@@ -32,7 +32,7 @@ export function findFrontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'ob
 
 export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRate'> {
   /** Solution with the largest expected return, if the efficient frontier found it. */
-  readonly most?: ProgramAnswer | undefined;
+  readonly most?: ProgramResult | undefined;
   /** Solution of the problem. */
   readonly solution?: Pick<Solution, 'assembled' | 'answer'> | undefined;
 }
@@ -114,8 +114,8 @@ function minimiseTails(
   const last = findLargestReturn(solver, base, means, known);
   if (first === undefined || count === undefined || last.status !== 'solved') return undefined;
   const [least, most] = [first.answer.point.x, last.point.x];
-  const from = dot(means, least);
-  const to = Math.max(dot(means, most), from);
+  const from = computeDotProduct(means, least);
+  const to = Math.max(computeDotProduct(means, most), from);
   let { start } = first;
   return Array.from({ length: count }, (_, k) => {
     if (k === 0) return least;
@@ -150,7 +150,7 @@ export function fixChoice(problem: Problem, weights: Float64Array): Restriction 
       : [],
   );
   return createRestriction(rows, {
-    held: markHeld(weights),
+    held: markHoldings(weights),
     short: markShort(weights),
     large,
     isFinal: true,

@@ -1,8 +1,8 @@
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import { EQUAL, IDLE } from '#kernels/optimisation/active-set/active-state.js';
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import { computeCornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 
@@ -29,7 +29,7 @@ export interface TracedFrontier {
 export interface Trace {
   readonly least: Optimum;
   /** Solution with the largest expected return. */
-  readonly most: ProgramAnswer;
+  readonly most: ProgramResult;
   readonly known: readonly TracedPoint[];
 }
 
@@ -41,7 +41,7 @@ export interface TraceOptions {
   /** Trace of the program with fewer rows, from which this trace continues. */
   readonly before?: Trace | undefined;
   /** Solution with the largest expected return for all rows, or for the first of them, if another trace found it. */
-  readonly most?: ProgramAnswer | undefined;
+  readonly most?: ProgramResult | undefined;
   /** Optimum near the portfolio of least variance; its program may have fewer rows. */
   readonly near?: Optimum | undefined;
 }
@@ -66,8 +66,8 @@ export function traceFrontier(
   const last = findLargestReturn(solver, base, means, before?.most ?? mostKnown);
   if (first.status !== 'solved' || last.status !== 'solved') return null;
   const [least, most] = [first.point.x, last.point.x];
-  const low = dot(means, least);
-  const high = Math.max(dot(means, most), low);
+  const low = computeDotProduct(means, least);
+  const high = Math.max(computeDotProduct(means, most), low);
   const withTarget = addRow(variance, means);
   const known: TracedPoint[] = [convertToTarget(withTarget, low, first)];
   const trace = { least: { program: variance, answer: first }, most: last, known };
@@ -86,7 +86,7 @@ export function traceFrontier(
  * Returns the solution with the largest expected return, if it is a unique corner: a path to it would be degenerate, so
  * it is not solved again.
  */
-function findUniqueCorner(variance: Program, most: ProgramAnswer, means: Float64Array): FrontierWeights | undefined {
+function findUniqueCorner(variance: Program, most: ProgramResult, means: Float64Array): FrontierWeights | undefined {
   const rise = computeCornerSlope(variance, most, means);
   return rise === undefined ? undefined : { x: most.point.x, slope: -rise };
 }
@@ -99,8 +99,8 @@ export function findLargestReturn(
   solver: Solver,
   base: Program,
   means: Float64Array,
-  known?: ProgramAnswer,
-): ProgramAnswer {
+  known?: ProgramResult,
+): ProgramResult {
   return reuseSolution(base, known) ?? solver.solve(createReturnProgram(base, means));
 }
 
@@ -119,7 +119,7 @@ const ROW_TOLERANCE = 1e-10;
  * Returns the solution of a program with fewer rows if it satisfies the additional rows (upper bounds at the end);
  * otherwise undefined.
  */
-function reuseSolution({ n, rows }: Program, answer: ProgramAnswer | undefined): ProgramAnswer | undefined {
+function reuseSolution({ n, rows }: Program, answer: ProgramResult | undefined): ProgramResult | undefined {
   if (answer === undefined) return undefined;
   const { x, rowMultipliers } = answer.point;
   if (!satisfiesAddedRows({ n, rows }, rowMultipliers.length, x)) return undefined;
@@ -128,9 +128,9 @@ function reuseSolution({ n, rows }: Program, answer: ProgramAnswer | undefined):
 
 /** Extends point and state of an optimum by additional rows that exert no force. */
 function addIdleRows(
-  { point, state }: Pick<ProgramAnswer, 'point' | 'state'>,
+  { point, state }: Pick<ProgramResult, 'point' | 'state'>,
   count: number,
-): Pick<ProgramAnswer, 'point' | 'state'> {
+): Pick<ProgramResult, 'point' | 'state'> {
   return {
     point: { ...point, rowMultipliers: extendValues(point.rowMultipliers, count) },
     state: { ...state, rows: Int8Array.from({ length: count }, (_, r) => state.rows[r] ?? IDLE) },
@@ -140,7 +140,7 @@ function addIdleRows(
 /** Optimum with its program. */
 export interface Optimum {
   readonly program: Program;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
 }
 
 /**
@@ -198,14 +198,14 @@ function extendValues(values: Float64Array, length: number): Float64Array {
 export interface TracedPoint {
   readonly target: number;
   readonly program: Program;
-  readonly answer: Pick<ProgramAnswer, 'point' | 'state'>;
+  readonly answer: Pick<ProgramResult, 'point' | 'state'>;
 }
 
 /**
  * Converts the portfolio of least variance to the solution for its own expected return: the row for that return exerts
  * no force.
  */
-function convertToTarget(program: Program, target: number, { point, state }: ProgramAnswer): TracedPoint {
+function convertToTarget(program: Program, target: number, { point, state }: ProgramResult): TracedPoint {
   const rows = new Int8Array(program.rows.count).fill(EQUAL);
   rows.set(state.rows);
   return {

@@ -2,19 +2,19 @@ import type { ActiveState } from '#kernels/optimisation/active-set/active-state.
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import { checkKkt } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import { scalePrices } from './prices.js';
 import type { RatioPoint } from './solve-ratio.js';
 import type { TailStart } from './solve-tail.js';
 
 /** Optimum of a goal within the rows of a program. */
-export interface GoalAnswer {
+export interface GoalSolution {
   /**
    * Program whose optimality conditions the solution satisfies; curved parts of the objective are replaced by their
    * tangents.
    */
   readonly program: Program;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
   /** Change of the minimised objective per unit of the program's objective. */
   readonly priceScale: number;
   /** Factor on the penalties of soft rows in the program. */
@@ -31,7 +31,7 @@ export interface GoalOptions {
   /** Optimum of a program with the same rows, whose norm multipliers are the initial ones. */
   readonly near?: PathStart | undefined;
   /** Optimum of a program that differs only in the bounds of a few securities. */
-  readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
+  readonly beside?: Pick<ProgramResult, 'point' | 'state'> | undefined;
   /** Similar weights with their worst scenarios; only for a tail. */
   readonly tail?: TailStart | undefined;
   /** Constant subtracted from a numerator: the penalty of soft norms at their given radii. */
@@ -47,7 +47,10 @@ export function setStart({ warm, effort }: GoalOptions, start: Float64Array) {
 }
 
 /** Scales a portfolio to a larger investment; the ratio is unchanged. */
-export function scaleAnswer(scale: number, { program, answer }: RatioPoint): Pick<GoalAnswer, 'program' | 'answer'> {
+export function scaleSolution(
+  scale: number,
+  { program, answer }: RatioPoint,
+): Pick<GoalSolution, 'program' | 'answer'> {
   const scaleValues = (values: Float64Array) => values.map((value) => value * scale);
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
   const point = {

@@ -1,4 +1,4 @@
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios } from '../../objectives/tail.js';
 import { computeReturnShortfall, computeWorstVariance } from '../../objectives/robustness.js';
@@ -26,11 +26,11 @@ export function computeGoalValue(problem: Problem, weights: Float64Array, priced
         : goal.metric === 'covariance'
           ? computeWorstVariance(metric, robustness, offset)
           : computeMetricSquare(computeCorrelation(metric), offset);
-    return (curvature / 2) * Math.max(0, square) + dot(linear, weights) + off;
+    return (curvature / 2) * Math.max(0, square) + computeDotProduct(linear, weights) + off;
   }
   if (goal.form === 'tail') return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)) + off;
   const volatility = Math.sqrt(computeWorstVariance(metric, robustness, weights));
-  if (goal.numerator.kind === 'linear') return -(dot(goal.numerator.slopes, weights) - off) / volatility;
+  if (goal.numerator.kind === 'linear') return -(computeDotProduct(goal.numerator.slopes, weights) - off) / volatility;
   const { budgets, least } = goal.numerator;
   return Math.log(volatility) - Math.log(Math.max(computeEvenness(budgets, weights) - off, 0)) - least;
 }

@@ -1,6 +1,6 @@
 import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 
 /** Maximum distance from one at which a scale counts as one. */
 const SCALE_TOLERANCE = 1e-12;
@@ -12,7 +12,7 @@ const BISECTION_STEPS = 60;
 const SCALE_MAX = 1e6;
 
 /** Returns the largest multiple of a portfolio, at least one, that the rows of a program allow. */
-export function findLargestScale(program: Program, { point: { x } }: Pick<ProgramAnswer, 'point'>): number {
+export function findLargestScale(program: Program, { point: { x } }: Pick<ProgramResult, 'point'>): number {
   const { n, lower, upper, rows } = program;
   let scale = SCALE_MAX;
   const limitScale = (value: number, least: number, most: number) => {

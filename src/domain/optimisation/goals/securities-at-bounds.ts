@@ -1,7 +1,7 @@
 import { LOWER, UPPER } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal, listPulledVariables } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 
 /** Number of securities below which the program includes all of them from the start. */
 export const SECURITIES_MIN = 100;
@@ -43,7 +43,7 @@ export function restoreSecuritiesAtBounds(rows: Program, resting: Uint8Array | n
 /** Solution over some securities, extended to all securities. */
 export interface WholeSolution {
   readonly program: Program;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
   /** Fixed securities whose release would improve the objective; empty if the solution is optimal. */
   readonly pulled: Int32Array;
 }
@@ -53,7 +53,7 @@ export interface WholeSolution {
  * optimality conditions in another way.
  * @param program program of the solution, with fixed securities; @param rows program with all bounds
  */
-export function expandAnswer(
+export function expandSolution(
   { program, answer }: Pick<WholeSolution, 'program' | 'answer'>,
   { lower, upper }: Program,
 ): WholeSolution | undefined {

@@ -1,6 +1,6 @@
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import { raiseToPower } from '#kernels/power.js';
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
@@ -12,12 +12,12 @@ import { computeCorrelation } from './correlation.js';
 import { computeCost, computePrices, addLinearCost, scalePrices } from './prices.js';
 import { findLargestScale } from './largest-scale.js';
 import { createImpactTerm } from './separable.js';
-import { setStart, scaleAnswer, CURVED_ACCURACY, type GoalAnswer, type GoalOptions } from './goal-answer.js';
+import { setStart, scaleSolution, CURVED_ACCURACY, type GoalSolution, type GoalOptions } from './goal-answer.js';
 import { solveParity } from './solve-parity.js';
 import { solveRatio, computeVariance, type RatioPoint } from './solve-ratio.js';
 import { solveSeparable } from './solve-separable.js';
 import { solveTailGoal } from './solve-tail-goal.js';
-import type { TailAnswer } from './solve-tail.js';
+import type { TailSolution } from './solve-tail.js';
 import { solveUncertain } from './solve-uncertain.js';
 
 /**
@@ -31,17 +31,17 @@ export function solveGoal(
   problem: Problem,
   rows: Program,
   options: GoalOptions = {},
-): GoalAnswer | undefined {
+): GoalSolution | undefined {
   const { goal, index, costs } = problem;
   if (isPureTracking(goal, index, costs)) return solvePlain(solver, rows, options);
   if (goal.form === 'quadratic') return solveQuadratic(solver, problem, goal, rows, options);
-  if (goal.form === 'tail') return toGoalAnswer(solveTailGoal(solver, problem, goal, rows, options.tail));
+  if (goal.form === 'tail') return toGoalSolution(solveTailGoal(solver, problem, goal, rows, options.tail));
   return goal.numerator.kind === 'linear'
     ? solveLinearRatio(solver, problem, goal.numerator, rows, options)
     : solveParity(solver, problem, goal.numerator, rows, options);
 }
 
-function toGoalAnswer(found: TailAnswer | undefined): GoalAnswer | undefined {
+function toGoalSolution(found: TailSolution | undefined): GoalSolution | undefined {
   if (found === undefined) return undefined;
   const { program, answer, value, bound, start } = found;
   return { program, answer, priceScale: 1, penaltyScale: 1, open: Math.max(0, value - bound), tail: start };
@@ -51,7 +51,7 @@ function solvePlain(
   solver: Solver,
   program: Program,
   { warm, effort, near, beside }: GoalOptions,
-): GoalAnswer | undefined {
+): GoalSolution | undefined {
   const follow = program.norms.length > 0 && near?.program.norms.length === program.norms.length ? near : undefined;
   const answer = solver.solve(program, { warm, follow, beside, effort: effort ?? 'thorough' });
   return answer.status !== 'solved' ? undefined : { program, answer, priceScale: 1, penaltyScale: 1 };
@@ -63,7 +63,7 @@ function solveQuadratic(
   goal: QuadraticGoal,
   rows: Program,
   options: GoalOptions,
-): GoalAnswer | undefined {
+): GoalSolution | undefined {
   const program = addLinearCost(
     {
       ...rows,
@@ -98,7 +98,7 @@ function solveCostly(
   program: Program,
   { costs, returnPrice }: CurvedCosts,
   options: GoalOptions,
-): Pick<GoalAnswer, 'program' | 'answer'> | undefined {
+): Pick<GoalSolution, 'program' | 'answer'> | undefined {
   return costs !== null && costs.impact > 0
     ? solveSeparable(solver, program, createImpactTerm(costs, returnPrice), setStart(options, costs.reference))
     : solvePlain(solver, program, options);
@@ -123,11 +123,11 @@ function solveLinearRatio(
   { slopes }: LinearNumerator,
   rows: Program,
   options: GoalOptions,
-): GoalAnswer | undefined {
+): GoalSolution | undefined {
   const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: rows.ridge / 2 };
   const priced = addLinearCost(free, costs);
   const computeNumerator = (x: Float64Array) =>
-    dot(slopes, x) -
+    computeDotProduct(slopes, x) -
     computeReturnShortfall(robustness?.returns ?? null, x) -
     computeCost(costs, x) -
     computePrices(rows, x) -
@@ -161,7 +161,7 @@ function solveLinearRatio(
   const isHomogeneous =
     costs === null && computePrices(rows, point.answer.point.x) === 0 && (options.charge ?? 0) === 0;
   const scale = isHomogeneous ? findLargestScale(point.program, point.answer) : 1;
-  const { program, answer } = scale > 1 ? scaleAnswer(scale, point) : point;
+  const { program, answer } = scale > 1 ? scaleSolution(scale, point) : point;
   return {
     program,
     answer: { ...answer, iterations },

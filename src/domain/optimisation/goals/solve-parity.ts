@@ -2,12 +2,12 @@ import type { ActiveState } from '#kernels/optimisation/active-set/active-state.
 import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { EvennessNumerator } from '../../objectives/goal.js';
 import { computeEvenness } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';
-import { CURVED_ACCURACY, scaleAnswer, setStart, type GoalAnswer, type GoalOptions } from './goal-answer.js';
+import { CURVED_ACCURACY, scaleSolution, setStart, type GoalSolution, type GoalOptions } from './goal-answer.js';
 import { findLargestScale } from './largest-scale.js';
 import { addLinearCost, computeCost, computePrices, scalePrices } from './prices.js';
 import { addSeparableTerms, createBarrierTerm, createImpactTerm } from './separable.js';
@@ -34,7 +34,7 @@ export function solveParity(
   numerator: EvennessNumerator,
   rows: Program,
   options: GoalOptions,
-): GoalAnswer | undefined {
+): GoalSolution | undefined {
   const { costs } = problem;
   const { budgets, parity } = numerator;
   for (let i = 0; i < rows.n; i++) if (budgets[i]! > 0 && !(rows.upper[i]! > 0)) return undefined;
@@ -91,7 +91,7 @@ export function solveParity(
  * Returns the parity weights as the solution if they satisfy the rows, so that no row exerts a force; otherwise
  * undefined.
  */
-function scaleToParity(free: Program, { parity, budgets, variance }: EvennessNumerator): GoalAnswer | undefined {
+function scaleToParity(free: Program, { parity, budgets, variance }: EvennessNumerator): GoalSolution | undefined {
   const linear = Float64Array.from(budgets, (budget, i) => (budget === 0 ? 0 : (-variance * budget) / parity[i]!));
   const program = { ...free, linear };
   const state = createColdState(program);
@@ -104,8 +104,8 @@ function scaleToParity(free: Program, { parity, budgets, variance }: EvennessNum
   const kkt = checkKkt(program, point);
   if (!isOptimal(kkt)) return undefined;
   const scale = findLargestScale(program, { point });
-  const answer: ProgramAnswer = { status: 'solved', point, state, kkt, iterations: 1, route: 'active-set' };
+  const answer: ProgramResult = { status: 'solved', point, state, kkt, iterations: 1, route: 'active-set' };
   if (scale === 1) return { program, answer, priceScale: 1 / variance, penaltyScale: variance };
-  const scaled = scaleAnswer(scale, { program, answer, price: variance, variance, numerator: 1 });
+  const scaled = scaleSolution(scale, { program, answer, price: variance, variance, numerator: 1 });
   return { ...scaled, priceScale: 1 / (scale * scale * variance), penaltyScale: scale * scale * variance };
 }

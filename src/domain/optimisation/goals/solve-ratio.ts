@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 
 /** Portfolio at one price, as a point of the search for the largest ratio. */
 export interface RatioPoint {
@@ -12,7 +12,7 @@ export interface RatioPoint {
   readonly numerator: number;
   /** Program with this optimum; curved parts are replaced by their tangents. */
   readonly program: Program;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
 }
 
 /**

@@ -5,7 +5,7 @@ import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import { computePriceScale, addPrice } from '#kernels/optimisation/solve-norms.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { applyMetric } from '../apply-metric.js';
 import { computeGradient } from './gradient.js';
@@ -13,10 +13,10 @@ import { computePrices } from './prices.js';
 import type { SeparableFunction } from './separable.js';
 
 /** Optimum of a program with an added separable function. */
-export interface SeparableAnswer {
+export interface SeparableSolution {
   /** Program with the function replaced by its tangent at the optimum; its optimality conditions there are the same. */
   readonly program: Program;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
 }
 
 export interface SeparableOptions {
@@ -53,7 +53,7 @@ export function solveSeparable(
   base: Program,
   smooth: SeparableFunction,
   options: SeparableOptions,
-): SeparableAnswer | undefined {
+): SeparableSolution | undefined {
   const { norms, metric, curvature } = base;
   if (norms.length === 0) return solveModels(solver, base, smooth, options);
   const isFlat = metric === null || curvature === 0;
@@ -66,7 +66,7 @@ function solveModels(
   base: Program,
   smooth: SeparableFunction,
   { start, warm, effort }: SeparableOptions,
-): SeparableAnswer | undefined {
+): SeparableSolution | undefined {
   const options = effort === undefined ? {} : { effort };
   const computeMerit = (x: Float64Array) => computeObjective(base, x) + smooth.valueAt(x);
   const plain = smooth.settle === undefined ? undefined : solver.solve(base, { warm, ...options });
@@ -76,7 +76,7 @@ function solveModels(
   let state = isSolved ? plain.state : warm;
   let isFeasible = isSolved;
   let iterations = plain?.iterations ?? 0;
-  let best: SeparableAnswer | undefined;
+  let best: SeparableSolution | undefined;
   for (let k = 0; k < MODELS_MAX; k++) {
     let result = solver.solve(createModelProgram(base, smooth, { x, around, isBounded: true }), {
       warm: state,
@@ -129,7 +129,7 @@ function solveByNormPrice(
   base: Program,
   smooth: SeparableFunction,
   options: SeparableOptions,
-): SeparableAnswer | undefined {
+): SeparableSolution | undefined {
   const norm = base.norms[0]!; // only programs with norms reach this function
   const others = { ...base, norms: base.norms.slice(1) };
   const loose =
@@ -197,7 +197,7 @@ function createBracket(): { next(price: number, excess: number): number | undefi
 }
 
 interface PricedSolution {
-  readonly found: SeparableAnswer;
+  readonly found: SeparableSolution;
   readonly price: number;
   readonly iterations: number;
 }
@@ -207,7 +207,7 @@ function setFirstNorm(
   base: Program,
   smooth: SeparableFunction,
   { found, price, iterations }: PricedSolution,
-): SeparableAnswer | undefined {
+): SeparableSolution | undefined {
   const { point, state } = found.answer;
   const whole = { ...point, normMultipliers: Float64Array.of(price, ...point.normMultipliers) };
   const held = { ...state, norms: Int8Array.of(price > 0 ? UPPER : IDLE, ...state.norms) };
@@ -223,7 +223,7 @@ const KINK_TOLERANCE = 1e-12;
  * bounds, and on the side of a kink towards which it moves.
  */
 function settlePoint(
-  { point }: Pick<ProgramAnswer, 'point'>,
+  { point }: Pick<ProgramResult, 'point'>,
   base: Program,
   settle: NonNullable<SeparableFunction['settle']>,
 ): Float64Array {
@@ -322,9 +322,9 @@ function checkSolution(
   base: Program,
   smooth: SeparableFunction,
   point: Point,
-  { state, route }: ProgramAnswer,
+  { state, route }: ProgramResult,
   iterations: number,
-): SeparableAnswer {
+): SeparableSolution {
   const slope = Float64Array.from(base.linear);
   smooth.addModel(point.x, { slope, curvature: new Float64Array(base.n) });
   const program = { ...base, linear: slope };

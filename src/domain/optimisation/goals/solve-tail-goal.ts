@@ -6,7 +6,7 @@ import type { TailGoal } from '../../objectives/tail.js';
 import type { Problem } from '../problem.js';
 import { addLinearCost } from './prices.js';
 import { createImpactTerm } from './separable.js';
-import { solveTail, type TailAnswer, type TailStart, type TailTerms } from './solve-tail.js';
+import { solveTail, type TailSolution, type TailStart, type TailTerms } from './solve-tail.js';
 import { computeTailForces } from './tail-program.js';
 
 /**
@@ -22,7 +22,7 @@ export function solveTailGoal(
   goal: TailGoal,
   rows: Program,
   tail: TailStart | undefined,
-): TailAnswer | undefined {
+): TailSolution | undefined {
   const { costs } = problem;
   const centre = new Float64Array(rows.n);
   const priced = { ...addLinearCost(rows, costs), curvature: 0, centre, linear: new Float64Array(rows.n) };
@@ -56,7 +56,7 @@ function solveAmongFew(
   goal: TailGoal,
   rows: Program,
   tail: TailStart | undefined,
-): TailAnswer | undefined {
+): TailSolution | undefined {
   const { n, lower, upper } = rows;
   const reduced = lower.some((bound, i) => bound === upper[i] && bound !== 0) ? null : removeFixedVariables(rows);
   if (reduced === null) return undefined;

@@ -1,28 +1,28 @@
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 import type { SeparableFunction } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
 import {
-  expandAnswer,
+  expandSolution,
   SECURITIES_MIN,
   findSecuritiesAtBounds,
   restoreSecuritiesAtBounds,
 } from './securities-at-bounds.js';
 import { computeTailForces, createTailProgram, computeTailShares, type TailSet } from './tail-program.js';
-import { isMuchLarger, isSame, findPeaks, findWorstScenarios, uniteSets, selectWorst } from './tail-sets.js';
+import { isMuchLarger, isSame, findPeaks, findWorstScenarios, joinSets, selectWorst } from './tail-sets.js';
 import { meterSolver } from '../work-meter.js';
 
 /**
  * Optimum of a tail goal, with the program whose optimality conditions it satisfies: the worst scenarios are fixed
  * forces on the weights.
  */
-export interface TailAnswer {
+export interface TailSolution {
   readonly program: Program;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
   /** Tail average over all scenarios, without costs. */
   readonly value: number;
   /** Lower bound of the tail average within the rows, without costs, as the forces prove it. */
@@ -40,7 +40,7 @@ export interface TailStart {
 }
 
 /** Solution for a set of scenarios. */
-type ScenarioSetAnswer = Omit<TailAnswer, 'value' | 'start'>;
+type ScenarioSetSolution = Omit<TailSolution, 'value' | 'start'>;
 
 export interface TailTerms {
   readonly goal: TailGoal;
@@ -106,7 +106,7 @@ export const VARIABLE_UNITS = [1, 8, 0.125, 2, 0.5];
  *   aspects of minimizing conditional value-at-risk, Computational Management Science 3(1), for growing sets; Dantzig &
  *   Wolfe (1960), Operations Research 8(1), for priced securities.
  */
-export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefined {
+export function solveTail(solver: Solver, terms: TailTerms): TailSolution | undefined {
   const resting = terms.curved.every((curved) => curved === null)
     ? findSecuritiesAtBounds(terms.rows, terms.near)
     : null;
@@ -118,7 +118,7 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
  * Solves with a growing set of scenarios.
  * @param resting securities that stay at their start weights until they would improve the tail; null if there are none.
  */
-function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | null): TailAnswer | undefined {
+function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | null): TailSolution | undefined {
   const { goal, near, rows, workMax = WORK_MAX[terms.goal.measure] } = terms;
   const solver = meterSolver(inner);
   const isWithin = () => solver.spent() < workMax;
@@ -129,18 +129,18 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     terms.first === undefined ? createFirstSet(solver, among, unit) : { set: terms.first, isFar: isExpensive(terms) };
   if (isGrowing && !isExpensive(terms))
     among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting?.fill(0) ?? null, near) };
-  let best: ProvenAnswer | undefined;
+  let best: ProvenSolution | undefined;
   for (let round = 0; round < ROUNDS_MAX && isWithin(); round++) {
     if (isGrowing) set = addNearScenarios(solver, { ...among, unit, isWithin }, set);
     const result = solveInUnits(solver, among, set, unit);
-    const whole = result === undefined || resting === null ? result : expandAnswer(result, rows);
+    const whole = result === undefined || resting === null ? result : expandSolution(result, rows);
     if (result === undefined || whole === undefined) break;
     const { x } = result.answer.point;
     const outcomes = computeOutcomes(goal, x);
     const value = computeTailAverage(outcomes, size);
     const own = findWorstScenarios(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
-    const grown = uniteSets(set, own);
+    const grown = joinSets(set, own);
     const isWhole = isSame(grown, set);
     isGrowing = isExpensive(terms) || isMuchLarger(grown, set);
     if (pulled.length === 0) {
@@ -165,13 +165,13 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
 }
 
 /** Solution with its optimality gap. */
-interface ProvenAnswer {
-  readonly answer: TailAnswer;
+interface ProvenSolution {
+  readonly answer: TailSolution;
   readonly open: number;
 }
 
 /** Returns the solution with the lower value, combined with the higher of both bounds. */
-function selectBetter(best: ProvenAnswer | undefined, found: TailAnswer, unit: number): ProvenAnswer {
+function selectBetter(best: ProvenSolution | undefined, found: TailSolution, unit: number): ProvenSolution {
   const bound = Math.max(best?.answer.bound ?? -Infinity, found.bound);
   const least = best === undefined || found.value <= best.answer.value ? found : best.answer;
   return { answer: { ...least, bound }, open: (least.value - bound) / Math.max(Math.abs(least.value), unit) };
@@ -200,11 +200,11 @@ function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: n
     goal,
     solver.nearly(createTailProgram(goal, rows, known, unit).program).slice(0, rows.n),
   );
-  const isNew = uniteSets(known, set).scenarios.length - known.scenarios.length;
+  const isNew = joinSets(known, set).scenarios.length - known.scenarios.length;
   return { set, isFar: isNew > NEW_SCENARIOS_MAX * set.scenarios.length };
 }
 
-function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): ScenarioSetAnswer | undefined {
+function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): ScenarioSetSolution | undefined {
   // The bound that no drawdown is below zero helps only if some weights have no drawdown, and slows down all other
   // cases, so it is tried once, as the last attempt.
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
@@ -235,7 +235,7 @@ interface ModelledTerms extends Omit<TailTerms, 'curved'> {
   readonly leastLevel: number;
 }
 
-function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: number): ScenarioSetAnswer | undefined {
+function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: number): ScenarioSetSolution | undefined {
   const { goal, rows, curved, leastLevel } = terms;
   const { program: open, rowsBefore } = createTailProgram(goal, rows, set, unit);
   const program = { ...open, lower: open.lower.with(rows.n, leastLevel) };
@@ -251,11 +251,16 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
   const tangent = { ...rows, curvature: 0, linear: slope.map((value, i) => value + forces[i]!) };
   const kkt = checkKkt(tangent, point);
   if (!isOptimal(kkt)) return undefined;
-  return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights), shares };
+  return {
+    program: tangent,
+    answer: { ...answer, point, state, kkt },
+    bound: computeDotProduct(forces, weights),
+    shares,
+  };
 }
 
 /** Removes the additional variables and rows of a tail program from a solution. */
-export function selectFirstVariables(program: Program, answer: ProgramAnswer, n: number, rows: number): ProgramAnswer {
+export function selectFirstVariables(program: Program, answer: ProgramResult, n: number, rows: number): ProgramResult {
   const { x, rowMultipliers } = answer.point;
   const { names, sides, rows: held } = answer.state;
   return {
@@ -278,7 +283,7 @@ function solveWith(
   solver: Solver,
   program: Program,
   { curved, rows, near, effort }: ModelledTerms,
-): ProgramAnswer | undefined {
+): ProgramResult | undefined {
   if (curved === null) return solver.solve(program, { effort });
   const start = new Float64Array(program.n);
   start.set(near);
@@ -287,19 +292,22 @@ function solveWith(
 
 /** Extends a function of the first n variables to all variables. */
 function extendToAllVariables(curved: SeparableFunction, n: number): SeparableFunction {
-  const selectOwn = (values: Float64Array) => values.subarray(0, n);
+  const selectOwnVariables = (values: Float64Array) => values.subarray(0, n);
   return {
-    valueAt: (x) => curved.valueAt(selectOwn(x)),
+    valueAt: (x) => curved.valueAt(selectOwnVariables(x)),
     addModel: (x, { slope, curvature }) =>
-      curved.addModel(selectOwn(x), { slope: selectOwn(slope), curvature: selectOwn(curvature) }),
+      curved.addModel(selectOwnVariables(x), {
+        slope: selectOwnVariables(slope),
+        curvature: selectOwnVariables(curvature),
+      }),
     settle(x, { left, right, stiffness }) {
       const settled = x.slice();
       if (curved.settle !== undefined)
         settled.set(
-          curved.settle(selectOwn(x), {
-            left: selectOwn(left),
-            right: selectOwn(right),
-            stiffness: selectOwn(stiffness),
+          curved.settle(selectOwnVariables(x), {
+            left: selectOwnVariables(left),
+            right: selectOwnVariables(right),
+            stiffness: selectOwnVariables(stiffness),
           }),
         );
       return settled;
@@ -325,7 +333,7 @@ function addNearScenarios(
   let set = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
     const near = solver.nearly(createTailProgram(goal, rows, set, unit).program).slice(0, rows.n);
-    const grown = uniteSets(set, findWorstScenarios(goal, near));
+    const grown = joinSets(set, findWorstScenarios(goal, near));
     const isMore = goal.measure === 'drawdown' ? !isSame(grown, set) : isMuchLarger(grown, set);
     set = grown;
     if (!isMore) break;

@@ -3,7 +3,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { computeMetricDiagonal, addOuterProduct, type Metric } from '#kernels/optimisation/program/metric.js';
 import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import { addPrice } from '#kernels/optimisation/solve-norms.js';
 import type { Robustness } from '../../objectives/robustness.js';
 import { applyMetric } from '../apply-metric.js';
@@ -12,7 +12,7 @@ import { computeGradient } from './gradient.js';
 /** Solution, with the program whose optimality conditions it satisfies. */
 interface ProgramSolution {
   readonly program: Program;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
 }
 
 /** Solves a program, including curved costs; undefined without a solution. */

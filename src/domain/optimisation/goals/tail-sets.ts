@@ -28,8 +28,8 @@ export function findWorstScenarios(
 }
 
 /** Returns the union of two sets. */
-export function uniteSets(a: TailSet, b: TailSet): TailSet {
-  return { scenarios: uniteIndices(a.scenarios, b.scenarios), peaks: uniteIndices(a.peaks, b.peaks) };
+export function joinSets(a: TailSet, b: TailSet): TailSet {
+  return { scenarios: joinIndices(a.scenarios, b.scenarios), peaks: joinIndices(a.peaks, b.peaks) };
 }
 
 /** Returns true if two sets are equal; one must contain the other. */
@@ -62,6 +62,6 @@ export function findPeaks(goal: TailGoal, weights: Float64Array, of: Int32Array)
   return Int32Array.from(found).toSorted((x, y) => x - y);
 }
 
-function uniteIndices(a: Int32Array, b: Int32Array): Int32Array {
+function joinIndices(a: Int32Array, b: Int32Array): Int32Array {
   return Int32Array.from(new Set([...a, ...b])).toSorted((x, y) => x - y);
 }

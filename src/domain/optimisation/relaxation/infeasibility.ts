@@ -17,7 +17,7 @@ import { listConflictRows, findConflict, type Conflict, type ConflictRow } from 
 import { findSingleMoves, toRelaxation, type ParameterMove, type ExecutedMove, type Relaxation } from './relaxation.js';
 import { EXACT_SECURITIES_MAX } from '../search.js';
 import { createFeasibilityTests, WORK_MAX, type FeasibilityTests } from '../trials.js';
-import { limitWork, estimateWork } from '../work-meter.js';
+import { createLimitedSolver, estimateWork } from '../work-meter.js';
 import type { Solvers } from '../solvers.js';
 
 /** Detail of the error INFEASIBLE: the conflicting rows, and changes that resolve the conflict. */
@@ -38,10 +38,10 @@ export interface Infeasibility {
 export interface Explanation {
   readonly detail: Infeasibility;
   /** Conflicts that remain if a row of the first conflict is removed, by that row. */
-  readonly remaining: readonly RemainingConflict[];
+  readonly remaining: readonly UnresolvedConflict[];
 }
 
-export interface RemainingConflict {
+export interface UnresolvedConflict {
   readonly without: RowName;
   readonly conflict: readonly RowName[];
 }
@@ -90,10 +90,10 @@ export function explainRows(
   problem: Problem,
   workMax = computeWorkLimit(problem),
 ): Explanation | undefined {
-  const trying = limitWork(inner, CONFLICT_SHARE * workMax);
-  const conflict = findConflict(limitWork(inner, computeWorkLimit(problem)), problem, { trying });
+  const trying = createLimitedSolver(inner, CONFLICT_SHARE * workMax);
+  const conflict = findConflict(createLimitedSolver(inner, computeWorkLimit(problem)), problem, { trying });
   if (conflict === null) return undefined;
-  const solver = limitWork(inner, (1 - CONFLICT_SHARE) * workMax);
+  const solver = createLimitedSolver(inner, (1 - CONFLICT_SHARE) * workMax);
   const solvers = { solver, algebra };
   const trials = createFeasibilityTests(solvers, problem);
   const convex = findSingleMoves(solvers, problem, conflict.origins);
@@ -158,7 +158,7 @@ function selectConvexRows({ index }: Problem): ChoiceMoves['convex'] {
  * Returns the conflicts that remain after removing a row of the request from a conflict.
  * @cost a linear program per row, more for each remaining conflict
  */
-function listRemainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): RemainingConflict[] {
+function listRemainingConflicts(solver: Solver, problem: Problem, { origins }: Conflict): UnresolvedConflict[] {
   return origins.flatMap((without) => {
     if (without.index === null) return [];
     const left = findConflict(solver, problem, { includes: (origin) => origin !== without });
@@ -224,7 +224,7 @@ function findIrreducibleChoice(trials: FeasibilityTests, problem: Problem): Orig
 export function describeInfeasibility(
   problem: Problem,
   { conflict, relaxations, exhaustive }: Pick<Infeasibility, 'conflict' | 'relaxations' | 'exhaustive'>,
-  remaining: readonly RemainingConflict[] = [],
+  remaining: readonly UnresolvedConflict[] = [],
 ): string {
   const more = relaxations.length - DESCRIBED_CHANGES_MAX;
   return [
@@ -244,7 +244,7 @@ const DESCRIBED_CHANGES_MAX = 5;
 const WORK_LIMIT_SENTENCE =
   'The work limit of this explanation was reached. It can list unnecessary constraints, and other or smaller changes can be sufficient.';
 
-function describeRemaining({ without, conflict }: RemainingConflict): string {
+function describeRemaining({ without, conflict }: UnresolvedConflict): string {
   return `Without ${formatRowName(without)} there is still a conflict: ${lowerFirstLetter(describeConflict(conflict))}`;
 }
 

@@ -1,25 +1,25 @@
 import { FREE, LOWER, UPPER } from '#kernels/optimisation/active-set/active-state.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailRow } from '../../constraints/program-row.js';
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 import type { AssembledProgram } from '../assemble.js';
-import type { PlacedCurve } from '../curved-rows.js';
+import type { CurvedLimit } from '../curved-rows.js';
 import { interpolateCorners, type CornerInterpolation, type PricedCorner } from './interpolate-corners.js';
-import { expandAnswer, findSecuritiesAtBounds, restoreSecuritiesAtBounds } from '../goals/securities-at-bounds.js';
+import { expandSolution, findSecuritiesAtBounds, restoreSecuritiesAtBounds } from '../goals/securities-at-bounds.js';
 import { selectFirstVariables, VARIABLE_UNITS } from '../goals/solve-tail.js';
-import { isSame, findWorstScenarios, uniteSets } from '../goals/tail-sets.js';
+import { isSame, findWorstScenarios, joinSets } from '../goals/tail-sets.js';
 import { computeTailForces, createTailProgram, computeTailShares, type TailSet } from '../goals/tail-program.js';
-import type { PlacedRow } from '../problem.js';
+import type { RowWithOrigin } from '../problem.js';
 import type { TailCut, TailCuts } from './tail-cuts.js';
 import { addUpperRows } from '../upper-rows.js';
 
 /** Tail row whose limit is exceeded. */
 export interface ExceededTail {
-  readonly placed: PlacedCurve & { readonly row: TailRow };
+  readonly placed: CurvedLimit & { readonly row: TailRow };
   /** Limit: largest allowed average. */
   readonly most: number;
 }
@@ -31,13 +31,13 @@ export interface PricedTail {
   /** Tail average at the right price, equal to the limit up to rounding; null if no price attains the limit. */
   readonly attained: number | null;
   /** Optimum at that price, as a solution with the last plane as its row; null if there is none. */
-  readonly optimum: AssembledAnswer | null;
+  readonly optimum: AssembledSolution | null;
 }
 
 /** Solution of the program of some rows. */
-interface AssembledAnswer {
+interface AssembledSolution {
   readonly assembled: AssembledProgram;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
 }
 
 /** Maximum number of prices that are tried for one tail; five to fifteen are usual. */
@@ -77,7 +77,7 @@ export function solvePricedTail(
   solver: Solver,
   tails: TailCuts,
   { placed, most }: ExceededTail,
-  { assembled, answer }: AssembledAnswer,
+  { assembled, answer }: AssembledSolution,
 ): PricedTail {
   const { goal } = placed.row;
   const { x, rowMultipliers } = answer.point;
@@ -107,8 +107,9 @@ export function solvePricedTail(
         const { weights, plane } = result;
         const outcomes = computeOutcomes(goal, weights);
         const tail = computeTailAverage(outcomes, size);
-        const grown = uniteSets(set, findWorstScenarios(goal, weights, outcomes));
-        const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
+        const grown = joinSets(set, findWorstScenarios(goal, weights, outcomes));
+        const isWhole =
+          isSame(grown, set) || tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
         set = grown;
         if (isWhole) return { ...result, tail, cost: computeCostAt(bare.program, weights) };
       }
@@ -125,7 +126,7 @@ export function solvePricedTail(
     const tail = computeTailAverage(computeOutcomes(goal, result.weights), size);
     if (Math.abs(tail - most) <= LIMIT_TOLERANCE * (1 + most)) last = result;
     planes.push(result.plane);
-    set = uniteSets(known, findWorstScenarios(goal, result.weights));
+    set = joinSets(known, findWorstScenarios(goal, result.weights));
     return { tail, isWhole: isSame(set, known) };
   });
   for (const plane of planes) tails.hold(plane);
@@ -142,7 +143,10 @@ function findFirst<T, R>(values: readonly T[], toResult: (value: T) => R | undef
 
 /** Returns a linear objective at some weights, including the kinks in the objective. */
 function computeCostAt({ linear, kinks }: Program, weights: Float64Array): number {
-  return kinks.reduce((sum, kink) => sum + (kink.limit === null ? sumKinks(kink, weights) : 0), dot(linear, weights));
+  return kinks.reduce(
+    (sum, kink) => sum + (kink.limit === null ? sumKinks(kink, weights) : 0),
+    computeDotProduct(linear, weights),
+  );
 }
 
 /** Returns the optimum between two corners as a solution whose tail row is the plane at their price. */
@@ -187,7 +191,7 @@ interface PricedOptimum {
   readonly plane: TailCut;
   /** Multiplier of the plane. */
   readonly price: number;
-  readonly answer: ProgramAnswer;
+  readonly answer: ProgramResult;
 }
 
 /**
@@ -229,7 +233,7 @@ function solveWithFixedSecurities(
     if (result === undefined) return undefined;
     const { plane, price, answer } = result;
     const linear = rows.linear.map((value, i) => value + price * plane.slopes[i]!);
-    const whole = expandAnswer({ program: { ...rows, linear }, answer }, program);
+    const whole = expandSolution({ program: { ...rows, linear }, answer }, program);
     if (whole === undefined) return undefined;
     if (whole.pulled.length === 0) return { ...result, answer: whole.answer };
     for (const i of whole.pulled) resting[i] = 0;
@@ -242,11 +246,11 @@ function solveWithFixedSecurities(
  */
 function addPlane(
   bare: AssembledProgram,
-  placed: PlacedRow,
+  placed: RowWithOrigin,
   { weights, plane, price, answer }: PricedOptimum,
-): AssembledAnswer | null {
+): AssembledSolution | null {
   const { slopes } = plane;
-  const program = addUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
+  const program = addUpperRows(bare.program, [{ coefficients: slopes, upper: computeDotProduct(slopes, weights) }]);
   const { point, state } = answer;
   const own = { ...point, rowMultipliers: Float64Array.of(...point.rowMultipliers, price) };
   const kkt = checkKkt(program, own);

@@ -20,7 +20,11 @@ const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
 
 const schema = defineObject(() => ({
   type: z.literal('risk_control'),
-  target: z.number().gt(0).max(2).meta({ description: 'Annual volatility, as a fraction.' }),
+  target: z
+    .number()
+    .gt(0)
+    .max(2)
+    .meta({ label: 'Target volatility', description: 'Annual volatility of the overlay.', unit: 'fraction' }),
   half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
     label: 'Half-lives',
     description: 'Half-lives of the weights of squared returns, in sessions. The largest volatility is used.',
@@ -37,7 +41,7 @@ const schema = defineObject(() => ({
     .gt(0)
     .max(10)
     .default(1.5)
-    .meta({ description: 'Maximum exposure to the index, as a fraction of value.' }),
+    .meta({ label: 'Largest exposure', description: 'Largest fraction in the index: 1.5 is 150 %.' }),
   lag: z
     .int()
     .min(0)

@@ -28,7 +28,7 @@ const SOURCES = listNames(TABLE_SOURCES);
 export const MARKET_SOURCES: ReadonlySet<TableSource> = new Set(['risk', 'dividend_points', 'pack', 'scenarios']);
 
 /** Sources that show all their rows, regardless of the limit. */
-const WHOLE_SOURCES: ReadonlySet<TableSource> = new Set(['limits', 'overlay_parts', 'scenarios']);
+const UNLIMITED_SOURCES: ReadonlySet<TableSource> = new Set(['limits', 'overlay_parts', 'scenarios']);
 
 /** Maximum number of rows: the largest universe, about 120 pages. */
 const ROWS_MAX = 5000;
@@ -91,7 +91,7 @@ export const table = defineBlockKind({
   example: { kind: 'table', title: 'Largest constituents', index_id: 'LARGE-100', source: 'constituents', limit: 10 },
   runUse: ({ source }) => (source === 'literal' ? 'never' : 'always'),
   readers: {
-    limit: { member: 'source', of: SOURCES.filter((source) => !WHOLE_SOURCES.has(source)) },
+    limit: { member: 'source', of: SOURCES.filter((source) => !UNLIMITED_SOURCES.has(source)) },
     aum: { member: 'source', of: ['pack'] },
     scenarios: { member: 'source', of: ['scenarios'] },
     frame: { member: 'source', of: ['literal'] },

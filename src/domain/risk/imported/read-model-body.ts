@@ -61,9 +61,9 @@ interface TableOpener {
 function readFrame(frame: ImportedModelDate['covariance'], { path, open }: TableOpener, problems: ModelProblems): void {
   if (frame === undefined) return;
   const { index, columns, data } = frame;
-  const pathOf = (place: number): string =>
+  const formatPath = (place: number): string =>
     `${path}.data[${Math.floor(place / columns.length)}][${place % columns.length}]`;
-  const table = open(pathOf);
+  const table = open(formatPath);
   if (table === undefined) return;
   if (data.length !== index.length) {
     const message = `${path} has ${data.length} rows of data and ${index.length} labels in index; each row has one label.`;
@@ -79,7 +79,7 @@ function readFrame(frame: ImportedModelDate['covariance'], { path, open }: Table
     cells.forEach((value, j) => {
       const place = i * columns.length + j;
       if (isNumber(value)) table.add({ row: index[i]!, column: columns[j]!, value, place });
-      else problems.error(reportNotANumber(pathOf(place), value));
+      else problems.error(reportNotANumber(formatPath(place), value));
     });
   });
 }
@@ -91,12 +91,12 @@ function readVariances(
 ): void {
   if (variances === undefined) return;
   const names = Object.keys(variances);
-  const pathOf = (place: number): string => `${path}.${names[place]}`;
-  const table = open(pathOf);
+  const formatPath = (place: number): string => `${path}.${names[place]}`;
+  const table = open(formatPath);
   names.forEach((row, place) => {
     const value = variances[row];
     if (isNumber(value)) table?.add({ row, column: '', value, place });
-    else problems.error(reportNotANumber(pathOf(place), value));
+    else problems.error(reportNotANumber(formatPath(place), value));
   });
 }
 

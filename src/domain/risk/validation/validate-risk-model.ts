@@ -1,5 +1,5 @@
 import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../../time/days.js';
 import type { RiskValidationRequest } from './risk-validation-request.js';
@@ -118,8 +118,8 @@ function forecastAtSession(engine: Engine, input: ValidationInput, session: numb
   const product = engine.allocate(n);
   const tried = trials.flatMap(({ family, number, weights }): ForecastOutcome[] => {
     engine.symv(covariance, weights, product);
-    const forecast = Math.sqrt(Math.max(0, scale * dot(weights, product)));
-    return forecast > 0 ? [{ family, number, forecast, outcome: dot(weights, returns) }] : [];
+    const forecast = Math.sqrt(Math.max(0, scale * computeDotProduct(weights, product)));
+    return forecast > 0 ? [{ family, number, forecast, outcome: computeDotProduct(weights, returns) }] : [];
   });
   return { day: sm.sessions[session]!, until: sm.sessions[session + terms.horizon]!, names: n, tried };
 }

@@ -3,7 +3,7 @@ import { defineObject } from '../../schema/define-object.js';
 import { computeZScores } from '../../datapoints/transforms.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { listAllPositions } from '../../datapoints/ranking.js';
+import { listPositions } from '../../datapoints/ranking.js';
 import { defineSelectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
 import { keepRanked, describeMissingPolicy, nameUsedField, readValues, type ChosenMembers } from '../verdicts.js';
@@ -70,7 +70,7 @@ export const compositeScore = defineSelectionClass({
         });
         return keepRanked(scope, {
           values: scores,
-          groups: new Map([['', listAllPositions(scores)]]),
+          groups: new Map([['', listPositions(scores)]]),
           ascending: false,
           missing,
           what: 'score',

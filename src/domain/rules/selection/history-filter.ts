@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { createLatestRequest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { createLatestRequest, LAG_SESSIONS_MAX } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { roundUpTolerantly } from '../rounding.js';
@@ -16,7 +16,7 @@ export const historyFilter = defineSelectionClass({
     sessions: z
       .int()
       .min(1)
-      .max(SESSIONS_BACK_MAX)
+      .max(LAG_SESSIONS_MAX)
       .default(252)
       .meta({ label: 'Sessions', help: 'Number of trailing sessions.', unit: 'sessions' }),
     coverage: z

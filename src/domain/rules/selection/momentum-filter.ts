@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { createLatestRequest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { createLatestRequest, LAG_SESSIONS_MAX } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
@@ -17,7 +17,7 @@ export const momentumFilter = defineSelectionClass({
     skip: z
       .int()
       .min(0)
-      .max(SESSIONS_BACK_MAX)
+      .max(LAG_SESSIONS_MAX)
       .default(21)
       .meta({ label: 'Skip', help: 'Number of latest sessions that are skipped.', unit: 'sessions' }),
     minimum: z

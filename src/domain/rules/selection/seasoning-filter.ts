@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { LAG_SESSIONS_MAX } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
@@ -14,7 +14,7 @@ export const seasoningFilter = defineSelectionClass({
     sessions: z
       .int()
       .min(0)
-      .max(SESSIONS_BACK_MAX)
+      .max(LAG_SESSIONS_MAX)
       .default(63)
       .meta({ label: 'Sessions', help: 'Minimum number of sessions since the first price bar.', unit: 'sessions' }),
     missing: parameters.missing,

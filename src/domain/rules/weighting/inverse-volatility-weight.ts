@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { computeDeviation } from '../../datapoints/aggregates.js';
-import { createLatestRequest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { createLatestRequest, LAG_SESSIONS_MAX } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
@@ -18,16 +18,11 @@ export const inverseVolatilityWeight = defineWeightingClass({
     window: parameters
       .defineWindow(252)
       .meta({ label: 'Window', help: 'Number of trailing sessions of the volatility.', unit: 'sessions' }),
-    minimum_observations: z
-      .int()
-      .min(2)
-      .max(SESSIONS_BACK_MAX)
-      .default(60)
-      .meta({
-        label: 'Minimum observations',
-        help: 'A security needs at least this number of returns.',
-        unit: 'sessions',
-      }),
+    minimum_observations: z.int().min(2).max(LAG_SESSIONS_MAX).default(60).meta({
+      label: 'Minimum observations',
+      help: 'A security needs at least this number of returns.',
+      unit: 'sessions',
+    }),
   })),
   example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
   behaviour({ window, minimum_observations }) {

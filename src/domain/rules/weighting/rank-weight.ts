@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { listAllPositions, rankPositions, selectWithValue } from '../../datapoints/ranking.js';
+import { listPositions, rankPositions, selectPositionsWithValue } from '../../datapoints/ranking.js';
 import { nameUsedField, readValues } from '../verdicts.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
 import { createLabel } from '../../datapoints/expressions/print.js';
@@ -28,7 +28,7 @@ export const rankWeight = defineWeightingClass({
       formula: scheme === 'linear' ? 'count + 1 - rank' : '1 / rank',
       weigh(scope) {
         const values = readValues(scope, value);
-        const order = rankPositions(values, selectWithValue(values, listAllPositions(values)), ascending);
+        const order = rankPositions(values, selectPositionsWithValue(values, listPositions(values)), ascending);
         const raw = new Float64Array(values.length);
         const ranks = new Int32Array(values.length);
         order.forEach((position, i) => {

@@ -11,18 +11,22 @@ import { createWeights, defineWeightingClass } from '../weighting-class.js';
 /** Limit to which absolute z-scores are winsorised. */
 const WINSORISED_SCORE = 3;
 
-const strength = z
+const strengthSchema = z
   .number()
   .min(0)
   .max(100)
   .default(1)
   .meta({ label: 'Strength', help: 'Exponent of the tilt. 0 keeps the base weights.' });
-const direction = z
+const directionSchema = z
   .enum(['high', 'low'])
   .default('high')
   .meta({ label: 'Direction', help: 'End of the datapoint whose weight increases.' });
 
-const Tilt = defineObject(() => ({ field: parameters.field, strength, direction })).meta({ id: 'Tilt' });
+const Tilt = defineObject(() => ({
+  field: parameters.field,
+  strength: strengthSchema,
+  direction: directionSchema,
+})).meta({ id: 'Tilt' });
 
 /** Maximum number of further tilts. */
 const TILTS_MAX = 16;
@@ -37,8 +41,8 @@ export const tiltWeight = defineWeightingClass({
       .default('MarketCapWeight')
       .meta({ label: 'Base', help: 'Base weights. Market capitalisation uses the free float.' }),
     field: parameters.field,
-    strength,
-    direction,
+    strength: strengthSchema,
+    direction: directionSchema,
     tilts: z
       .array(Tilt)
       .max(TILTS_MAX)

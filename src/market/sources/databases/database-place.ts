@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { hostPortOf, type HostPort } from '#base/text/host-port.js';
+import { parseHostPort, type HostPort } from '#base/text/host-port.js';
 import type { Locations } from '../locations.js';
 import type { Problem } from '../../tables/problems.js';
 
@@ -78,14 +78,14 @@ export function createDatabaseLocations({
   /** Decrypts a URL with an encrypted password. Default: returns the URL unchanged. */
   readonly openUrl?: (url: string) => string;
 }): DatabaseLocations {
-  const allowed = new Set(hosts.map((host) => keyOf(hostPortOf(host, DEFAULT_PORT))));
+  const allowed = new Set(hosts.map((host) => formatKey(parseHostPort(host, DEFAULT_PORT))));
 
   async function parsePostgresqlUrl(
     url: URL,
   ): Promise<{ readonly place: DatabaseLocation } | { readonly problem: Problem }> {
     const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
     const port = url.port === '' ? DEFAULT_PORT : Number(url.port);
-    if (!allowed.has(keyOf({ host, port }))) return createNotAllowedProblem(HOST_NOT_ALLOWED);
+    if (!allowed.has(formatKey({ host, port }))) return createNotAllowedProblem(HOST_NOT_ALLOWED);
     const unknown = [...url.searchParams.keys()].filter((name) => !PARAMETERS.has(name));
     if (unknown.length > 0)
       return createMalformedProblem(
@@ -161,7 +161,7 @@ const HOST_NOT_ALLOWED =
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
-const keyOf = (place: HostPort | undefined): string => (place === undefined ? '' : `${place.host} ${place.port}`);
+const formatKey = (place: HostPort | undefined): string => (place === undefined ? '' : `${place.host} ${place.port}`);
 
 const POSTGRESQL_FORM = 'postgresql://user:password@host:port/database';
 const BAD_ESCAPE = 'A % of the URL begins no escape: a percent sign is written %25.';

@@ -1,5 +1,5 @@
 import type { Problems } from '../../tables/problems.js';
-import type { ReadOptions, SourceRead } from '../source-read.js';
+import type { ReadOptions, SourceResult } from '../source-read.js';
 import type { DatabaseLocation } from './database-place.js';
 import { readDuckDbFile } from './read-duckdb-file.js';
 import { readPostgresql } from './read-postgresql.js';
@@ -13,7 +13,7 @@ export function readDatabase(
   problems: Problems,
   onProgress: DatabaseProgress,
   options: ReadOptions = {},
-): Promise<SourceRead | undefined> {
+): Promise<SourceResult | undefined> {
   switch (place.kind) {
     case 'sqlite':
       return readSqlite(place.path, tables, problems, onProgress, options);

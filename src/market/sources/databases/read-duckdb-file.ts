@@ -1,15 +1,15 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { countRowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { digestFile } from '../../formats/digest-file.js';
-import { cellOf, chunksOf, openDuckDb, quoteName, type DuckDb, formatBoundColumn } from '../../formats/duckdb.js';
-import { reasonOf } from '../../tables/fault-reason.js';
+import { toCell, streamChunks, openDuckDb, quoteName, type DuckDb, formatBoundColumn } from '../../formats/duckdb.js';
+import { formatReason } from '../../tables/fault-reason.js';
 import { createContentRows } from '../content-rows.js';
 import { reportSeries } from '../../content/series-rows.js';
-import { completeMappedContent, PLAIN_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
-import { columnsOf, planMarketColumns } from '../parquet/parquet.js';
+import { completeMappedContent, DEFAULT_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
+import { readColumns, planMarketColumns } from '../parquet/parquet.js';
 import { reportMarketProblems } from '../parquet/parquet-problems.js';
 import type { Problems } from '../../tables/problems.js';
-import type { ReadOptions, SourceRead } from '../source-read.js';
+import type { ReadOptions, SourceResult } from '../source-read.js';
 import { readTypedMarket } from '../read-typed-market.js';
 import { chooseTables, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
@@ -25,10 +25,14 @@ export async function readDuckDbFile(
   named: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,
-  { follower, terms = PLAIN_TERMS }: ReadOptions,
-): Promise<SourceRead | undefined> {
+  { follower, terms = DEFAULT_TERMS }: ReadOptions,
+): Promise<SourceResult | undefined> {
   const duck = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
-    problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: '',
+      message: `The database cannot be read: ${formatReason(error)}`,
+    });
   });
   if (duck === undefined) return undefined;
   const digesting = digestFile(path, 'database');
@@ -42,7 +46,11 @@ export async function readDuckDbFile(
     const read = await readTables(reading, onProgress);
     return read && { ...read, files: [await digesting] };
   } catch (error) {
-    problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
+    problems.error({
+      code: 'UNREADABLE_FILE',
+      path: '',
+      message: `The database cannot be read: ${formatReason(error)}`,
+    });
     return undefined;
   } finally {
     await digesting.catch(() => {});
@@ -62,7 +70,7 @@ interface FileReading {
 async function readTables(
   reading: FileReading,
   onProgress: DatabaseProgress,
-): Promise<Omit<SourceRead, 'files'> | undefined> {
+): Promise<Omit<SourceResult, 'files'> | undefined> {
   const { duck, tables, problems, rows } = reading;
   for (const tableKind of TABLE_KINDS)
     if (tableKind !== 'market') for (const table of tables[tableKind] ?? []) await readCells(reading, tableKind, table);
@@ -73,7 +81,7 @@ async function readTables(
   onProgress(0.2, 'reading market');
   const [first = 'market', ...others] = tables.market;
   const scan = scanOf(first);
-  const columns = planMarketColumns(await columnsOf(duck.connection, scan), problems, reading.terms.mapping);
+  const columns = planMarketColumns(await readColumns(duck.connection, scan), problems, reading.terms.mapping);
   const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
   if (columns.kind === 'refused') {
     await reportMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);
@@ -112,10 +120,10 @@ async function readCells(
   table: string,
 ): Promise<void> {
   const scan = scanOf(table);
-  const typed = await columnsOf(connection, scan);
+  const typed = await readColumns(connection, scan);
   const columns = typed.map(({ name }) => name);
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  for await (const chunk of chunksOf(connection, `SELECT ${typed.map(formatBoundColumn).join(', ')} FROM ${scan}`))
-    for (const row of chunk.getRows()) addRow(row.map(cellOf));
+  for await (const chunk of streamChunks(connection, `SELECT ${typed.map(formatBoundColumn).join(', ')} FROM ${scan}`))
+    for (const row of chunk.getRows()) addRow(row.map(toCell));
 }

@@ -8,8 +8,8 @@ import { getColumnName, countRowsByTable, type TableKind } from '../../tables/ta
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Problems } from '../../tables/problems.js';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
-import { PLAIN_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
-import type { ReadOptions, SourceRead } from '../source-read.js';
+import { DEFAULT_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
+import type { ReadOptions, SourceResult } from '../source-read.js';
 import { boundCell } from './bounded-cells.js';
 import { createCopyDecoder } from './copy-decoder.js';
 import type { DatabaseLocation } from './database-place.js';
@@ -43,8 +43,8 @@ export async function readPostgresql(
   named: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,
-  { terms = PLAIN_TERMS }: ReadOptions,
-): Promise<SourceRead | undefined> {
+  { terms = DEFAULT_TERMS }: ReadOptions,
+): Promise<SourceResult | undefined> {
   const client = openPostgresql(place);
   try {
     onProgress(0, 'connecting');
@@ -111,7 +111,7 @@ async function listTableNames(client: Client): Promise<Set<string>> {
   );
 }
 
-interface TableRead {
+interface TableReadResult {
   readonly dataset: TableKind;
   readonly table: string;
   readonly rows: ContentRows;
@@ -125,7 +125,7 @@ export interface Column {
   readonly type: number;
 }
 
-async function readTable(client: Client, read: TableRead): Promise<void> {
+async function readTable(client: Client, read: TableReadResult): Promise<void> {
   const { dataset: tableKind, table, onProgress } = read;
   const source = table.split('.').map(quoteName).join('.');
   onProgress(tableKind === 'market' ? 0.05 : 0.9, `reading ${tableKind}`);
@@ -151,7 +151,7 @@ async function copyMarket(
   client: Client,
   source: string,
   columns: readonly Column[],
-  { rows, problems, onProgress }: TableRead,
+  { rows, problems, onProgress }: TableReadResult,
 ): Promise<void> {
   const known = columns.map(({ name }) => getColumnName('market', name));
   const writer = rows.beginMarket(
@@ -216,7 +216,7 @@ async function readCells(
   client: Client,
   source: string,
   columns: readonly Column[],
-  { dataset: tableKind, table, rows }: TableRead,
+  { dataset: tableKind, table, rows }: TableReadResult,
 ): Promise<void> {
   const addRow = rows.beginCells(
     tableKind,
@@ -234,7 +234,7 @@ async function readCells(
       types: { getTypeParser: () => (value: string) => value },
     });
     for (const row of batch.rows)
-      addRow(row.map((value, i) => boundCell(cellOf(value, columns[i]!.type), columns[i]!.name)));
+      addRow(row.map((value, i) => boundCell(toCell(value, columns[i]!.type), columns[i]!.name)));
     if (batch.rows.length < FETCH_ROWS) break;
   }
   await client.query('CLOSE rows_of_table');
@@ -247,7 +247,7 @@ export function formatBoundColumn({ name, type }: Column): string {
   return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;
 }
 
-function cellOf(value: string | null, type: number): Cell {
+function toCell(value: string | null, type: number): Cell {
   if (value === null) return null;
   return type === BOOLEAN ? value === 't' : value;
 }

@@ -8,10 +8,10 @@ import { createContentRows, type ContentRows } from '../content-rows.js';
 import { countRowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile } from '../../formats/digest-file.js';
-import { reasonOf } from '../../tables/fault-reason.js';
+import { formatReason } from '../../tables/fault-reason.js';
 import type { Problems } from '../../tables/problems.js';
-import { PLAIN_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
-import type { ReadOptions, SourceRead } from '../source-read.js';
+import { DEFAULT_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
+import type { ReadOptions, SourceResult } from '../source-read.js';
 import { boundCell, shortenColumns } from './bounded-cells.js';
 import { chooseTables, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
@@ -29,8 +29,8 @@ export async function readSqlite(
   named: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,
-  { terms = PLAIN_TERMS }: ReadOptions,
-): Promise<SourceRead | undefined> {
+  { terms = DEFAULT_TERMS }: ReadOptions,
+): Promise<SourceResult | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));
   try {
     for (const ending of ['-wal', '-journal']) {
@@ -99,7 +99,7 @@ function readTables(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${reasonOf(error)}.`,
+      message: `The database cannot be read: ${formatReason(error)}.`,
     });
   } finally {
     database?.close();
@@ -117,19 +117,19 @@ function readTable(
     .map((row) => String(row['name']));
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  const statement = database.prepare(`SELECT ${shortenColumns(columns)} FROM ${name(table)}`);
+  const statement = database.prepare(`SELECT ${shortenColumns(columns)} FROM ${quoteName(table)}`);
   try {
-    for (const row of statement.iterate()) addRow(columns.map((column) => boundCell(cellOf(row[column]), column)));
+    for (const row of statement.iterate()) addRow(columns.map((column) => boundCell(toCell(row[column]), column)));
   } finally {
     statement.finalize();
   }
 }
 
-function cellOf(value: unknown): Cell {
+function toCell(value: unknown): Cell {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return value;
   return String(value);
 }
 
 const quoteText = (value: string) => `'${value.replaceAll("'", "''")}'`;
-const name = (value: string) => `"${value.replaceAll('"', '""')}"`;
+const quoteName = (value: string) => `"${value.replaceAll('"', '""')}"`;

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Cell } from '../../formats/cells.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, openDuckDb, quoteName, quoteText, formatBoundColumn } from '../../formats/duckdb.js';
-import { reasonOf } from '../../tables/fault-reason.js';
-import { columnsOf } from '../parquet/parquet.js';
+import { toCell, openDuckDb, quoteName, quoteText, formatBoundColumn } from '../../formats/duckdb.js';
+import { formatReason } from '../../tables/fault-reason.js';
+import { readColumns } from '../parquet/parquet.js';
 import type { DatabaseLocation } from './database-place.js';
 import { boundCell, shortenColumns } from './bounded-cells.js';
 import type { TableSample } from './sample-postgresql.js';
@@ -37,7 +37,7 @@ export async function sampleDatabase(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${maskUrlPasswords(reasonOf(error))}`,
+      message: `The database cannot be read: ${maskUrlPasswords(formatReason(error))}`,
     });
     return undefined;
   }
@@ -52,9 +52,9 @@ async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> 
     const samples: TableSample[] = [];
     for (const [name] of names.getRows()) {
       const scan = `source.main.${quoteName(String(name))}`;
-      const list = (await columnsOf(connection, scan)).map(formatBoundColumn).join(', ');
+      const list = (await readColumns(connection, scan)).map(formatBoundColumn).join(', ');
       const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${rows}`);
-      samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(cellOf))] });
+      samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(toCell))] });
     }
     return samples;
   } finally {

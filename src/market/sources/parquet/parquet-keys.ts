@@ -2,8 +2,8 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatDay } from '#domain/time/days.js';
 import { getColumnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, quoteName, formatBoundText } from '../../formats/duckdb.js';
-import { dayIn } from '../../formats/cells.js';
+import { toCell, quoteName, formatBoundText } from '../../formats/duckdb.js';
+import { readDay } from '../../formats/cells.js';
 import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 
 /** Key of a hive partition in the name of a folder, such as `date=2024-01-02`. */
@@ -15,7 +15,7 @@ interface FolderKey {
 }
 
 /** Returns the keys in the folders of a file, below the folder of its dataset. */
-function keysOf(label: string): FolderKey[] {
+function listKeys(label: string): FolderKey[] {
   const parts = label.split('/');
   return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {
     const at = part.indexOf('=');
@@ -42,8 +42,8 @@ export function addKeys<F extends ParquetFile>(
   isWanted: (key: string) => boolean,
 ): { readonly files: readonly F[]; readonly columns: readonly TypedColumn[] } {
   const held = new Set(own.map(({ name }) => name.trim().toLowerCase()));
-  const isTaken = ({ name }: FolderKey): boolean => isWanted(name) && !held.has(name.trim().toLowerCase());
-  const results = files.map(({ label }) => keysOf(label).filter(isTaken));
+  const isUsedName = ({ name }: FolderKey): boolean => isWanted(name) && !held.has(name.trim().toLowerCase());
+  const results = files.map(({ label }) => listKeys(label).filter(isUsedName));
   const names = [...new Set(results.flatMap((keys) => keys.map(({ name }) => name)))];
   if (names.length === 0) return { files, columns: own };
   return {
@@ -71,13 +71,13 @@ export async function reportKeys(
 ): Promise<void> {
   const folders = new Map(
     files.flatMap(({ label, keys = [] }) =>
-      keysOf(label).flatMap((key) =>
+      listKeys(label).flatMap((key) =>
         keys.includes(key.name) && getColumnName('market', key.name) === 'date' ? [[key.folder, key] as const] : [],
       ),
     ),
   );
   for (const { name, value, folder } of folders.values())
-    if (typeof dayIn(value) !== 'number')
+    if (typeof readDay(value) !== 'number')
       problems.error({
         code: 'BAD_DATE',
         path: folder,
@@ -85,11 +85,11 @@ export async function reportKeys(
         message: `The folder key ${name}=${value.slice(0, 80)} is no date; YYYY-MM-DD is needed.`,
         value,
       });
-  for (const { name } of columns) if (isBarKey(name)) await warnOfOthers(connection, files, name, problems);
+  for (const { name } of columns) if (isBarKey(name)) await warnOfIgnoredFiles(connection, files, name, problems);
 }
 
 /** Warns of files with values that contradict the key of their folder. */
-async function warnOfOthers(
+async function warnOfIgnoredFiles(
   connection: DuckDBConnection,
   files: readonly ParquetFile[],
   column: string,
@@ -98,7 +98,9 @@ async function warnOfOthers(
   const known = getColumnName('market', column);
   const keyOf = new Map(
     files.flatMap(({ path, label, keys = [] }) => {
-      const key = keysOf(label).findLast(({ name }) => getColumnName('market', name) === known && !keys.includes(name));
+      const key = listKeys(label).findLast(
+        ({ name }) => getColumnName('market', name) === known && !keys.includes(name),
+      );
       return key === undefined ? [] : [[path, { label, key }] as const];
     }),
   );
@@ -110,9 +112,9 @@ async function warnOfOthers(
   );
   for (const [path, ...ends] of read.getRows()) {
     const message = keyOf.get(String(path));
-    const written = known === 'date' ? dayIn(message?.key.value) : message?.key.value.trim();
+    const written = known === 'date' ? readDay(message?.key.value) : message?.key.value.trim();
     if (message === undefined || (known === 'date' && typeof written !== 'number')) continue; // the key may be only a year
-    const values = ends.map((end) => (known === 'date' ? dayIn(cellOf(end!)) : String(end).trim()));
+    const values = ends.map((end) => (known === 'date' ? readDay(toCell(end!)) : String(end).trim()));
     const other = values.find((value) => value !== written) ?? undefined;
     if (other === undefined) continue; // an empty value is reported with its row
     const shown = typeof other === 'number' ? formatDay(other) : other.slice(0, 80);

@@ -1,8 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { dayIn } from '../../formats/cells.js';
+import { readDay } from '../../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../../tables/table-kinds.js';
-import { cellOf, chunksOf, quoteName, quoteText, type DuckDb } from '../../formats/duckdb.js';
+import { toCell, streamChunks, quoteName, quoteText, type DuckDb } from '../../formats/duckdb.js';
 import {
   describeBadDay,
   describeBadIdentifier,
@@ -59,23 +59,23 @@ async function reportBadDays(
   { name, type }: TypedColumn,
   problems: Problems,
 ): Promise<void> {
-  const isBad = (value: Parameters<typeof cellOf>[0]) => typeof dayIn(cellOf(value)) !== 'number';
+  const isBad = (value: Parameters<typeof toCell>[0]) => typeof readDay(toCell(value)) !== 'number';
   const text = formatCell(quoteName(name));
   const value = type === 'VARCHAR' ? text : quoteName(name);
   await reportBadKeys(connection, source, { value, text, isBad, problems }, (path, written) =>
-    describeBadDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written),
+    describeBadDay(`${path}.${name}`, name, written === null || readDay(written) === null ? null : written),
   );
 }
 
 /** Maximum number of reported characters of a key. Longer keys are always invalid. */
-const SHOWN_MAX = 1000;
-const formatCell = (column: string) => `left(${column}::VARCHAR, ${SHOWN_MAX})`;
+const KEY_CHARACTERS_MAX = 1000;
+const formatCell = (column: string) => `left(${column}::VARCHAR, ${KEY_CHARACTERS_MAX})`;
 
 interface KeyCheck {
   /** SQL of the value to check, and of the text that identifies the value. */
   readonly value: string;
   readonly text: string;
-  readonly isBad: (value: Parameters<typeof cellOf>[0]) => boolean;
+  readonly isBad: (value: Parameters<typeof toCell>[0]) => boolean;
   readonly problems: Problems;
 }
 
@@ -89,7 +89,7 @@ async function reportBadKeys(
   await connection.run('CREATE OR REPLACE TEMP TABLE bad_keys (written VARCHAR)');
   const bad = await connection.createAppender('bad_keys');
   let count = 0;
-  for await (const chunk of chunksOf(connection, `SELECT DISTINCT ${value}, ${text} FROM ${numberedScan}`)) {
+  for await (const chunk of streamChunks(connection, `SELECT DISTINCT ${value}, ${text} FROM ${numberedScan}`)) {
     for (const [held, written] of chunk.getRows()) {
       if (!isBad(held!)) continue;
       count += 1;
@@ -154,13 +154,14 @@ async function reportRepeatedKeys(
     `SELECT * FROM (SELECT ${name} AS name, ${formatOptionalDayExpression(date)} AS day, filename, file_row_number${values} FROM ${numberedScan}) AS numbered WHERE (name, day) IN (${keys.join(', ')}) ORDER BY 3, 4`,
   );
   const results = same.getRows().map(([key, day, ...rest]) => ({ key: `${String(day)} ${String(key)}`, rest }));
-  const textOf = (rest: readonly unknown[]): string => rest.slice(2).map(String).join();
+  const formatText = (rest: readonly unknown[]): string => rest.slice(2).map(String).join();
   for (const { path, times, values: row } of listed) {
     const [key, day, file, at] = row.map(String) as [string, string, string, string];
     const alike = results.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
     const own = alike.find(([filename, number]) => filename === file && String(number) === at);
     const first = alike[0];
-    const earlier = first && own && { path: formatRowPath(files, first), isSame: textOf(first) === textOf(own) };
+    const earlier = first &&
+      own && { path: formatRowPath(files, first), isSame: formatText(first) === formatText(own) };
     problems.error(describeRepeatedKey(path, key, Number(day), earlier), times);
   }
 }

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { quoteText } from '../../formats/duckdb.js';
-import { columnsOf, scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
+import { readColumns, scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 import { addKeys } from './parquet-keys.js';
 import { assertTimeZone } from '../../formats/time-zones.js';
 
@@ -28,7 +28,7 @@ export async function addZones<F extends ParquetFile>(
   listed: readonly F[],
   isKey: (name: string) => boolean = () => true,
 ): Promise<ZonedFiles<F>> {
-  const own = await columnsOf(connection, scanOf(listed, { withRows: false }));
+  const own = await readColumns(connection, scanOf(listed, { withRows: false }));
   const { files, columns } = addKeys(listed, own, isKey);
   const moments = columns.flatMap(({ name, type }) => (type === ZONED_TYPE ? [name] : []));
   if (moments.length === 0) return { files, columns };
@@ -57,18 +57,18 @@ export async function addZones<F extends ParquetFile>(
 
 /** Returns the time zones of columns in the pandas metadata of a table. */
 function readPandasZones(text: string | undefined): ReadonlyMap<string, string> {
-  const columns = text === undefined ? undefined : memberOf(jsonOf(text), 'columns');
+  const columns = text === undefined ? undefined : getMember(parseJson(text), 'columns');
   const zones = (Array.isArray(columns) ? columns : []).map((column: unknown) => [
-    memberOf(column, 'field_name') ?? memberOf(column, 'name'),
-    memberOf(memberOf(column, 'metadata'), 'timezone'),
+    getMember(column, 'field_name') ?? getMember(column, 'name'),
+    getMember(getMember(column, 'metadata'), 'timezone'),
   ]);
   return new Map(zones.filter((each): each is [string, string] => each.every((text) => typeof text === 'string')));
 }
 
-const memberOf = (value: unknown, name: string): unknown =>
+const getMember = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

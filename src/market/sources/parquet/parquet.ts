@@ -57,10 +57,10 @@ function formatKeySql(key: string): string {
 
 /** Returns the SQL that converts the timestamps of a column to local time in the time zones of its files. */
 function formatLocalTime(files: readonly ParquetFile[], column: string): string {
-  const zoneOf = ({ zones }: ParquetFile): string => zones?.get(column) ?? 'UTC';
+  const formatZone = ({ zones }: ParquetFile): string => zones?.get(column) ?? 'UTC';
   const moment = quoteName(column);
-  const cases = [...new Set(files.map(zoneOf))].map((zone) => {
-    const those = files.filter((file) => zoneOf(file) === zone);
+  const cases = [...new Set(files.map(formatZone))].map((zone) => {
+    const those = files.filter((file) => formatZone(file) === zone);
     const minutes = parseOffsetMinutes(zone);
     const time =
       minutes === undefined
@@ -83,7 +83,7 @@ const COLUMNS_MAX = 8192;
  * @param source SQL that can follow FROM
  * @throws errors of DuckDB for an unreadable file, an Error for too many columns
  */
-export async function columnsOf(connection: DuckDBConnection, source: string): Promise<TypedColumn[]> {
+export async function readColumns(connection: DuckDBConnection, source: string): Promise<TypedColumn[]> {
   const reader = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
   const rows = reader.getRows();
   if (rows.length > COLUMNS_MAX) throw new Error(`There are ${rows.length} columns; at most ${COLUMNS_MAX} are read.`);
@@ -166,10 +166,10 @@ function mapMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): Ma
 }
 
 function checkColumns(names: readonly string[], dataColumns: readonly TypedColumn[]): CheckedColumns {
-  const at = (name: string) => dataColumns[names.indexOf(name)];
-  const date = at('date');
+  const findColumn = (name: string) => dataColumns[names.indexOf(name)];
+  const date = findColumn('date');
   return {
-    identifier: at('identifier')?.name,
+    identifier: findColumn('identifier')?.name,
     date: date !== undefined && isOfDays(date.type) ? date : undefined,
     fields: names.flatMap((name, i) =>
       name === '' || name === 'identifier' || name === 'date' || !NUMERIC.test(dataColumns[i]!.type)

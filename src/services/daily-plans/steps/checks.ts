@@ -11,13 +11,7 @@ import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { findRun } from '../../stored/run-documents.js';
 import { requireIndex } from '../../stored/stored-indices.js';
 import { checkInput, type CheckInputDependencies } from '../check-input.js';
-import {
-  performForEachIndex,
-  type ItemResult,
-  type Performer,
-  type StepContext,
-  type StepOutcome,
-} from '../performer.js';
+import { performEachIndex, type ItemResult, type Performer, type StepContext, type StepOutcome } from '../performer.js';
 import { findIndexMarket } from '../plan-markets.js';
 import { REFRESH_ITEM } from './refresh.js';
 
@@ -63,7 +57,7 @@ async function performChecks(
   const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
   let found = 0;
   await clear(); // the step keeps only findings of this round
-  await performForEachIndex(context, async (indexId) => {
+  await performEachIndex(context, async (indexId) => {
     const { document: index } = await requireIndex(documents, indexId);
     const run = await findRun(documents, indexId);
     const { market, identity } = await findIndexMarket(dependencies, indexId);
@@ -89,7 +83,7 @@ async function performChecks(
         await put(
           `${indexId} ${check.check} ${finding.identifier ?? ''}`.trim(),
           indexId,
-          resultOf(check, finding, { waivers, overrides: await readOverrides() }),
+          createResult(check, finding, { waivers, overrides: await readOverrides() }),
         );
     }
     found += count;
@@ -124,7 +118,7 @@ function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   ];
 }
 
-interface Accepted {
+interface AcceptedFindings {
   readonly waivers: readonly Waiver[];
   /** Open requests to override a price of the session, by security. */
   readonly overrides: ReadonlyMap<string, Approval>;
@@ -161,10 +155,10 @@ export interface FindingDetail {
   readonly measure: CheckMeasure | null;
 }
 
-function resultOf(
+function createResult(
   { check, severity }: Check,
   { identifier, message, measure }: CheckFinding,
-  { waivers, overrides }: Accepted,
+  { waivers, overrides }: AcceptedFindings,
 ): ItemResult {
   const waiver = waivers.find(
     (given) => given.check === check && (given.identifier === null || given.identifier === identifier),

@@ -1,10 +1,10 @@
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { isEntitled } from '#domain/delivery/client-document.js';
-import type { ClientReader, ReadClient } from '../../delivery/clients.js';
+import type { ClientReader, ClientRecord } from '../../delivery/clients.js';
 import type { DeliverFiles, DeliveryCounts } from '../../delivery/deliver-files.js';
 import type { DeliveryRecords } from '../../delivery/delivery-records.js';
-import { filesOf } from '../files-of.js';
+import { listFiles } from '../files-of.js';
 import { runConcurrently, type ItemResult, type Performer } from '../performer.js';
 
 export interface DeliverDependencies {
@@ -14,7 +14,7 @@ export interface DeliverDependencies {
 }
 
 /** Maximum number of clients that are served concurrently; each of their targets opens a connection. */
-const AT_ONCE_MAX = 4;
+const CLIENT_CONCURRENCY = 4;
 
 /**
  * Delivers the files of a day. Each item is a target of a client. An item concerns no index, so it holds no index back.
@@ -22,12 +22,12 @@ const AT_ONCE_MAX = 4;
 export function createDeliverPerformer({ clients, records, deliver }: DeliverDependencies): Performer<'deliver'> {
   return async (context) => {
     const { spec, day, put, drop, item, signal, timestamp } = context;
-    const files = filesOf(day());
+    const files = listFiles(day());
     const { schedule_id: schedule, date } = day();
     const before = day().steps.flatMap(({ type, items }) => (type === 'deliver' ? items : []));
     const current = new Set<string>();
 
-    async function serve(client: ReadClient): Promise<void> {
+    async function serve(client: ClientRecord): Promise<void> {
       const record = await records.keeper({ clientId: client.id, scheduleId: schedule, date }, client.version);
       const { targets } = client.document;
       await runConcurrently(targets, targets.length, async (target) => {
@@ -37,11 +37,11 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
         // Written to disk before any file is sent, because another process would otherwise repeat the step.
         await put(key, null, item(key) ?? { state: 'waiting', message: 'Its files are delivered.' });
         const counts = await deliver({ client, target, schedule, date, files, record, isAgain, signal, timestamp });
-        await put(key, null, resultOf(counts));
+        await put(key, null, createResult(counts));
       });
     }
 
-    await runConcurrently([...(spec.clients ?? (await clients.ids()))], AT_ONCE_MAX, async (id) => {
+    await runConcurrently([...(spec.clients ?? (await clients.ids()))], CLIENT_CONCURRENCY, async (id) => {
       const client = await clients.find(id);
       if (client === undefined && spec.clients === null) return; // the routes of clients report an unreadable client
       if (client === undefined) {
@@ -60,7 +60,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
   };
 }
 
-function resultOf({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {
+function createResult({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {
   const detail = { delivered, waiting, failed };
   if (waiting + failed === 0) {
     const message = delivered === 0 ? 'There is nothing to deliver.' : `${formatCount(delivered, 'file')} delivered.`;

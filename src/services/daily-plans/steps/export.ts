@@ -6,10 +6,10 @@ import { readPattern, type ExportedFile } from '#domain/daily-plans/steps/export
 import { parseValidDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
-import { bytesOf, type Exports } from '../../runs/exports.js';
+import { readBytes, type Exports } from '../../runs/exports.js';
 import {
   createBlockedResult,
-  performForEachIndex,
+  performEachIndex,
   type ItemResult,
   type Performer,
   type StepContext,
@@ -30,20 +30,20 @@ export function createExportPerformer({ exports, artifacts }: ExportDependencies
     const { table, format, by, from_start: isWhole } = file;
     const run = { subject: indexId, id: findPublishedRun(context.day().steps, indexId) };
     const request = { table, format, end: date, ...(isWhole ? {} : { start: date }), ...(by && { by }) };
-    const bytes = await bytesOf(await (await exports.export(run, request)).open(signal));
+    const bytes = await readBytes(await (await exports.export(run, request)).open(signal));
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const { name: artifact } = await artifacts.write(bytes, sha256);
-    const name = nameOf(file, indexId, context);
+    const name = formatFileName(file, indexId, context);
     const written = { name, bytes: bytes.length, sha256 };
     return { state: 'done', message: `${name} was written.`, file: written, artifact, detail: { table } };
   }
 
   return async (context) => {
     const { spec, put, signal, item } = context;
-    await performForEachIndex(context, async (indexId) => {
+    await performEachIndex(context, async (indexId) => {
       const own = spec.files.filter(({ indices }) => indices === null || indices.includes(indexId));
       for (const file of own) {
-        const key = nameOf(file, indexId, context);
+        const key = formatFileName(file, indexId, context);
         if (item(key)?.state === 'done') continue;
         const result = await make(indexId, file, context).catch((thrown: unknown): ItemResult => {
           const isEmpty = file.optional && thrown instanceof Refusal && WITHOUT_ROWS.has(thrown.code);
@@ -58,7 +58,7 @@ export function createExportPerformer({ exports, artifacts }: ExportDependencies
   };
 }
 
-const nameOf = (file: ExportedFile, index: string, { day }: Pick<StepContext<unknown>, 'day'>): string =>
+const formatFileName = (file: ExportedFile, index: string, { day }: Pick<StepContext<unknown>, 'day'>): string =>
   createFileName(readPattern(file), {
     schedule: day().schedule_id,
     index,

@@ -1,7 +1,7 @@
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { StoredItem } from '#domain/daily-plans/day-document.js';
 import type { Publications } from '../../publication/publications.js';
-import { performForEachIndex, type Performer } from '../performer.js';
+import { performEachIndex, type Performer } from '../performer.js';
 
 export interface PublishDependencies {
   readonly publications: Pick<Publications, 'publish' | 'entries'>;
@@ -23,7 +23,7 @@ export function createPublishPerformer({ publications }: PublishDependencies): P
 
   return async (context) => {
     const { spec, day, by, signal } = context;
-    await performForEachIndex(context, async (indexId) => {
+    await performEachIndex(context, async (indexId) => {
       const { allow_partial, errors } = spec;
       const above = [...context.ancestorsOf(indexId)].find((id) => (context.item(id)?.state ?? 'done') !== 'done');
       const request = { through: day().date, restate: false, allow_partial, ...(errors && { error_policy: errors }) };

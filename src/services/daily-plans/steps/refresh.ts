@@ -41,7 +41,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     const { store_id: storeId } = spec;
     const submit = () =>
       storeId == null ? datasets.sync(request, origin) : datasets.refresh(storeId, request, origin);
-    const { job_id: jobId } = await submitAfterOther(submit, signal);
+    const { job_id: jobId } = await submitAfterRunningJob(submit, signal);
     await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
     const status = await endOf(jobs, jobId, signal);
     assertSucceeded(jobId, status);
@@ -51,12 +51,12 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
       report === null
         ? 'The store was refreshed.'
         : `${formatCount(report.dates_added, 'date')} and ${formatCount(report.rows_added, 'row')} added.`;
-    await put(REFRESH_ITEM, null, { state: 'done', message, job_id: jobId, detail: detailOf(report) });
+    await put(REFRESH_ITEM, null, { state: 'done', message, job_id: jobId, detail: findDetail(report) });
     return message;
   }
 
   /** Submits a refresh after the end of a refresh that is already running, such as that of an overridden price. */
-  async function submitAfterOther<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async function submitAfterRunningJob<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let attempt = 1; ; attempt++)
       try {
         return await submit();
@@ -77,28 +77,28 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || context.signal.aborted) throw thrown;
       if (thrown.code !== 'NOTHING_TO_REFRESH')
-        return { state: 'failed', code: thrown.code, message: reasonOf(thrown) };
+        return { state: 'failed', code: thrown.code, message: formatReason(thrown) };
       message = thrown.message; // imports provide the prices of such a store
     }
     const { store_id: storeId } = context.spec;
     const last = (storeId == null ? markets.require() : await stores.of(storeId)).market.dates.at(-1);
     if (last !== undefined && formatDay(last) >= day().date) return { state: 'done', message };
-    return { state: 'waiting', message: `The store has no prices of ${day().date} yet: ${lastOf(last)}.` };
+    return { state: 'waiting', message: `The store has no prices of ${day().date} yet: ${formatLast(last)}.` };
   };
 }
 
-export const lastOf = (last: number | undefined): string =>
+export const formatLast = (last: number | undefined): string =>
   last === undefined ? 'it is empty' : `the last are those of ${formatDay(last)}`;
 
 /** Describes a refusal by its first finding, which a desk reports to its vendor. */
-function reasonOf({ message, detail }: Refusal): string {
+function formatReason({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   const [first] = Array.isArray(findings) ? (findings as readonly Partial<Finding>[]) : [];
   if (first?.message === undefined) return message;
   return `${message} The first: ${first.file === undefined ? '' : `${first.file}: `}${first.message}`;
 }
 
-function detailOf(report: RefreshReport | null): Record<string, unknown> | null {
+function findDetail(report: RefreshReport | null): Record<string, unknown> | null {
   if (report === null) return null;
   const { dates_added, rows_added, rows_changed, end, rejected, split_restatements: splits } = report;
   return {

@@ -8,7 +8,7 @@ import type { DocumentReader } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { Reports } from '../../reports/reports.js';
 import { assertSucceeded, endOf } from '../job-end.js';
-import { performForEachIndex, type ItemResult, type Performer } from '../performer.js';
+import { performEachIndex, type ItemResult, type Performer } from '../performer.js';
 import { findPublishedRun } from './export.js';
 
 export interface RenderDependencies {
@@ -34,7 +34,7 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
 
   return async (context) => {
     const { spec, day, put, item, origin, signal } = context;
-    await performForEachIndex(
+    await performEachIndex(
       context,
       async (indexId) => {
         const before = item(indexId);

@@ -8,10 +8,10 @@ import { runIdOf } from '#store/run-id.js';
 import type { Analytics } from '../../runs/analytics.js';
 import { findRun } from '../../stored/run-documents.js';
 import { assertSucceeded, endOf } from '../job-end.js';
-import { performForEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+import { performEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { listPlanMarkets } from '../plan-markets.js';
-import { lastOf } from './refresh.js';
+import { formatLast } from './refresh.js';
 
 export interface RunDependencies {
   readonly analytics: Pick<Analytics, 'onStoredTerms' | 'currentRun' | 'start'>;
@@ -33,14 +33,14 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
     for (let attempt = 1; ; attempt++) {
       const request = { ...(await analytics.onStoredTerms(indexId, {})), end: null };
       const current = await analytics.currentRun(indexId, { request });
-      if (current !== undefined) return resultOf(current, day().date, 'The stored run is current');
+      if (current !== undefined) return createResult(current, day().date, 'The stored run is current');
       try {
         const { job_id: jobId } = await analytics.start(indexId, { request }, origin);
         await put(indexId, indexId, { state: 'waiting', message: 'Its run is computed.', job_id: jobId });
         assertSucceeded(jobId, await endOf(jobs, jobId, signal));
         const run = await findRun(documents, indexId);
         if (run === undefined) throw new Refusal('RUN_NOT_FOUND', `${indexId} has no stored run after its job.`);
-        return { ...resultOf(run, day().date, 'It was run'), job_id: jobId };
+        return { ...createResult(run, day().date, 'It was run'), job_id: jobId };
       } catch (thrown) {
         const isBusy = thrown instanceof Refusal && thrown.code === 'JOB_RUNNING';
         if (!isBusy || attempt === ATTEMPTS_MAX) throw thrown;
@@ -56,15 +56,15 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
     for (const { market, identity } of await listPlanMarkets(dependencies, context.waves)) {
       const last = market.dates.at(-1);
       if (last !== undefined && formatDay(last) >= date) continue;
-      const message = `The store ${identity.datasetId} has no prices of ${date} yet: ${lastOf(last)}.`;
+      const message = `The store ${identity.datasetId} has no prices of ${date} yet: ${formatLast(last)}.`;
       return { state: 'waiting', message };
     }
-    await performForEachIndex(context, (indexId) => runIndex(indexId, context));
+    await performEachIndex(context, (indexId) => runIndex(indexId, context));
     return { state: 'done', message: 'Every index that is not held back has a run.' };
   };
 }
 
-function resultOf(run: RunDocument, date: string, done: string): ItemResult {
+function createResult(run: RunDocument, date: string, done: string): ItemResult {
   const detail = { run_id: runIdOf(run), end: run.end };
   if (run.end < date)
     return {

@@ -4,7 +4,7 @@ import { ArtifactStoreFault } from '#store/access/place-fault.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import type { DeliveryDestinations } from '../delivery-places.js';
 import {
-  checksumOf,
+  computeChecksum,
   DeliveryFault,
   sendEachFile,
   PRESENT_MESSAGE,
@@ -32,7 +32,7 @@ export const createBucketSender =
         if (result === undefined) return SENT_MESSAGE;
         return isPresent ? PRESENT_MESSAGE : REPLACED_MESSAGE;
       } catch (thrown) {
-        throw faultOf(thrown);
+        throw toFault(thrown);
       }
     });
   };
@@ -41,13 +41,13 @@ async function putChecksum(
   client: ReturnType<typeof createS3Client>,
   file: { readonly path: string; readonly sha256: string },
 ): Promise<void> {
-  const content = new TextEncoder().encode(checksumOf(file));
+  const content = new TextEncoder().encode(computeChecksum(file));
   const sha256 = createHash('sha256').update(content).digest('hex');
   const name = `${file.path}.sha256`;
   if ((await client.look(name))?.sha256 !== sha256) await client.put(name, content, sha256);
 }
 
-function faultOf(thrown: unknown): unknown {
+function toFault(thrown: unknown): unknown {
   const isTheirs = thrown instanceof ArtifactStoreFault || (thrown instanceof Refusal && isUnavailable(thrown));
   return isTheirs ? new DeliveryFault(thrown.message, { cause: thrown }) : thrown;
 }

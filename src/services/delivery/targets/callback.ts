@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { PostSigned } from '../../operations/send-callback.js';
+import type { SignedPostSender } from '../../operations/send-callback.js';
 import { DeliveryFault, sendEachFile, readFileName, SENT_MESSAGE, type Sender } from '../sender.js';
 
 /** Sends each file as the body of a signed request. All attempts have the same message id. */
 export const createCallbackSender =
-  (post: PostSigned): Sender<'callback'> =>
+  (post: SignedPostSender): Sender<'callback'> =>
   (job) =>
     sendEachFile(job, async (file) => {
       const { client, schedule, date, target, signal } = job;

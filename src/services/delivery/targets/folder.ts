@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DeliveryDestinations } from '../delivery-places.js';
 import {
-  checksumOf,
+  computeChecksum,
   DeliveryFault,
   sendEachFile,
   readFolder,
@@ -42,7 +42,7 @@ export const createFolderSender = (places: Pick<DeliveryDestinations, 'assertFol
       await job.begin(file);
       const { target } = job;
       return send(file, fileURLToPath(target.url), target.checksum).catch((thrown: unknown) => {
-        throw faultOf(thrown);
+        throw toFault(thrown);
       });
     });
 };
@@ -62,7 +62,7 @@ async function readHash(path: string, bytes: number): Promise<string | undefined
 
 async function writeChecksum(folder: string, file: OutgoingFile): Promise<void> {
   const name = `${readFileName(file.path)}.sha256`;
-  const content = checksumOf(file);
+  const content = computeChecksum(file);
   const before = await readFile(join(folder, name), 'utf8').catch(() => undefined);
   if (before !== content) await writeAtomically(folder, { name, part: `${formatPartName(file)}.sha256`, content });
 }
@@ -89,7 +89,7 @@ async function writeAtomically(folder: string, { name, part, content }: PartialF
   await directory?.close();
 }
 
-function faultOf(thrown: unknown): unknown {
+function toFault(thrown: unknown): unknown {
   const { code } = thrown as { readonly code?: unknown };
   if (thrown instanceof DeliveryFault || typeof code !== 'string') return thrown;
   return new DeliveryFault(`The folder could not be written: ${code}.`, { cause: thrown });

@@ -45,7 +45,9 @@ export const createMailSender =
         for (const file of batch) await job.begin(file);
         const message = await createMessage(batch, job, server.from);
         const { messageId } = await transport.sendMail(message).catch((thrown: unknown) => {
-          throw new DeliveryFault(`The mail server did not accept the mail: ${reasonOf(thrown)}.`, { cause: thrown });
+          throw new DeliveryFault(`The mail server did not accept the mail: ${formatReason(thrown)}.`, {
+            cause: thrown,
+          });
         });
         for (const file of batch) await job.delivered(file, `Sent in the mail ${messageId}.`);
       }
@@ -102,7 +104,7 @@ async function createMessage(batch: readonly OutgoingFile[], job: SendJob<Target
   };
 }
 
-function reasonOf(thrown: unknown): string {
+function formatReason(thrown: unknown): string {
   const { responseCode, code, message } = thrown as Error & {
     readonly responseCode?: number;
     readonly code?: string;

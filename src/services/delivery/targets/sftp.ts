@@ -5,7 +5,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { TargetOf } from '#domain/delivery/target-catalogue.js';
 import { loadTransports } from '../load-transports.js';
 import {
-  checksumOf,
+  computeChecksum,
   DeliveryFault,
   sendEachFile,
   readFolder,
@@ -23,7 +23,7 @@ const READY_MS = 20_000;
 const PORT = 22;
 
 /** Writes files to a server by SFTP: complete under a temporary name, then renamed. */
-export const sftpSender: Sender<'sftp'> = async (job) => {
+export const sendOverSftp: Sender<'sftp'> = async (job) => {
   const { target, secret, signal } = job;
   const { client, sftp } = await connect(target, secret, signal);
   const made = new Set<string>();
@@ -42,7 +42,7 @@ export const sftpSender: Sender<'sftp'> = async (job) => {
       await job.begin(file);
       return limitTime(() => send(sftp, file, { root, hasChecksum: target.checksum, made })).catch(
         (thrown: unknown) => {
-          throw faultOf(thrown);
+          throw toFault(thrown);
         },
       );
     });
@@ -69,7 +69,7 @@ function connect(
       const isOther = seen !== undefined && seen !== removePadding(fingerprint);
       const message = isOther
         ? `The server has another host key: ${seen}.`
-        : `The server could not be used: ${reasonOf(thrown)}.`;
+        : `The server could not be used: ${formatReason(thrown)}.`;
       // A refused password is not retried immediately, because that may lock the account.
       const isFinal = isOther || (thrown as Error & { readonly level?: string }).level === 'client-authentication';
       reject(new DeliveryFault(message, { isFinal, cause: thrown }));
@@ -134,7 +134,7 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
     });
   }
   if (hasChecksum) {
-    const content = Buffer.from(checksumOf(file));
+    const content = Buffer.from(computeChecksum(file));
     const known = await read(sftp, `${place}.sha256`);
     if (known?.equals(content) !== true)
       await writeAtomically(sftp, {
@@ -205,19 +205,19 @@ function ask<T>(call: (done: Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => call((failure, result) => (failure ? reject(failure) : resolve(result))));
 }
 
-function faultOf(thrown: unknown): unknown {
-  if (thrown instanceof DeliveryFault || !(thrown instanceof Error) || !isTheirs(thrown)) return thrown;
-  return new DeliveryFault(`The server could not store the file: ${reasonOf(thrown)}.`, { cause: thrown });
+function toFault(thrown: unknown): unknown {
+  if (thrown instanceof DeliveryFault || !(thrown instanceof Error) || !isRemoteFault(thrown)) return thrown;
+  return new DeliveryFault(`The server could not store the file: ${formatReason(thrown)}.`, { cause: thrown });
 }
 
 /**
  * Returns true for an error of the server: status codes of SFTP are numbers, codes of connections are words, and a lost
  * session has only a message.
  */
-const isTheirs = (thrown: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
+const isRemoteFault = (thrown: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
   thrown.code !== undefined || thrown.level !== undefined || /channel|connect|response|closed/i.test(thrown.message);
 
-function reasonOf({ message, code, level }: Error & { readonly code?: unknown; readonly level?: unknown }): string {
+function formatReason({ message, code, level }: Error & { readonly code?: unknown; readonly level?: unknown }): string {
   if (level === 'client-authentication') return 'the user, its password or its key was refused';
   if (level === 'client-timeout') return `no answer within ${READY_MS / 1000} seconds`;
   return typeof code === 'string' && code !== '' ? code : message.replace(/\.$/, '');

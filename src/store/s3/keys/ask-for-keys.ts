@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { codeOf, ArtifactStoreFault } from '../../access/place-fault.js';
-import { reasonOf } from '../request-failure.js';
-import type { AskedKeySource, Keys } from '../../access/key-source.js';
+import { findCode, ArtifactStoreFault } from '../../access/place-fault.js';
+import { formatReason } from '../request-failure.js';
+import type { QueriedKeySource, Keys } from '../../access/key-source.js';
 import { readProfile } from './profile.js';
 
 /** Time limits of one request in ms; the metadata service of a machine answers at once, or not at all. */
@@ -19,7 +19,7 @@ const ROLE_PATH = '/latest/meta-data/iam/security-credentials/';
  * @throws Refusal STORE_UNAVAILABLE for a temporary failure; an ArtifactStoreFault for a failure that requires other
  * settings
  */
-export function askForKeys(source: AskedKeySource): Promise<Keys> {
+export function queryKeys(source: QueriedKeySource): Promise<Keys> {
   switch (source.kind) {
     case 'profile':
       return requestProfileKeys(source);
@@ -32,7 +32,7 @@ export function askForKeys(source: AskedKeySource): Promise<Keys> {
   }
 }
 
-type SourceOf<K extends AskedKeySource['kind']> = Extract<AskedKeySource, { readonly kind: K }>;
+type SourceOf<K extends QueriedKeySource['kind']> = Extract<QueriedKeySource, { readonly kind: K }>;
 
 async function requestProfileKeys({ profile, ...files }: SourceOf<'profile'>): Promise<Keys> {
   const values = readProfile(profile, files);
@@ -50,7 +50,7 @@ async function requestIdentityKeys({
   sessionName,
   endpoint,
 }: SourceOf<'web-identity'>): Promise<Keys> {
-  const token = await tokenIn(tokenFile, 'AWS_WEB_IDENTITY_TOKEN_FILE');
+  const token = await readToken(tokenFile, 'AWS_WEB_IDENTITY_TOKEN_FILE');
   const body = new URLSearchParams({
     Action: 'AssumeRoleWithWebIdentity',
     Version: '2011-06-15',
@@ -60,20 +60,20 @@ async function requestIdentityKeys({
   });
   const who = `The service that provides keys for the role ${roleArn}`;
   const { status, text } = await requestText(who, endpoint, { method: 'POST', body });
-  const valueOf = (tag: string): string | undefined => valueIn(text, tag);
+  const findTagValue = (tag: string): string | undefined => findValue(text, tag);
   if (status === 200)
-    return keysOf(who, {
-      AccessKeyId: valueOf('AccessKeyId'),
-      SecretAccessKey: valueOf('SecretAccessKey'),
-      Token: valueOf('SessionToken'),
-      Expiration: valueOf('Expiration'),
+    return createKeys(who, {
+      AccessKeyId: findTagValue('AccessKeyId'),
+      SecretAccessKey: findTagValue('SecretAccessKey'),
+      Token: findTagValue('SessionToken'),
+      Expiration: findTagValue('Expiration'),
     });
-  throw refusalOf(who, status, /^\w{1,64}$/.exec(valueOf('Code') ?? '')?.[0]);
+  throw createRefusal(who, status, /^\w{1,64}$/.exec(findTagValue('Code') ?? '')?.[0]);
 }
 
 async function requestContainerKeys({ url, token, tokenFile }: SourceOf<'container'>): Promise<Keys> {
   const authorization =
-    tokenFile === undefined ? token : await tokenIn(tokenFile, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE');
+    tokenFile === undefined ? token : await readToken(tokenFile, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE');
   if (authorization !== undefined && !HEADER_TEXT.test(authorization))
     throw new ArtifactStoreFault(
       'AWS_CONTAINER_AUTHORIZATION_TOKEN, or its file, must contain one line of printable ASCII.',
@@ -81,8 +81,8 @@ async function requestContainerKeys({ url, token, tokenFile }: SourceOf<'contain
   const who = 'The agent with the keys of this container';
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
   const { status, text } = await requestText(who, url, { headers });
-  if (status === 200) return keysOf(who, membersOf(text));
-  throw refusalOf(who, status, membersOf(text).code);
+  if (status === 200) return createKeys(who, parseMembers(text));
+  throw createRefusal(who, status, parseMembers(text).code);
 }
 
 async function requestMachineKeys({ endpoint }: SourceOf<'machine'>): Promise<Keys> {
@@ -91,25 +91,25 @@ async function requestMachineKeys({ endpoint }: SourceOf<'machine'>): Promise<Ke
     const { status, text } = await requestText(who, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);
     if (status === 200) return text;
     const message = status === 404 && path === ROLE_PATH ? 'NoRole' : undefined;
-    throw refusalOf(who, status, message);
+    throw createRefusal(who, status, message);
   };
   const ttl = { 'x-aws-ec2-metadata-token-ttl-seconds': String(MACHINE_TOKEN_SECONDS) };
   const token = await ask('/latest/api/token', { method: 'PUT', headers: ttl });
   if (!HEADER_TEXT.test(token)) throw new Refusal('STORE_UNAVAILABLE', `${who} returns no token.`);
   const headers = { 'x-aws-ec2-metadata-token': token };
   const [role = ''] = (await ask(ROLE_PATH, { headers })).split('\n');
-  return keysOf(who, membersOf(await ask(`${ROLE_PATH}${encodeURIComponent(role.trim())}`, { headers })));
+  return createKeys(who, parseMembers(await ask(`${ROLE_PATH}${encodeURIComponent(role.trim())}`, { headers })));
 }
 
 /** Matches texts that a header may contain. */
 const HEADER_TEXT = /^[\x20-\x7e]+$/;
 
-async function tokenIn(file: string, setting: string): Promise<string> {
+async function readToken(file: string, setting: string): Promise<string> {
   let token: string;
   try {
     token = (await readFile(file, 'utf8')).trim();
   } catch (cause) {
-    throw new ArtifactStoreFault(`The file of ${setting} cannot be read: ${codeOf(cause)}.`, cause);
+    throw new ArtifactStoreFault(`The file of ${setting} cannot be read: ${findCode(cause)}.`, cause);
   }
   if (token === '') throw new Refusal('STORE_UNAVAILABLE', `The file of ${setting} is empty.`);
   return token;
@@ -131,7 +131,10 @@ async function requestText(who: string, url: string, init: RequestInit, answerMs
     }
     return { status: answer.status, text };
   } catch (cause) {
-    throw new Refusal('STORE_UNAVAILABLE', `${who} cannot be reached at ${new URL(url).origin}${reasonOf('', cause)}.`);
+    throw new Refusal(
+      'STORE_UNAVAILABLE',
+      `${who} cannot be reached at ${new URL(url).origin}${formatReason('', cause)}.`,
+    );
   }
 }
 
@@ -141,7 +144,7 @@ async function requestText(who: string, url: string, init: RequestInit, answerMs
  */
 const TEMPORARY_ERROR = /^(Throttling\w*|RequestThrottled|IDPCommunicationError|ExpiredTokenException|ExpiredToken)$/;
 
-function refusalOf(who: string, status: number, code: string | undefined): Refusal {
+function createRefusal(who: string, status: number, code: string | undefined): Refusal {
   const message = `${who} answers ${`${status} ${code ?? ''}`.trim()}.`;
   const mayPass = status >= 500 || status === 429 || TEMPORARY_ERROR.test(code ?? '');
   return mayPass ? new Refusal('STORE_UNAVAILABLE', message) : new ArtifactStoreFault(message);
@@ -155,7 +158,7 @@ interface KeyMembers {
   readonly Expiration?: string | undefined;
 }
 
-function keysOf(who: string, { AccessKeyId, SecretAccessKey, Token, Expiration }: KeyMembers): Keys {
+function createKeys(who: string, { AccessKeyId, SecretAccessKey, Token, Expiration }: KeyMembers): Keys {
   if (!AccessKeyId || !SecretAccessKey) throw new Refusal('STORE_UNAVAILABLE', `${who} returns no keys.`);
   const expiresAt = Date.parse(Expiration ?? '');
   return {
@@ -167,7 +170,7 @@ function keysOf(who: string, { AccessKeyId, SecretAccessKey, Token, Expiration }
 }
 
 /** Parses a JSON response and returns its text members. */
-function membersOf(text: string): Record<string, string | undefined> {
+function parseMembers(text: string): Record<string, string | undefined> {
   try {
     const parsed: unknown = JSON.parse(text);
     return Object.fromEntries(
@@ -179,7 +182,7 @@ function membersOf(text: string): Record<string, string | undefined> {
 }
 
 /** Returns the text of the first XML element with a name. */
-function valueIn(text: string, tag: string): string | undefined {
+function findValue(text: string, tag: string): string | undefined {
   const start = text.indexOf(`<${tag}>`);
   const end = text.indexOf(`</${tag}>`, start);
   return start < 0 || end < 0 ? undefined : text.slice(start + tag.length + 2, end).trim();

@@ -32,7 +32,7 @@ const REGION = 'us-east-1';
 /** Metadata address of an ECS container. */
 const CONTAINER_ORIGIN = 'http://169.254.170.2';
 /** Matches hosts that may provide keys without TLS: this machine, and the local ECS and EKS agents. */
-const OWN_HOSTS = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|169\.254\.170\.(2|23)|\[fd00:ec2::23\])$/;
+const LOCAL_HOSTS = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|169\.254\.170\.(2|23)|\[fd00:ec2::23\])$/;
 const MACHINE_ORIGIN = 'http://169.254.169.254';
 /** Profile members of unsupported sources of keys. */
 const UNSUPPORTED_SETTINGS = [
@@ -48,10 +48,10 @@ const UNSUPPORTED_SETTINGS = [
  * machine. @throws StartRefusal 78 for a source that is incomplete or unusable
  */
 export function chooseKeys(aws: AwsSettings): { readonly region: string; readonly keys: KeySource } {
-  const profile = profileOf(aws);
+  const profile = findProfile(aws);
   const region = aws.region ?? profile?.get('region') ?? REGION;
   const keys =
-    findGivenKeys(aws) ?? chooseIdentity(aws, region) ?? chooseProfile(aws, profile, region) ?? chooseContainer(aws);
+    findFixedKeys(aws) ?? chooseIdentity(aws, region) ?? chooseProfile(aws, profile, region) ?? chooseContainer(aws);
   return { region, keys: keys ?? createMachineSource(aws) };
 }
 
@@ -59,7 +59,7 @@ export function chooseKeys(aws: AwsSettings): { readonly region: string; readonl
 export const formatAwsOrigin = (service: string, region: string): string =>
   `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 
-function findGivenKeys({ accessKeyId, secretAccessKey, sessionToken }: AwsSettings): KeySource | undefined {
+function findFixedKeys({ accessKeyId, secretAccessKey, sessionToken }: AwsSettings): KeySource | undefined {
   if (accessKeyId === undefined && secretAccessKey === undefined) return undefined;
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw refuse('Artifacts in a bucket require both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither.');
@@ -79,7 +79,7 @@ function chooseIdentity(
   return { kind: 'web-identity', tokenFile, roleArn, sessionName: sessionName ?? 'divisor', endpoint };
 }
 
-function profileOf(aws: AwsSettings): Profile | undefined {
+function findProfile(aws: AwsSettings): Profile | undefined {
   let found: Profile | undefined;
   try {
     found = readProfile(aws.profile ?? 'default', aws);
@@ -119,7 +119,7 @@ function chooseContainer(aws: AwsSettings): KeySource | undefined {
   const { protocol, hostname, username } = URL.canParse(url)
     ? new URL(url)
     : { protocol: '', hostname: '', username: '' };
-  const isOwn = protocol === 'https:' || (protocol === 'http:' && OWN_HOSTS.test(hostname));
+  const isOwn = protocol === 'https:' || (protocol === 'http:' && LOCAL_HOSTS.test(hostname));
   if (!isOwn || username !== '')
     throw refuse(
       'AWS_CONTAINER_CREDENTIALS_FULL_URI must be an https URL, or an http URL on loopback or of the ECS or EKS agent.',

@@ -1,6 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import { askForKeys } from './ask-for-keys.js';
-import type { AskedKeySource, Keys, KeySource } from '../../access/key-source.js';
+import { queryKeys } from './ask-for-keys.js';
+import type { QueriedKeySource, Keys, KeySource } from '../../access/key-source.js';
 
 /** Current keys of a source. */
 export interface CurrentKeys {
@@ -30,24 +30,24 @@ const UNDATED_MS = 60_000;
 const RETRY_MS = 2000;
 
 /** Keys of this thread by source, shared by all users of the source. */
-const opened = new Map<string, CurrentKeys>();
+const keysBySource = new Map<string, CurrentKeys>();
 
 export function createCurrentKeys(source: KeySource): CurrentKeys {
   if (source.kind === 'given') return { get: async () => source, expired: () => false, fault: () => undefined };
   const name = JSON.stringify(source);
-  const result = opened.get(name) ?? createRenewedKeys(source);
-  opened.set(name, result);
+  const result = keysBySource.get(name) ?? createRenewedKeys(source);
+  keysBySource.set(name, result);
   return result;
 }
 
 export interface RenewalOptions {
   readonly now?: () => number;
-  readonly ask?: (source: AskedKeySource) => Promise<Keys>;
+  readonly ask?: (source: QueriedKeySource) => Promise<Keys>;
 }
 
 export function createRenewedKeys(
-  source: AskedKeySource,
-  { now = Date.now, ask = askForKeys }: RenewalOptions = {},
+  source: QueriedKeySource,
+  { now = Date.now, ask = queryKeys }: RenewalOptions = {},
 ): CurrentKeys {
   let keys: Keys | undefined;
   /** Time of the next request for keys. */
@@ -59,7 +59,7 @@ export function createRenewedKeys(
     try {
       keys = await ask(source);
       failure = undefined;
-      dueAt = now() + lifeOf(keys, now());
+      dueAt = now() + computeLifetime(keys, now());
       return keys;
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
@@ -100,7 +100,7 @@ export function createRenewedKeys(
 }
 
 /** Returns the time for which keys are used before new keys are requested. */
-function lifeOf({ expiresAt }: Keys, now: number): number {
+function computeLifetime({ expiresAt }: Keys, now: number): number {
   if (expiresAt === undefined) return UNDATED_MS;
   const left = expiresAt - now;
   return Math.max(RETRY_MS, left - Math.min(AHEAD_MS, left / 4));

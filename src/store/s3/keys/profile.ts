@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { codeOf, ArtifactStoreFault } from '../../access/place-fault.js';
+import { findCode, ArtifactStoreFault } from '../../access/place-fault.js';
 
 export interface ProfileFiles {
   readonly credentialsFile: string;
@@ -13,14 +13,14 @@ export type Profile = ReadonlyMap<string, string>;
  * Reads a profile. @returns undefined if neither file contains it. @throws ArtifactStoreFault for an unreadable file
  */
 export function readProfile(name: string, { credentialsFile, configFile }: ProfileFiles): Profile | undefined {
-  const configured = sectionsOf(configFile).get(name === 'default' ? name : `profile ${name}`);
-  const secret = sectionsOf(credentialsFile).get(name);
+  const configured = parseSections(configFile).get(name === 'default' ? name : `profile ${name}`);
+  const secret = parseSections(credentialsFile).get(name);
   return configured === undefined && secret === undefined
     ? undefined
     : new Map([...(configured ?? []), ...(secret ?? [])]);
 }
 
-function sectionsOf(file: string): Map<string, Map<string, string>> {
+function parseSections(file: string): Map<string, Map<string, string>> {
   const sections = new Map<string, Map<string, string>>();
   let section: Map<string, string> | undefined;
   for (const line of readText(file).split('\n')) {
@@ -47,7 +47,7 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    const code = codeOf(cause);
+    const code = findCode(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') return '';
     throw new ArtifactStoreFault(`The file of AWS profiles ${file} cannot be read: ${code}.`, cause);
   }

@@ -1,14 +1,14 @@
 import { compareText } from '#domain/refusals/findings.js';
 import { createAttributionView } from '../../attribution-view.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
-import { findKeptColumns } from '../kept-columns.js';
+import { findCachedColumns } from '../kept-columns.js';
 
 /**
  * Yields the contributions of the securities and overlay parts in the window.
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
  */
-export const attribution: Producer<'attribution'> = (source, from) => {
-  const kept = findKeptColumns(source, { table: 'attribution', width: 5 }, () => figuresOf(source));
+export const produceAttribution: Producer<'attribution'> = (source, from) => {
+  const kept = findCachedColumns(source, { table: 'attribution', width: 5 }, () => listFigures(source));
   const [name, contribution, weight, total, part] = kept as [
     Float64Array,
     Float64Array,
@@ -36,7 +36,7 @@ export const attribution: Producer<'attribution'> = (source, from) => {
  * Returns the columns of the table: the positions of the securities in the run (ascending by identifier, followed by
  * overlay parts), their figures, and the position of the overlay part, -1 for a security.
  */
-function figuresOf({ columns, window }: ExportSource): Float64Array[] {
+function listFigures({ columns, window }: ExportSource): Float64Array[] {
   const { names } = columns.header;
   const places = new Map(names.map((name, place) => [name, place]));
   const { contributions, overlay_parts: parts } = createAttributionView(columns, window);
@@ -52,12 +52,12 @@ function figuresOf({ columns, window }: ExportSource): Float64Array[] {
       part,
     })),
   ];
-  const numbers = (of: (row: (typeof rows)[number]) => number): Float64Array => Float64Array.from(rows, of);
+  const readNumbers = (of: (row: (typeof rows)[number]) => number): Float64Array => Float64Array.from(rows, of);
   return [
-    numbers(({ at }) => at),
-    numbers(({ contribution }) => contribution),
-    numbers(({ average_weight }) => average_weight),
-    numbers((row) => row.total_return),
-    numbers(({ part }) => part),
+    readNumbers(({ at }) => at),
+    readNumbers(({ contribution }) => contribution),
+    readNumbers(({ average_weight }) => average_weight),
+    readNumbers((row) => row.total_return),
+    readNumbers(({ part }) => part),
   ];
 }

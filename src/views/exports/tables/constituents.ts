@@ -3,23 +3,23 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { readReference, type MarketData } from '#domain/market/market-data.js';
 import { readStoredLabels } from '../../stored-labels.js';
-import { readHeldWeights } from '../../weights-view.js';
+import { readPositiveWeights } from '../../weights-view.js';
 import { yieldBatches, toTextValues, type Producer } from '../batch.js';
 
 /**
  * Yields the constituents on the last date of the window.
  * @throws Refusal NO_DATA_AT_DATE before the first date of the run
  */
-export const constituents: Producer<'constituents'> = ({ columns, window, market }, from) => {
-  const { names, at, day, held, target, raw } = readHeldWeights(columns, window.end);
+export const produceConstituents: Producer<'constituents'> = ({ columns, window, market }, from) => {
+  const { names, at, day, held, target, raw } = readPositiveWeights(columns, window.end);
   const own = columns.f64('weights', at * names.length, (at + 1) * names.length);
   const [value] = columns.f64('value', at, at + 1);
   const rows = [...names.keys()].filter((name) => held[name] !== 0 || own[name] !== 0);
   const price = readPricesAt(columns, rows, at);
-  const numbers = (of: (name: number, row: number) => number): Float64Array => Float64Array.from(rows, of);
-  const texts = referenceOf(columns, { market, day });
+  const readNumbers = (of: (name: number, row: number) => number): Float64Array => Float64Array.from(rows, of);
+  const texts = createReference(columns, { market, day });
   const round = roundOnDay(columns, 'weights', day);
-  const holding = (name: number): number => own[name]! * value!;
+  const getHolding = (name: number): number => own[name]! * value!;
   return yieldBatches<'constituents'>(
     {
       count: rows.length,
@@ -29,12 +29,12 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
         sector: toTextValues(rows.map(texts.sector)),
         country: toTextValues(rows.map(texts.country)),
         currency: toTextValues(rows.map(texts.currency)),
-        weight: numbers((name) => round(held[name]!)),
-        decided_weight: numbers((name) => round(target[name]!)),
-        uncapped_weight: numbers((name) => round(raw[name]!)),
-        shares: numbers((name, row) => holding(name) / price[row]!),
+        weight: readNumbers((name) => round(held[name]!)),
+        decided_weight: readNumbers((name) => round(target[name]!)),
+        uncapped_weight: readNumbers((name) => round(raw[name]!)),
+        shares: readNumbers((name, row) => getHolding(name) / price[row]!),
         price,
-        value: numbers(holding),
+        value: readNumbers(getHolding),
       },
     },
     from,
@@ -61,7 +61,7 @@ function readPricesAt(columns: RunColumns, rows: readonly number[], at: number):
 type TextOf = (name: number) => string | null;
 
 /** Returns readers of reference data of a security, from the market, or from the run if the market is not available. */
-function referenceOf(
+function createReference(
   columns: RunColumns,
   { market, day }: { readonly market: MarketData | null; readonly day: Day },
 ): Readonly<Record<'name' | 'sector' | 'country' | 'currency', TextOf>> {
@@ -75,17 +75,17 @@ function referenceOf(
       currency: () => null,
     };
   }
-  const field =
+  const readField =
     (column: string): TextOf =>
     (name) => {
       const value = readReference(market.reference, names[name]!, column, day);
       return value === null ? null : String(value);
     };
-  const quoted = field('CURRENCY');
+  const quoted = readField('CURRENCY');
   return {
-    name: field('NAME'),
-    sector: field('SECTOR'),
-    country: field('COUNTRY'),
+    name: readField('NAME'),
+    sector: readField('SECTOR'),
+    country: readField('COUNTRY'),
     currency: (name) => quoted(name) ?? market.currency ?? currency,
   };
 }

@@ -8,8 +8,8 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { listCountChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
-import { findKeptColumns } from '../kept-columns.js';
-import { spanOf } from '../span.js';
+import { findCachedColumns } from '../kept-columns.js';
+import { createSpan } from '../span.js';
 
 const TYPES = ['split', 'cash', 'rights', 'exit', 'special_dividend', 'dividend', 'share_change'] as const;
 type EventType = (typeof TYPES)[number];
@@ -23,11 +23,11 @@ interface EventRow {
   readonly effect: number;
 }
 
-export const events: Producer<'events'> = (source, from) => {
+export const produceEvents: Producer<'events'> = (source, from) => {
   const { columns } = source;
   const days = columns.i32('days');
   const divisor = readDivisors(columns, days);
-  const kept = findKeptColumns(source, { table: 'events', width: 5 }, () => figuresOf(source, { days, divisor }));
+  const kept = findCachedColumns(source, { table: 'events', width: 5 }, () => listFigures(source, { days, divisor }));
   const [at, name, type, value, effect] = kept as [
     Float64Array,
     Float64Array,
@@ -58,16 +58,16 @@ interface RunDates {
 }
 
 /** Returns the columns of the event rows. */
-function figuresOf({ columns, window }: ExportSource, { days, divisor }: RunDates): Float64Array[] {
-  const { from, to } = spanOf(days, window);
+function listFigures({ columns, window }: ExportSource, { days, divisor }: RunDates): Float64Array[] {
+  const { from, to } = createSpan(days, window);
   const rows = listEventRows(columns, { from: Math.max(1, from), to, divisor });
-  const numbers = (of: (row: EventRow) => number): Float64Array => Float64Array.from(rows, of);
+  const readNumbers = (of: (row: EventRow) => number): Float64Array => Float64Array.from(rows, of);
   return [
-    numbers(({ at }) => at),
-    numbers(({ name }) => name),
-    numbers(({ type }) => TYPES.indexOf(type)),
-    numbers(({ value }) => value),
-    numbers(({ effect }) => effect),
+    readNumbers(({ at }) => at),
+    readNumbers(({ name }) => name),
+    readNumbers(({ type }) => TYPES.indexOf(type)),
+    readNumbers(({ value }) => value),
+    readNumbers(({ effect }) => effect),
   ];
 }
 
@@ -195,19 +195,21 @@ function createActionRows(
 ): EventRow[] {
   const { ratio, cash, rights, subscription, special, income } = effect;
   const drifted = weight * factor;
-  const opening = (part: Partial<SessionEffect>): number =>
+  const getOpening = (part: Partial<SessionEffect>): number =>
     held * (computeOpeningFactor({ ...NO_EFFECT, ...part }, before, terms) - 1);
-  const row = (type: EventType, value: number, effect: number): EventRow => ({ at, name, type, value, effect });
+  const createRow = (type: EventType, value: number, effect: number): EventRow => ({ at, name, type, value, effect });
   const ofRights =
     terms.rights === 'constituent'
       ? (drifted * ratio * rights * subscription) / before
-      : opening(effect) - opening({ ratio, special });
+      : getOpening(effect) - getOpening({ ratio, special });
   return [
-    ...(ratio === 1 ? [] : [row('split', ratio, opening({ ratio }))]),
-    ...(cash > 0 ? [row('cash', cash, (-drifted * cash) / (close + cash))] : []),
-    ...(special > 0 ? [row('special_dividend', special, opening({ special, ratio }) - opening({ ratio }))] : []),
-    ...(income > 0 ? [row('dividend', income, Number.isNaN(held) ? held : 0)] : []),
-    ...(rights > 0 ? [row('rights', rights, ofRights)] : []),
+    ...(ratio === 1 ? [] : [createRow('split', ratio, getOpening({ ratio }))]),
+    ...(cash > 0 ? [createRow('cash', cash, (-drifted * cash) / (close + cash))] : []),
+    ...(special > 0
+      ? [createRow('special_dividend', special, getOpening({ special, ratio }) - getOpening({ ratio }))]
+      : []),
+    ...(income > 0 ? [createRow('dividend', income, Number.isNaN(held) ? held : 0)] : []),
+    ...(rights > 0 ? [createRow('rights', rights, ofRights)] : []),
   ];
 }
 
@@ -218,7 +220,7 @@ function createGrowthReader(columns: RunColumns): (row: RunEffect) => Omit<Actio
   const closeAt = (t: number, name: number): number =>
     columns.f64('price', t * names.length + name, t * names.length + name + 1)[0]!;
   /** Returns the last close before a date, on the share basis of the previous date. */
-  const carriedBefore = (at: number, name: number): number => {
+  const findCarriedBefore = (at: number, name: number): number => {
     let t = at - 1;
     while (t > 0 && Number.isNaN(closeAt(t, name))) t--;
     const since = effects.get(name)!.filter((other) => other.at > t && other.at < at);
@@ -227,7 +229,7 @@ function createGrowthReader(columns: RunColumns): (row: RunEffect) => Omit<Actio
       .reduce((price, { effect }) => computeGrowthStep(effect, price, Number.NaN).carried, closeAt(t, name));
   };
   return ({ at, name, effect }) => {
-    const before = carriedBefore(at, name);
+    const before = findCarriedBefore(at, name);
     const { factor, carried } = computeGrowthStep(effect, before, closeAt(at, name));
     const row = foreign[String(name)];
     if (row === undefined) return { factor, before, close: carried };

@@ -2,27 +2,27 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { createGroupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
-import { readGroup, listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
+import { readGroup, listGroupSpells, SINGLE_GROUPS, createSingleGroup } from '#domain/market/market-groups.js';
 import { openPanelRows } from '../../panel-rows.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';
-import { spanOf } from '../span.js';
+import { createSpan } from '../span.js';
 
 /** Yields the weights by group. Positions are dates in the window. */
-export const exposures: Producer<'exposures'> = function* (source, at) {
+export const produceExposures: Producer<'exposures'> = function* (source, at) {
   const { columns, window } = source;
   const days = columns.i32('days');
-  const { from, to } = spanOf(days, window);
+  const { from, to } = createSpan(days, window);
   if (from + at >= to) return;
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
   const held = openPanelRows(columns, block, { from: from + at, to: to - 1 });
-  const groups = groupsOver(source, days.subarray(from, to));
+  const groups = createGroups(source, days.subarray(from, to));
   const codesOn = groups.codes();
   let rows: GroupRow[] = [];
   for (let t = from + at; t < to; t++) {
-    rows.push(...rowsOf(days[t]!, held.at(t), codesOn(days[t]!)));
+    rows.push(...listRows(days[t]!, held.at(t), codesOn(days[t]!)));
     if (rows.length < BATCH_ROWS && t < to - 1) continue;
-    yield batchOf(rows, groups.texts, t + 1 - from);
+    yield createBatch(rows, groups.texts, t + 1 - from);
     rows = [];
   }
 };
@@ -35,7 +35,7 @@ interface GroupRow {
 }
 
 /** Returns the groups with holdings, in ascending order. */
-function rowsOf(day: Day, weights: Float64Array, codes: Int32Array): GroupRow[] {
+function listRows(day: Day, weights: Float64Array, codes: Int32Array): GroupRow[] {
   const rows = new Map<number, GroupRow>();
   weights.forEach((weight, name) => {
     if (weight === 0) return;
@@ -48,7 +48,7 @@ function rowsOf(day: Day, weights: Float64Array, codes: Int32Array): GroupRow[] 
   return [...rows.values()].toSorted((a, b) => a.group - b.group);
 }
 
-function batchOf(rows: readonly GroupRow[], texts: readonly string[], end: number): Batch<'exposures'> {
+function createBatch(rows: readonly GroupRow[], texts: readonly string[], end: number): Batch<'exposures'> {
   return {
     count: rows.length,
     end,
@@ -68,7 +68,7 @@ interface Groups {
   codes(): (day: Day) => Int32Array;
 }
 
-function groupsOver(source: ExportSource, days: Int32Array): Groups {
+function createGroups(source: ExportSource, days: Int32Array): Groups {
   const { names } = source.columns.header;
   const groupOfDay = selectGrouping(source);
   const numbers = createGroupNumbers();
@@ -89,7 +89,7 @@ const DEFAULT_GROUPS = 'SECTOR';
 
 /** Returns the grouping of the market. Without a market: the sectors stored with the run. */
 function selectGrouping({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
-  if (by === OWN_GROUPS) return createOwnGroup;
+  if (by === SINGLE_GROUPS) return createSingleGroup;
   if (market !== null) return listGroupSpells(market, by);
   const sectors = by === DEFAULT_GROUPS ? readStoredSectors(columns) : new Map<string, string | null>();
   return (name) => ({ group: readGroup(sectors.get(name) ?? null), until: Infinity });

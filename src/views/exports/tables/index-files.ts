@@ -6,21 +6,21 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { roundOnDay } from '../../rounded.js';
 import { yieldBatches, toTextValues, type Batch, type ExportSource, type Producer, type TextValues } from '../batch.js';
-import { createClosingFile, openingFile, type IndexFile, type SessionFile } from '../index-file.js';
+import { createClosingFile, createOpeningFile, type IndexFile, type SessionFile } from '../index-file.js';
 
-export const closing: Producer<'closing'> = (source, from) =>
+export const produceClosing: Producer<'closing'> = (source, from) =>
   yieldBatches<'closing'>(
     createSessionRows(source, createClosingFile(source.columns, source.window.end, source.market)),
     from,
   );
 
-export const opening: Producer<'opening'> = (source, from) =>
+export const produceOpening: Producer<'opening'> = (source, from) =>
   yieldBatches<'opening'>(
-    createSessionRows(source, openingFile(source.columns, source.window.end, source.market)),
+    createSessionRows(source, createOpeningFile(source.columns, source.window.end, source.market)),
     from,
   );
 
-export const proforma: Producer<'proforma'> = (source, from) => {
+export const produceProforma: Producer<'proforma'> = (source, from) => {
   const { announced } = source;
   if (announced === undefined) throw new Error('the announced composition was not decided');
   const { count, columns } = createSecurityRows(source, announced);
@@ -33,8 +33,8 @@ type Rows = Omit<Batch<'closing'>, 'end'>;
 /** Returns the rows of a session, with the dividends of the session. */
 function createSessionRows({ columns, market }: FileSource, file: SessionFile): Rows {
   const rows = createSecurityRows({ columns, market }, file);
-  const paid = dividendsOf(columns, file, market);
-  const points = placesOf(file).map(
+  const paid = createDividendReader(columns, file, market);
+  const points = listPositions(file).map(
     // Adding 0 converts -0 of borrowed cash to 0.
     (place) => 0 + (paid(place) * file.fx[place]! * file.shares[place]!) / file.divisor,
   );
@@ -45,7 +45,7 @@ function createSessionRows({ columns, market }: FileSource, file: SessionFile): 
 type FileSource = Pick<ExportSource, 'columns' | 'market'>;
 
 /** Returns the positions of the held entries in the order of identifiers. Only cash is not yet in this order. */
-function placesOf({ names, shares }: IndexFile): number[] {
+function listPositions({ names, shares }: IndexFile): number[] {
   const places = [...names.keys()].filter((place) => shares[place] !== 0);
   const last = places.at(-1);
   if (last === undefined || !isCashName(names[last]!)) return places;
@@ -59,30 +59,30 @@ interface SecurityRows {
 }
 
 function createSecurityRows({ columns, market }: FileSource, file: IndexFile): SecurityRows {
-  const places = placesOf(file);
-  const numbers = (of: (place: number) => number): Float64Array => Float64Array.from(places, of);
-  const value = (place: number): number => file.shares[place]! * file.price[place]! * file.fx[place]!;
-  const whole = places.reduce((sum, place) => sum + value(place), 0);
-  const counts = countsOf(file, market);
+  const places = listPositions(file);
+  const readNumbers = (of: (place: number) => number): Float64Array => Float64Array.from(places, of);
+  const getValue = (place: number): number => file.shares[place]! * file.price[place]! * file.fx[place]!;
+  const whole = places.reduce((sum, place) => sum + getValue(place), 0);
+  const counts = createCountReader(file, market);
   const round = roundOnDay(columns, 'weights', file.day);
   return {
     count: places.length,
     columns: {
       date: Int32Array.from(places, () => file.day),
       identifier: { codes: Int32Array.from(places), texts: file.names },
-      ...textsOf(columns, { file, market, places }),
-      price: numbers((place) => file.price[place]!),
-      fx: numbers((place) => file.fx[place]!),
-      shares: numbers((place) => counts(place).shares),
-      float: numbers((place) => counts(place).float),
-      weighting_factor: numbers((place) => {
+      ...createTexts(columns, { file, market, places }),
+      price: readNumbers((place) => file.price[place]!),
+      fx: readNumbers((place) => file.fx[place]!),
+      shares: readNumbers((place) => counts(place).shares),
+      float: readNumbers((place) => counts(place).float),
+      weighting_factor: readNumbers((place) => {
         const { shares, float } = counts(place);
         return file.shares[place]! / (shares * float);
       }),
-      index_shares: numbers((place) => file.shares[place]!),
-      market_value: numbers(value),
-      weight: numbers((place) => round(value(place) / whole)),
-      divisor: numbers(() => file.divisor),
+      index_shares: readNumbers((place) => file.shares[place]!),
+      market_value: readNumbers(getValue),
+      weight: readNumbers((place) => round(getValue(place) / whole)),
+      divisor: readNumbers(() => file.divisor),
     },
   };
 }
@@ -90,14 +90,14 @@ function createSecurityRows({ columns, market }: FileSource, file: IndexFile): S
 type Count = { readonly shares: number; readonly float: number };
 const NO_COUNT: Count = { shares: Number.NaN, float: Number.NaN };
 
-function countsOf({ day, names }: IndexFile, market: MarketData | null): (place: number) => Count {
+function createCountReader({ day, names }: IndexFile, market: MarketData | null): (place: number) => Count {
   if (market === null) return () => NO_COUNT;
   const count = readSharesOutstanding(market, day);
   return (place) => count(names[place]!);
 }
 
 /** Returns a reader of the ordinary dividends of the session, in the currency of each security. */
-function dividendsOf(
+function createDividendReader(
   columns: RunColumns,
   { day, names }: IndexFile,
   market: MarketData | null,
@@ -120,21 +120,21 @@ interface NamedField {
 
 type TextColumn = IdColumn | 'name' | 'currency';
 
-function textsOf(columns: RunColumns, { file, market, places }: NamedField): Record<TextColumn, TextValues> {
+function createTexts(columns: RunColumns, { file, market, places }: NamedField): Record<TextColumn, TextValues> {
   const { currency } = columns.header;
   const isCash = (place: number): boolean => isCashName(file.names[place]!);
-  const of = (field: string): TextValues =>
+  const getTexts = (field: string): TextValues =>
     toTextValues(places.map((place) => (market === null ? null : readTextAt(market, { place, field, file }))));
   // Without a market, names are read from the labels stored with the run.
   const { names } = market === null ? readStoredLabels(columns) : { names: [] };
-  const nameOf = (place: number): string | null =>
+  const findName = (place: number): string | null =>
     market === null ? (names[place] ?? null) : readTextAt(market, { place, field: 'NAME', file });
-  const quoted = of('CURRENCY');
+  const quoted = getTexts('CURRENCY');
   const known = market === null ? null : (market.currency ?? currency);
-  const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, of(field)] as const);
+  const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, getTexts(field)] as const);
   return {
     ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // the object has all members of the type
-    name: toTextValues(places.map((place) => (isCash(place) ? 'Cash' : nameOf(place)))),
+    name: toTextValues(places.map((place) => (isCash(place) ? 'Cash' : findName(place)))),
     currency: toTextValues(
       Array.from(quoted.codes, (code, k) => (isCash(places[k]!) ? currency : code < 0 ? known : quoted.texts[code]!)),
     ),

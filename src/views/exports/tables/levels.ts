@@ -5,18 +5,18 @@ import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { yieldBatches, type Producer } from '../batch.js';
-import { spanOf } from '../span.js';
+import { createSpan } from '../span.js';
 
-export const levels: Producer<'levels'> = ({ columns, window }, at) => {
+export const produceLevels: Producer<'levels'> = ({ columns, window }, at) => {
   const days = columns.i32('days');
-  const { from, to } = spanOf(days, window);
+  const { from, to } = createSpan(days, window);
   const level = columns.f64('level');
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+  const readIndexBlock = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
-  const readKnown = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.has(block) ? ofIndex(block) : new Float64Array(days.length).fill(Number.NaN);
-  const variant = (name: ReturnVariant): Float64Array => readKnown(VARIANT_BLOCKS[name].level);
+  const readKnownLevels = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+    columns.has(block) ? readIndexBlock(block) : new Float64Array(days.length).fill(Number.NaN);
+  const readVariant = (name: ReturnVariant): Float64Array => readKnownLevels(VARIANT_BLOCKS[name].level);
   const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
   const round = (values: Float64Array): Float64Array =>
     roundValues(columns, { of: 'level', days: days.subarray(from, to) }, cut(values));
@@ -26,13 +26,13 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
       columns: {
         date: days.subarray(from, to),
         level: round(level),
-        index_level: round(rebase(ofIndex('indexLevel'), 100)),
-        price: round(variant('price')),
-        total: round(variant('total')),
-        net: round(variant('net')),
-        dividend_points: cut(readKnown('dividendPoints')),
-        net_dividend_points: cut(readKnown('netDividendPoints')),
-        divisor: cut(ofIndex(VARIANT_BLOCKS[columns.header.variant].divisor)),
+        index_level: round(rebase(readIndexBlock('indexLevel'), 100)),
+        price: round(readVariant('price')),
+        total: round(readVariant('total')),
+        net: round(readVariant('net')),
+        dividend_points: cut(readKnownLevels('dividendPoints')),
+        net_dividend_points: cut(readKnownLevels('netDividendPoints')),
+        divisor: cut(readIndexBlock(VARIANT_BLOCKS[columns.header.variant].divisor)),
         return: cut(prependMissing(computeReturns(level))),
         drawdown: cut(computeDrawdown(level)),
         costs: cut(columns.f64('costs')),

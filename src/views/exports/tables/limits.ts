@@ -1,14 +1,14 @@
 import { TOLERANCE } from '#domain/compliance/measure.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { watchRules } from '../../limits/watched-rules.js';
-import { yieldBatches, NONE, toTextValues, type Producer } from '../batch.js';
-import { spanOf } from '../span.js';
+import { yieldBatches, MISSING_INTEGER, toTextValues, type Producer } from '../batch.js';
+import { createSpan } from '../span.js';
 
 const STATES = ['within', 'breached'] as const;
 
-export const limits: Producer<'limits'> = ({ columns, window, market, by, keep }, at) => {
+export const produceLimits: Producer<'limits'> = ({ columns, window, market, by, keep }, at) => {
   const days = columns.i32('days');
-  const { from, to } = spanOf(days, window);
+  const { from, to } = createSpan(days, window);
   if (from === to) return [];
   const rules = watchRules(columns, { market, by, from, to: to - 1, withDistances: true, keep });
   const { names } = columns.header;
@@ -35,9 +35,9 @@ export const limits: Producer<'limits'> = ({ columns, window, market, by, keep }
   );
 };
 
-export const breaches: Producer<'breaches'> = ({ columns, window, market, by, keep }, at) => {
+export const produceBreaches: Producer<'breaches'> = ({ columns, window, market, by, keep }, at) => {
   const days = columns.i32('days');
-  const { from, to } = spanOf(days, window);
+  const { from, to } = createSpan(days, window);
   if (from === to) return [];
   const results = watchRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches: of }) =>
     of.map((breach) => ({ rule, ...breach })),
@@ -48,7 +48,7 @@ export const breaches: Producer<'breaches'> = ({ columns, window, market, by, ke
       count: rows.length,
       columns: {
         begin: Int32Array.from(rows, ({ begin }) => days[begin]!),
-        end: Int32Array.from(rows, ({ end }) => (end === null ? NONE : days[end]!)),
+        end: Int32Array.from(rows, ({ end }) => (end === null ? MISSING_INTEGER : days[end]!)),
         rule: toTextValues(rows.map(({ rule }) => rule)),
         row: toTextValues(rows.map(({ row }) => row)),
         cause: toTextValues(rows.map(({ cause }) => cause)),

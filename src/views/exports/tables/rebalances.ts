@@ -3,11 +3,11 @@ import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { parseValidDay, type Day } from '#domain/time/days.js';
 import { computeRebalanceFigures, createWeightsReader } from '../../rebalance-figures.js';
-import { yieldBatches, NONE, toTextValues, type Producer } from '../batch.js';
+import { yieldBatches, MISSING_INTEGER, toTextValues, type Producer } from '../batch.js';
 
-export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, end } }, from) => {
+export const produceRebalances: Producer<'rebalances'> = ({ columns, window: { start, end } }, from) => {
   const { header } = columns;
-  const decisions = decisionsOf(columns);
+  const decisions = getDecisions(columns);
   const costs = columns.f64('costs');
   const around = createWeightsReader(columns);
   const rows = header.rebalances.flatMap((stored, r) =>
@@ -15,25 +15,25 @@ export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, e
       ? []
       : [{ at: stored.at, ...computeRebalanceFigures(around(r), stored) }],
   );
-  const counts = (of: (row: (typeof rows)[number]) => number): Int32Array => Int32Array.from(rows, of);
+  const readCounts = (of: (row: (typeof rows)[number]) => number): Int32Array => Int32Array.from(rows, of);
   return yieldBatches<'rebalances'>(
     {
       count: rows.length,
       columns: {
         date: Int32Array.from(rows, ({ date }) => parseValidDay(date)),
-        decision_date: Int32Array.from(rows, ({ date }) => decisions.get(parseValidDay(date))?.day ?? NONE),
+        decision_date: Int32Array.from(rows, ({ date }) => decisions.get(parseValidDay(date))?.day ?? MISSING_INTEGER),
         cause: toTextValues(rows.map(({ cause }) => cause)),
         review: toTextValues(
           rows.map(({ cause, date }) =>
             isReviewed(cause) ? (decisions.get(parseValidDay(date))?.reviews ?? null) : null,
           ),
         ),
-        constituents: counts(({ constituents }) => constituents),
-        added: counts(({ added }) => added),
-        removed: counts(({ removed }) => removed),
+        constituents: readCounts(({ constituents }) => constituents),
+        added: readCounts(({ added }) => added),
+        removed: readCounts(({ removed }) => removed),
         turnover: Float64Array.from(rows, ({ turnover }) => turnover ?? Number.NaN),
         cost: Float64Array.from(rows, ({ at }) => (at < 0 ? Number.NaN : costs[at]!)),
-        gross_constituents: counts(({ grossConstituents }) => grossConstituents),
+        gross_constituents: readCounts(({ grossConstituents }) => grossConstituents),
       },
     },
     from,
@@ -46,7 +46,7 @@ interface Decision {
 }
 
 /** Returns the decisions of the latest compositions of the index by effective date. */
-function decisionsOf(columns: RunColumns): ReadonlyMap<Day, Decision> {
+function getDecisions(columns: RunColumns): ReadonlyMap<Day, Decision> {
   if (!columns.has('record')) return new Map();
   const snapshots = openRecordParts(columns).snapshots();
   return new Map(

@@ -2,13 +2,13 @@ import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { DEFAULT_RISK_WINDOW, computeRollingRisk } from '#domain/analytics/rolling-risk.js';
 import { runLevels } from '../../run-levels.js';
 import { yieldBatches, type Producer } from '../batch.js';
-import { spanOf } from '../span.js';
+import { createSpan } from '../span.js';
 
-export const risk: Producer<'risk'> = ({ columns, window }, at) => {
+export const produceRisk: Producer<'risk'> = ({ columns, window }, at) => {
   const { days, level, index } = runLevels(columns);
   const result = computeRollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, estimatePeriodsPerYear(days));
   const shown = days.subarray(result.from);
-  const { from, to } = spanOf(shown, window);
+  const { from, to } = createSpan(shown, window);
   return yieldBatches<'risk'>(
     {
       count: to - from,

@@ -6,7 +6,7 @@ import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { Day } from '#domain/time/days.js';
 import { roundOnDay } from '../../rounded.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
-import { spanOf } from '../span.js';
+import { createSpan } from '../span.js';
 
 const SIDES = ['buy', 'sell'] as const;
 
@@ -14,17 +14,17 @@ const SIDES = ['buy', 'sell'] as const;
  * Yields the trades in the window. Positions count these trades.
  * @throws Refusal DOCUMENT_UNREADABLE for a run of version 0.1.0
  */
-export const trades: Producer<'trades'> = function* ({ columns, window }, from) {
-  const source = tradesOf(columns);
+export const produceTrades: Producer<'trades'> = function* ({ columns, window }, from) {
+  const source = createTrades(columns);
   const { identifiers, all, days } = source;
-  const span = spanOf(days, window);
+  const span = createSpan(days, window);
   const first = findFirstAtLeast(all.at, span.from);
   const end = findFirstAtLeast(all.at, span.to);
   const rows = createRows(Math.min(BATCH_ROWS, Math.max(0, end - first - from)));
   for (let row = first + from; row < end; row += BATCH_ROWS) {
     const to = Math.min(end, row + BATCH_ROWS);
     fillRows(rows, source, { from: row, to });
-    yield batchOf(rows, { count: to - row, end: to - first, identifiers });
+    yield createBatch(rows, { count: to - row, end: to - first, identifiers });
   }
 };
 
@@ -40,10 +40,10 @@ interface RunTrades {
 }
 
 /** Trades of open runs, cached because each part of an export needs them. */
-const known = new WeakMap<RunColumns, RunTrades>();
+const tradesCache = new WeakMap<RunColumns, RunTrades>();
 
-function tradesOf(columns: RunColumns): RunTrades {
-  const before = known.get(columns);
+function createTrades(columns: RunColumns): RunTrades {
+  const before = tradesCache.get(columns);
   if (before !== undefined) return before;
   const { identifiers, transactions, costRate } = openRecordParts(columns);
   const trades = {
@@ -54,7 +54,7 @@ function tradesOf(columns: RunColumns): RunTrades {
     moves: createWeightMoves(columns, identifiers),
     roundOn: (day: Day) => roundOnDay(columns, 'weights', day),
   };
-  known.set(columns, trades);
+  tradesCache.set(columns, trades);
   return trades;
 }
 
@@ -116,7 +116,7 @@ interface BatchTerms {
   readonly identifiers: readonly string[];
 }
 
-function batchOf(rows: Rows, { count, end, identifiers }: BatchTerms): Batch<'trades'> {
+function createBatch(rows: Rows, { count, end, identifiers }: BatchTerms): Batch<'trades'> {
   return {
     count,
     end,

@@ -2,12 +2,12 @@ import { roundOnDay } from '../../rounded.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { openPanelRows } from '../../panel-rows.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
-import { spanOf } from '../span.js';
+import { createSpan } from '../span.js';
 
 /** Yields the held weights. Positions are dates in the window. */
-export const weights: Producer<'weights'> = function* ({ columns, window }, at) {
+export const produceWeights: Producer<'weights'> = function* ({ columns, window }, at) {
   const days = columns.i32('days');
-  const { from, to } = spanOf(days, window);
+  const { from, to } = createSpan(days, window);
   if (from + at >= to) return;
   const span = { from: from + at, to: to - 1 };
   const held = openPanelRows(columns, 'weights', span);
@@ -16,9 +16,9 @@ export const weights: Producer<'weights'> = function* ({ columns, window }, at) 
   for (let t = span.from; t < to; t++) {
     const own = held.at(t);
     const round = roundOnDay(columns, 'weights', days[t]!);
-    addHeld(rows, { day: days[t]!, round, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
+    addHoldings(rows, { day: days[t]!, round, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
     if (rows.count >= BATCH_ROWS || t === to - 1) {
-      yield batchOf(rows, t + 1 - from);
+      yield createBatch(rows, t + 1 - from);
       rows.count = 0;
     }
   }
@@ -64,7 +64,7 @@ interface Close {
   readonly round: (weight: number) => number;
 }
 
-function addHeld(rows: Rows, { day, own, index, round }: Close): void {
+function addHoldings(rows: Rows, { day, own, index, round }: Close): void {
   let row = rows.count;
   for (let i = 0; i < own.length; i++) {
     const weight = own[i]!;
@@ -79,7 +79,7 @@ function addHeld(rows: Rows, { day, own, index, round }: Close): void {
   rows.count = row;
 }
 
-function batchOf({ count, names, days, codes, shown, own, index }: Rows, end: number): Batch<'weights'> {
+function createBatch({ count, names, days, codes, shown, own, index }: Rows, end: number): Batch<'weights'> {
   return {
     count,
     end,

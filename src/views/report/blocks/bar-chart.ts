@@ -130,7 +130,7 @@ function createSectorBars({ sectors }: RunFigures, limit: number): Bars {
 function createContributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
   const { contributions, start, end } = attribution();
   const isWhole = splitRows(contributions, limit).others.length === 0;
-  const { contributors, detractors } = extremesOf(contributions, limit);
+  const { contributors, detractors } = selectExtremes(contributions, limit);
   const shown = isWhole ? contributions : [...contributors, ...detractors];
   const bars = shown.map(({ asset_id, contribution }) =>
     createPercentBar(labelOf(asset_id, nameOf(asset_id)), contribution),
@@ -177,7 +177,7 @@ type Contribution = AttributionView['contributions'][number];
  * Returns the same number of contributors and detractors. If one side has fewer, the other side has more.
  * @param rows in descending order
  */
-function extremesOf(
+function selectExtremes(
   rows: readonly Contribution[],
   limit: number,
 ): { readonly contributors: readonly Contribution[]; readonly detractors: readonly Contribution[] } {

@@ -14,11 +14,11 @@ import { requireFigures, type Drawing } from './drawing.js';
 import { createNotePart, createTitlePart } from './titled.js';
 
 /** Lines of a chart, or the reason why there are none. */
-type Found = { readonly series: readonly ChartSeries[] } | Missing;
+type FoundSeries = { readonly series: readonly ChartSeries[] } | Missing;
 
 interface LineSource {
   readonly panel: PanelName;
-  readonly find: (figures: RunFigures, block: BlockOf<'chart'>) => Found;
+  readonly find: (figures: RunFigures, block: BlockOf<'chart'>) => FoundSeries;
 }
 
 const LINES: Record<ChartLine, LineSource> = {
@@ -149,7 +149,7 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
   const notes = isAsked ? missing.map((sentence) => createNotePart(sentence, width, typesetter)) : [];
   const height = Math.min(block.height, pageHeight - (title?.height ?? 0));
   const chart: Part[] =
-    panels.length === 0 ? [] : [createChartPart(panels, { width, height, alt: altOf(panels, figures) })];
+    panels.length === 0 ? [] : [createChartPart(panels, { width, height, alt: describePanels(panels, figures) })];
   return { title, sections: [{ head: null, rows: [...chart, ...notes] }] };
 };
 
@@ -168,7 +168,7 @@ function createChartPart(
   };
 }
 
-function altOf(panels: readonly Panel[], { overview }: RunFigures): string {
+function describePanels(panels: readonly Panel[], { overview }: RunFigures): string {
   const lines = panels.flatMap(({ series }) =>
     series.map(({ label, days }) => `${label} (${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)})`),
   );

@@ -7,7 +7,7 @@ import { createFigureColumn, createTextColumn, toTable, type Field, type Table }
 import { cleanLine } from '../text/clean-text.js';
 
 /** Returns the table of all published concentration rules. */
-export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table {
+export function createLimitsTable({ limits, hasIssuers, overview }: RunFigures): Table {
   const rules = limits();
   const fields: Field<(typeof rules)[number]>[] = [
     { column: createTextColumn('Rule'), cell: ({ rule }) => LIMIT_RULES[rule].label },
@@ -121,7 +121,7 @@ export function packTable(
     limit,
   );
   const hasNames = rows.some(({ identifier }) => nameOf(identifier) !== null);
-  const daysText = (value: number | null): string => (value === null ? 'unknown' : formatRatio(value));
+  const formatDays = (value: number | null): string => (value === null ? 'unknown' : formatRatio(value));
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
     {
@@ -134,7 +134,7 @@ export function packTable(
     { column: createFigureColumn('Value'), cell: ({ value }) => countText(value) },
     { column: createFigureColumn('From'), cell: ({ weight_before: before }) => formatPercent(before) },
     { column: createFigureColumn('To'), cell: ({ weight_target: target }) => formatPercent(target) },
-    { column: createFigureColumn('Days'), cell: ({ days_to_trade: own }) => daysText(own) },
+    { column: createFigureColumn('Days'), cell: ({ days_to_trade: own }) => formatDays(own) },
   ];
   const rest = others.length === 0 ? '' : ` ${countText(others.length)} smaller orders are not shown.`;
   const capacities = capacity.map(
@@ -143,7 +143,7 @@ export function packTable(
   return toTable(
     fields,
     rows,
-    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${formatPercent(account.turnover)}, expected cost ${formatBasisPoints((account.cost / account.value) * 10_000)}.${rest} Days to trade at ${formatPercent(participation)} of the mean daily volume: ${daysText(days.p50)} in the median, ${daysText(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
+    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${formatPercent(account.turnover)}, expected cost ${formatBasisPoints((account.cost / account.value) * 10_000)}.${rest} Days to trade at ${formatPercent(participation)} of the mean daily volume: ${formatDays(days.p50)} in the median, ${formatDays(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
   );
 }
 

@@ -19,7 +19,7 @@ const REASON_LINES_MAX = 4;
 const TITLE_SIZES = [SIZE.display, 17, 14] as const;
 
 /** Describes the state of the run: current, or the reasons why it is stale. */
-function stateOf({ stale }: RunFigures): string {
+function formatState({ stale }: RunFigures): string {
   if (stale === null) return 'Current';
   const parts = (['definition', 'data', 'engine'] as const).filter((part) => stale[part]);
   return `Not current: ${parts.join(', ')}`;
@@ -32,7 +32,7 @@ const BASES: Readonly<Record<Adjustment, string>> = {
 };
 
 /** Returns the stamps of a report: date, currency and return variant, price basis, costs and state of the run. */
-function stampsOf(figures: RunFigures): string[] {
+function listStamps(figures: RunFigures): string[] {
   const { overview, currency, variant, terms } = figures;
   const { transactionCostBps: cost, adjustment, overlay } = terms;
   return [
@@ -42,7 +42,7 @@ function stampsOf(figures: RunFigures): string[] {
     cost === 0 ? 'No transaction cost' : `Transaction cost ${formatBasisPoints(cost)}`,
     ...(overview.parent === undefined ? [] : [`Derived from ${cleanLine(overview.parent.index_id)}`]),
     ...(overlay === null ? [] : [cleanLine(`${overlay.label}: overlay on ${overlay.sources.join(', ')}`)]),
-    stateOf(figures),
+    formatState(figures),
   ];
 }
 
@@ -51,7 +51,7 @@ export const drawHeader: Drawing<'header'> = (
   { title, subtitle, stamp, new_page: startsPage = false },
   { width, typesetter, figures, reportName },
 ) => {
-  const stamps = (stamp && figures !== null ? stampsOf(figures) : []).flatMap((line) =>
+  const stamps = (stamp && figures !== null ? listStamps(figures) : []).flatMap((line) =>
     typesetter.fit(line, { size: SIZE.label, maxWidth: STAMP_SHARE_MAX * width, linesMax: 1 }),
   );
   const stampWidth = Math.max(0, ...stamps.map((line) => typesetter.width(line, { size: SIZE.label })));

@@ -47,7 +47,7 @@ const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [
-    ...selectStats(block, kindOf(context)).map((stat): Figure => ({
+    ...selectStats(block, getKind(context)).map((stat): Figure => ({
       label: labelOf(stat, requireFigures(context)),
       value: FIGURES[stat](requireFigures(context)),
     })),
@@ -56,11 +56,11 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
       value: cleanLine(value),
     })),
   ];
-  const cellOf = (count: number): number => (width - GAP * (count - 1)) / count;
+  const computeCellWidth = (count: number): number => (width - GAP * (count - 1)) / count;
   const least = Math.max(0, ...figures.map((figure) => computeLeastWidth(figure, typesetter)));
   let columns = Math.max(1, Math.min(block.columns, figures.length));
-  while (columns > 1 && cellOf(columns) < least) columns--;
-  const cell = cellOf(columns);
+  while (columns > 1 && computeCellWidth(columns) < least) columns--;
+  const cell = computeCellWidth(columns);
   const fits = (size: number): boolean =>
     figures.every(({ value }) => typesetter.width(value, { size, weight: 'bold' }) <= cell);
   const size = VALUE_SIZES.find(fits) ?? VALUE_SIZES.at(-1)!;
@@ -79,7 +79,7 @@ const labelOf = (stat: Stat, { variant }: RunFigures): string =>
 
 const capitalise = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-function kindOf({ figures }: DrawingContext): StatRun {
+function getKind({ figures }: DrawingContext): StatRun {
   return {
     isDerived: figures?.overview.parent !== undefined,
     isOverlay: figures !== undefined && figures !== null && figures.terms.overlay !== null,
@@ -89,9 +89,9 @@ function kindOf({ figures }: DrawingContext): StatRun {
 
 /** Returns the width of the longest word in a label or value at the smallest size. */
 function computeLeastWidth({ label, value }: Figure, typesetter: Typesetter): number {
-  const widest = (text: string, size: number, weight: 'regular' | 'bold'): number =>
+  const measureWidest = (text: string, size: number, weight: 'regular' | 'bold'): number =>
     Math.max(...text.split(' ').map((word) => typesetter.width(word, { size, weight })));
-  return Math.max(widest(label, SIZE.label, 'regular'), widest(value, VALUE_SIZES.at(-1)!, 'bold'));
+  return Math.max(measureWidest(label, SIZE.label, 'regular'), measureWidest(value, VALUE_SIZES.at(-1)!, 'bold'));
 }
 
 function layRow(

@@ -13,7 +13,7 @@ import { cleanLine } from '../text/clean-text.js';
 import {
   createBreachesTable,
   createDividendsTable,
-  limitsTable,
+  createLimitsTable,
   createOverlayTable,
   packTable,
   createScenariosTable,
@@ -40,14 +40,14 @@ type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table | nul
 
 const CONTENTS: Record<TableSource, Content> = {
   constituents: ({ limit }, context) =>
-    createConstituentsTable(requireFigures(context), { limit, isNarrow: context.width < NARROW }),
+    createConstituentsTable(requireFigures(context), { limit, isNarrow: context.width < NARROW_WIDTH_MAX }),
   rebalances: ({ limit }, context) => createRebalancesTable(requireFigures(context), limit),
   annual_returns: ({ limit }, context) => createAnnualTable(requireFigures(context), limit),
   monthly_returns: ({ limit }, context) => createMonthlyTable(requireFigures(context), limit),
   attribution: ({ limit }, context) => createAttributionTable(requireFigures(context), limit),
   risk: ({ limit }, context) => createRiskTable(requireFigures(context), limit),
   exposures: ({ limit }, context) => createExposuresTable(requireFigures(context), limit),
-  limits: (_block, context) => limitsTable(requireFigures(context)),
+  limits: (_block, context) => createLimitsTable(requireFigures(context)),
   breaches: ({ limit }, context) => createBreachesTable(requireFigures(context), limit),
   overlay_parts: (_block, context) => createOverlayTable(requireFigures(context)),
   dividend_points: ({ limit }, context) => createDividendsTable(requireFigures(context), limit),
@@ -57,7 +57,7 @@ const CONTENTS: Record<TableSource, Content> = {
 };
 
 /** Width in points below which (half a page) a table of securities omits columns that are not figures. */
-const NARROW = 320;
+const NARROW_WIDTH_MAX = 320;
 
 function createConstituentsTable(
   { constituents, hasCap, overview, weightDecimals }: RunFigures,
@@ -177,7 +177,7 @@ function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigu
         ...values.map((value) => (value === null ? '' : formatPercent(value))),
         formatPercent(annual),
       ],
-      tints: [null, ...values.map((value) => tintOf(value, largest)), null],
+      tints: [null, ...values.map((value) => findTint(value, largest)), null],
     };
   });
   return {
@@ -198,7 +198,7 @@ function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigu
  * Returns the background of a month with more than a third of the largest absolute return: blue for gains, amber for
  * losses.
  */
-function tintOf(value: number | null, largest: number): string | null {
+function findTint(value: number | null, largest: number): string | null {
   if (value === null || Math.abs(value) < largest / 3) return null;
   return value > 0 ? NAVY_TINT : AMBER_TINT;
 }
@@ -222,7 +222,7 @@ function createAttributionTable({ attribution, nameOf }: RunFigures, limit: numb
     rows,
     null,
   );
-  const sums = (label: string, value: number): TableRow => ({
+  const createSums = (label: string, value: number): TableRow => ({
     cells: [label, ...(hasNames ? [''] : []), '', '', formatPercent(value)],
     isTotal: true,
   });
@@ -230,7 +230,7 @@ function createAttributionTable({ attribution, nameOf }: RunFigures, limit: numb
     others.length === 0
       ? []
       : [
-          sums(
+          createSums(
             `${countText(others.length)} others`,
             others.reduce((sum, { contribution }) => sum + contribution, 0),
           ),
@@ -241,7 +241,7 @@ function createAttributionTable({ attribution, nameOf }: RunFigures, limit: numb
   ].join('');
   return {
     ...table,
-    rows: [...table.rows, ...rest, sums('Return', total_return)],
+    rows: [...table.rows, ...rest, createSums('Return', total_return)],
     note: `Linked over time so that contributions sum to the return of the portfolio, ${start.slice(0, 10)} to ${end.slice(0, 10)}.${drags}`,
   };
 }
@@ -253,20 +253,26 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
   const { shown: rows, others } = splitRows(names, limit);
   const hasNames = rows.some(({ name }) => name !== null);
   const isCovered = coveredWeight > 1 - 1e-6;
-  const share = (contribution: number): string => formatPercent(volatility > 0 ? contribution / volatility : 0);
+  const formatShare = (contribution: number): string => formatPercent(volatility > 0 ? contribution / volatility : 0);
   const table = toTable<(typeof rows)[number]>(
     [
       { column: createTextColumn('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
       { column: createTextColumn('Name'), cell: ({ name }) => cleanLine(name ?? ''), isShown: hasNames },
       { column: createFigureColumn('Weight'), cell: ({ weight }) => formatWeight(weight, weightDecimals) },
       { column: createFigureColumn('Risk contribution'), cell: ({ contribution }) => formatPercent(contribution) },
-      { column: createFigureColumn('Share of risk'), cell: ({ contribution }) => share(contribution) },
+      { column: createFigureColumn('Share of risk'), cell: ({ contribution }) => formatShare(contribution) },
     ],
     rows,
     `Volatility of the holdings of ${overview.end}, estimated from returns from ${overview.start} to ${overview.end}; contributions sum to the volatility.${isCovered ? '' : ' Securities with too little data are excluded.'}`,
   );
-  const sums = (label: string, weight: number, contribution: number): TableRow => ({
-    cells: [label, ...(hasNames ? [''] : []), formatPercent(weight), formatPercent(contribution), share(contribution)],
+  const createSums = (label: string, weight: number, contribution: number): TableRow => ({
+    cells: [
+      label,
+      ...(hasNames ? [''] : []),
+      formatPercent(weight),
+      formatPercent(contribution),
+      formatShare(contribution),
+    ],
     isTotal: true,
   });
   const rest = others.reduce(
@@ -277,8 +283,10 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
     ...table,
     rows: [
       ...table.rows,
-      ...(others.length === 0 ? [] : [sums(`${countText(others.length)} others`, rest.weight, rest.contribution)]),
-      sums('Volatility', coveredWeight, volatility),
+      ...(others.length === 0
+        ? []
+        : [createSums(`${countText(others.length)} others`, rest.weight, rest.contribution)]),
+      createSums('Volatility', coveredWeight, volatility),
     ],
   };
 }

@@ -10,7 +10,7 @@ export interface Bar {
   readonly text: string;
 }
 
-const colourOf = (value: number): string => (value < 0 ? AMBER : NAVY);
+const getColour = (value: number): string => (value < 0 ? AMBER : NAVY);
 
 export interface ColumnsInput {
   readonly box: Box;
@@ -35,7 +35,7 @@ export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }:
     if (length > 0)
       canvas.rectangle(
         { x: middle - width / 2, y: value < 0 ? zero : zero - length, width, height: length },
-        colourOf(value),
+        getColour(value),
       );
     canvas.text(text, {
       x: middle,
@@ -97,7 +97,7 @@ export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsIn
                 width: length,
                 height: BAR_HEIGHT,
               },
-              colourOf(value),
+              getColour(value),
             );
           canvas.text(text, {
             x: x + (value < 0 ? zero - length - 3 : zero + length + 3),

@@ -36,7 +36,7 @@ type Step = (typeof STEPS)[number];
 export function createDateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]) => boolean): DateTick[] {
   for (const step of STEPS) {
     if (countTicks(span, step) > TICKS_MAX) continue;
-    const ticks = ticksOf(span, step);
+    const ticks = listTicks(span, step);
     if (ticks.length >= 2 && labelsFit(ticks)) return ticks;
   }
   const ends = [...new Set([span.first, span.last])].map((day) => ({ day, label: formatDay(day) }));
@@ -51,7 +51,7 @@ function countTicks({ first, last }: DateSpan, { unit, count: length }: Step): n
   return (last - first) / (DAYS_OF[unit] * length);
 }
 
-function ticksOf(span: DateSpan, step: Step): DateTick[] {
+function listTicks(span: DateSpan, step: Step): DateTick[] {
   const days = step.unit === 'week' ? listMondays(span, step.count) : listMonthStarts(span, step.count);
   return days.map((day, i) => ({ day, label: labelOf(day, step, i === 0 ? null : days[i - 1]!) }));
 }

@@ -39,27 +39,27 @@ const BUCKET_MIN = 0.4;
 
 /** Draws panels above each other with a common date axis, each panel with its legend. */
 export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box): void {
-  const span = spanOf(panels);
-  const plots = plotsOf(canvas, panels, box);
+  const span = createSpan(panels);
+  const plots = createPlots(canvas, panels, box);
   const left = Math.max(...plots.map(({ labelWidth }) => labelWidth)) + LABEL_GAP;
   const inner = { x: box.x + left, width: box.width - left };
-  const position = (day: number): number =>
+  const computePosition = (day: number): number =>
     inner.x + (span.last > span.first ? (day - span.first) / (span.last - span.first) : 0.5) * inner.width;
-  const ticks = selectFittingTicks(canvas, span, { position, box });
+  const ticks = selectFittingTicks(canvas, span, { position: computePosition, box });
   for (const { panel, axis, top, height } of plots) {
     const plot = { x: inner.x, y: top + LEGEND_HEIGHT, width: inner.width, height: height - LEGEND_HEIGHT };
     drawLegend(canvas, panel.series, { x: box.x, y: top });
     drawGrid(canvas, { axis, panel, plot });
     for (const { day } of ticks) {
-      const x = position(day);
+      const x = computePosition(day);
       canvas.line([x, plot.y + plot.height], [x, plot.y + plot.height + 3], { colour: RULE, width: LINE.rule });
     }
-    drawSeries(canvas, { panel, axis, plot, position });
+    drawSeries(canvas, { panel, axis, plot, position: computePosition });
   }
   const baseline = box.y + box.height - 2;
   for (const { day, label } of ticks)
     canvas.text(label, {
-      x: createLabel(canvas, { x: position(day), label, box }),
+      x: createLabel(canvas, { x: computePosition(day), label, box }),
       y: baseline,
       size: SIZE.label,
       colour: MUTED,
@@ -67,7 +67,7 @@ export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box
     });
 }
 
-function spanOf(panels: readonly Panel[]): DateSpan {
+function createSpan(panels: readonly Panel[]): DateSpan {
   const all = panels.flatMap(({ series }) => series);
   return {
     first: Math.min(...all.map(({ days }) => days[0]!)),
@@ -84,13 +84,13 @@ interface Plot {
   readonly labelWidth: number;
 }
 
-function plotsOf(canvas: Canvas, panels: readonly Panel[], box: Box): Plot[] {
+function createPlots(canvas: Canvas, panels: readonly Panel[], box: Box): Plot[] {
   const shares = panels.reduce((sum, { share }) => sum + share, 0);
   const room = box.height - AXIS_HEIGHT - PANEL_GAP * (panels.length - 1);
   let top = box.y;
   return panels.map((panel) => {
     const height = (room * panel.share) / shares;
-    const axis = axisOf(panel, height - LEGEND_HEIGHT);
+    const axis = createAxis(panel, height - LEGEND_HEIGHT);
     const labelWidth = Math.max(
       ...axis.ticks.map((tick) =>
         canvas.typesetter.width(formatTick(tick, { step: axis.step, unit: panel.unit }), { size: SIZE.label }),
@@ -102,7 +102,7 @@ function plotsOf(canvas: Canvas, panels: readonly Panel[], box: Box): Plot[] {
   });
 }
 
-function axisOf({ series, isLogarithmic, hasZero }: Panel, height: number): ValueAxis {
+function createAxis({ series, isLogarithmic, hasZero }: Panel, height: number): ValueAxis {
   let low = hasZero ? 0 : Infinity;
   let high = hasZero ? 0 : -Infinity;
   for (const { values } of series) {
@@ -120,14 +120,14 @@ function selectFittingTicks(
   span: DateSpan,
   { position, box }: { readonly position: (day: number) => number; readonly box: Box },
 ) {
-  const width = (label: string): number => canvas.typesetter.width(label, { size: SIZE.label });
+  const measureWidth = (label: string): number => canvas.typesetter.width(label, { size: SIZE.label });
   return createDateTicks(span, (ticks) => {
     let end = -Infinity;
     let before = -Infinity;
     return ticks.every(({ day, label }) => {
       const middle = createLabel(canvas, { x: position(day), label, box });
-      const isFree = middle - width(label) / 2 >= end + 2 * LABEL_GAP && middle >= before + PITCH_MIN;
-      end = middle + width(label) / 2;
+      const isFree = middle - measureWidth(label) / 2 >= end + 2 * LABEL_GAP && middle >= before + PITCH_MIN;
+      end = middle + measureWidth(label) / 2;
       before = middle;
       return isFree;
     });

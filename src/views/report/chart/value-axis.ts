@@ -31,9 +31,9 @@ const PAD = 0.05;
 export function createLinearAxis(extent: Extent, ticksMax: number): ValueAxis {
   const { low, high } = addPadding(extent);
   let step = roundStep((high - low) / (ticksMax + 1));
-  while (floorOf(high / step) - ceilOf(low / step) + 1 > ticksMax) step = roundStep(step * 1.01);
-  const first = ceilOf(low / step);
-  const ticks = Array.from({ length: floorOf(high / step) - first + 1 }, (_, i) => (first + i) * step);
+  while (computeFloor(high / step) - computeCeiling(low / step) + 1 > ticksMax) step = roundStep(step * 1.01);
+  const first = computeCeiling(low / step);
+  const ticks = Array.from({ length: computeFloor(high / step) - first + 1 }, (_, i) => (first + i) * step);
   return { ticks, step, position: (value) => (value - low) / (high - low) };
 }
 
@@ -48,8 +48,8 @@ function addPadding({ low, high }: Extent): Extent {
 
 /** Tolerance that prevents an additional tick because of rounding. */
 const NOISE = 1e-9;
-const floorOf = (value: number): number => Math.floor(value + NOISE);
-const ceilOf = (value: number): number => Math.ceil(value - NOISE);
+const computeFloor = (value: number): number => Math.floor(value + NOISE);
+const computeCeiling = (value: number): number => Math.ceil(value - NOISE);
 
 /** Returns the smallest round step that is not less than a value. */
 function roundStep(least: number): number {

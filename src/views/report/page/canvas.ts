@@ -66,7 +66,7 @@ export interface Canvas {
 }
 
 export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): Canvas {
-  function text(line: string, { x, y, size, colour, weight = 'regular', align = 'left' }: TextInk): void {
+  function drawText(line: string, { x, y, size, colour, weight = 'regular', align = 'left' }: TextInk): void {
     if (line === '') return;
     let left = x;
     if (align !== 'left') {
@@ -84,12 +84,12 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
 
   return {
     typesetter,
-    text,
+    text: drawText,
     spans(spans, ink) {
       let { x } = ink;
       for (const { text: part, isBold } of spans) {
         const weight = isBold ? 'bold' : (ink.weight ?? 'regular');
-        text(part, { ...ink, x, weight });
+        drawText(part, { ...ink, x, weight });
         x += typesetter.width(part, { size: ink.size, weight });
       }
     },

@@ -73,7 +73,7 @@ const DECODED = new WeakMap<Uint8Array, Readonly<Record<string, unknown>>>();
  */
 const DIGITS = '0123456789';
 
-export function fontSetOf(pdf: PDFKit.PDFDocument): FontSet {
+export function createFontSet(pdf: PDFKit.PDFDocument): FontSet {
   const unopened = new Map<FontName, Uint8Array>();
   function open(name: FontName): OpenedFont['_font']['font'] {
     const opened = (pdf.font(name) as unknown as OpenedFont)._font;

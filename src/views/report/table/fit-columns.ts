@@ -26,7 +26,7 @@ interface ColumnNeed {
 }
 
 /** Minimum width of a text column in points. */
-const TEXT_LEAST = 56;
+const TEXT_WIDTH_MIN = 56;
 
 /**
  * Divides the columns into the smallest number of groups that fit a width, with about equal numbers of columns. The
@@ -35,7 +35,7 @@ const TEXT_LEAST = 56;
  */
 export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput): FittedColumn[][] {
   const needs = columns.map((column, i) =>
-    needOf(
+    measureNeed(
       column,
       rows.map(({ cells, isTotal = false }) => ({ text: cells[i]!, isTotal: isTotal || column.isTotal === true })),
       typesetter,
@@ -64,7 +64,7 @@ function groupBy({ needs, width, gap }: PlaceInput, most: number): number[][] {
   return groups.length === 0 ? [[0]] : groups;
 }
 
-function needOf(
+function measureNeed(
   { head, isFigure }: TableColumn,
   cells: readonly { readonly text: string; readonly isTotal: boolean }[],
   typesetter: Typesetter,
@@ -81,7 +81,7 @@ function needOf(
   const title = typesetter.width(head, { size: SIZE.label, weight: 'bold' });
   return isFigure
     ? { natural: Math.max(wide, title), least: Math.max(wide, words) }
-    : { natural: Math.max(wide, title), least: Math.max(words, Math.min(wide, TEXT_LEAST)) };
+    : { natural: Math.max(wide, title), least: Math.max(words, Math.min(wide, TEXT_WIDTH_MIN)) };
 }
 
 interface PlaceInput {
@@ -93,7 +93,7 @@ interface PlaceInput {
 
 function placeColumns(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
   const room = Math.max(width - gap * (group.length - 1), 0);
-  const widths = widthsOf(
+  const widths = computeWidths(
     group.map((i) => needs[i]!),
     room,
   );
@@ -116,7 +116,7 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
  * Returns the natural widths if they fit. Otherwise each column has its minimum width and an equal fraction of its
  * additional need.
  */
-function widthsOf(needs: readonly ColumnNeed[], room: number): number[] {
+function computeWidths(needs: readonly ColumnNeed[], room: number): number[] {
   const natural = needs.reduce((sum, need) => sum + need.natural, 0);
   if (natural <= room) return needs.map((need) => need.natural);
   const least = needs.reduce((sum, need) => sum + need.least, 0);

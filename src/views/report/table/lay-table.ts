@@ -35,7 +35,7 @@ interface SectionInput extends TableContent {
 
 function laySection({ columns, rows, group, typesetter, gapAbove }: SectionInput): Section {
   let table: StructureElement | null = null;
-  const tableIn = (canvas: Canvas, parent: StructureElement): StructureElement =>
+  const addTable = (canvas: Canvas, parent: StructureElement): StructureElement =>
     (table ??= canvas.element(parent, 'Table'));
   const heads = group.map(({ column, width }) =>
     typesetter.fit(columns[column]!.head, {
@@ -70,13 +70,15 @@ function laySection({ columns, rows, group, typesetter, gapAbove }: SectionInput
         canvas.artifact(() => group.forEach((_, k) => drawHead(k)), 'Pagination');
         return;
       }
-      const row = canvas.element(tableIn(canvas, parent), 'TR');
+      const row = canvas.element(addTable(canvas, parent), 'TR');
       group.forEach((_, k) => canvas.content(canvas.element(row, 'TH', { scope: 'Column' }), 'TH', () => drawHead(k)));
     },
   };
   return {
     head,
-    rows: rows.map((row, i) => layRow(row, { columns, group, typesetter, tableIn, isLast: i === rows.length - 1 })),
+    rows: rows.map((row, i) =>
+      layRow(row, { columns, group, typesetter, tableIn: addTable, isLast: i === rows.length - 1 }),
+    ),
   };
 }
 

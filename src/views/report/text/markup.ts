@@ -35,12 +35,12 @@ export function parseMarkup(text: string): Paragraph[] {
   }
   return paragraphs.map(({ marker, lines }) => ({
     marker,
-    spans: spansOf(lines.map((line) => line.trim()).join(' ')),
+    spans: parseSpans(lines.map((line) => line.trim()).join(' ')),
   }));
 }
 
 /** Splits a text at bold marks. An unclosed mark is printed unchanged. */
-function spansOf(text: string): MarkupSpan[] {
+function parseSpans(text: string): MarkupSpan[] {
   const parts = text.split('**');
   if (parts.length % 2 === 0) parts.splice(-2, 2, `${parts.at(-2)}**${parts.at(-1)}`);
   return parts.flatMap((part, i) => (part === '' ? [] : [{ text: part, isBold: i % 2 === 1 }]));

@@ -63,18 +63,18 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
     return name;
   }
 
-  function fontOf(character: string, weight: Weight): FontName | null {
+  function findFont(character: string, weight: Weight): FontName | null {
     const codePoint = character.codePointAt(0)!;
     if (book.covers(use(weight), codePoint)) return weight;
-    return codePoint < FALLBACK_FROM ? null : (FALLBACKS.find((name) => book.covers(use(name), codePoint)) ?? null);
+    return codePoint < FALLBACK_CODE_MIN ? null : (FALLBACKS.find((name) => book.covers(use(name), codePoint)) ?? null);
   }
 
-  function runs(text: string, weight: Weight): readonly FontRun[] {
+  function listRuns(text: string, weight: Weight): readonly FontRun[] {
     const key = `${weight} ${text}`;
     const cached = runCache.get(key);
     if (cached !== undefined) return cached;
     use(weight);
-    const result = PLAIN.test(text) ? [{ font: weight, text }] : splitMixedRuns(text, weight);
+    const result = PRINTABLE_ASCII.test(text) ? [{ font: weight, text }] : splitMixedRuns(text, weight);
     runCache.set(key, result);
     return result;
   }
@@ -82,7 +82,7 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
   function splitMixedRuns(text: string, weight: Weight): FontRun[] {
     const results: { font: FontName; text: string }[] = [];
     for (const character of text) {
-      const font = fontOf(character, weight);
+      const font = findFont(character, weight);
       const printed = font === null ? REPLACEMENT : character;
       const last = results.at(-1);
       if (last?.font === (font ?? weight)) last.text += printed;
@@ -91,7 +91,7 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
     return results;
   }
 
-  function unitWidth(text: string, weight: Weight): number {
+  function measureUnitWidth(text: string, weight: Weight): number {
     if (FIGURES.test(text)) {
       let width = 0;
       for (const figure of text) width += measureCachedWidth(figure, weight);
@@ -104,39 +104,40 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
     const key = `${weight} ${text}`;
     let width = widthCache.get(key);
     if (width === undefined) {
-      width = runs(text, weight).reduce((sum, run) => sum + book.measure(run.font, run.text), 0);
+      width = listRuns(text, weight).reduce((sum, run) => sum + book.measure(run.font, run.text), 0);
       widthCache.set(key, width);
     }
     return width;
   }
 
-  const width = (text: string, { size, weight = 'regular' }: TextStyle): number => size * unitWidth(text, weight);
+  const measureWidth = (text: string, { size, weight = 'regular' }: TextStyle): number =>
+    size * measureUnitWidth(text, weight);
 
-  function pieces(
+  function listPieces(
     spans: readonly MarkupSpan[],
     { size, weight = 'regular', maxWidth }: TextStyle & { readonly maxWidth: number },
   ): Piece[] {
     return spans.flatMap((span) => {
       const own = span.isBold ? 'bold' : weight;
-      return partsOf(span.text).flatMap((text): Piece[] => {
+      return splitParts(span.text).flatMap((text): Piece[] => {
         const isSpace = text === ' ';
-        const unit = unitWidth(text, own);
+        const unit = measureUnitWidth(text, own);
         if (isSpace || unit * size <= maxWidth) return [{ text, weight: own, width: unit, isSpace }];
         return Array.from(text, (character) => ({
           text: character,
           weight: own,
-          width: unitWidth(character, own),
+          width: measureUnitWidth(character, own),
           isSpace: false,
         }));
       });
     });
   }
 
-  function lines(spans: readonly MarkupSpan[], style: TextStyle & { readonly maxWidth: number }): TextLine[] {
+  function breakLines(spans: readonly MarkupSpan[], style: TextStyle & { readonly maxWidth: number }): TextLine[] {
     const room = style.maxWidth / style.size + 1e-9;
     const broken: Piece[][] = [[]];
     let used = 0;
-    for (const piece of pieces(spans, style)) {
+    for (const piece of listPieces(spans, style)) {
       if (used + piece.width > room && used > 0) {
         broken.push([]);
         used = 0;
@@ -145,28 +146,30 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
       broken.at(-1)!.push(piece);
       used += piece.width;
     }
-    return broken.map((line) => lineOf(line, style.size)).filter(({ spans: own }, i) => own.length > 0 || i === 0);
+    return broken.map((line) => createLine(line, style.size)).filter(({ spans: own }, i) => own.length > 0 || i === 0);
   }
 
   function fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[] {
-    const all = lines([{ text, isBold: false }], style).map((line) => line.spans.map((span) => span.text).join(''));
+    const all = breakLines([{ text, isBold: false }], style).map((line) =>
+      line.spans.map((span) => span.text).join(''),
+    );
     if (all.length <= style.linesMax) return all;
     const shown = all.slice(0, style.linesMax);
     const characters = [...shown.at(-1)!];
-    while (characters.length > 0 && width(`${characters.join('').trimEnd()}${ELLIPSIS}`, style) > style.maxWidth)
+    while (characters.length > 0 && measureWidth(`${characters.join('').trimEnd()}${ELLIPSIS}`, style) > style.maxWidth)
       characters.pop();
     return [...shown.slice(0, -1), `${characters.join('').trimEnd()}${ELLIPSIS}`];
   }
 
-  return { runs, width, lines, fit };
+  return { runs: listRuns, width: measureWidth, lines: breakLines, fit };
 }
 
 /** First code point that the fallback fonts are tried for. */
-const FALLBACK_FROM = 0x1100;
+const FALLBACK_CODE_MIN = 0x1100;
 /** Printable ASCII text, which every text font contains. */
-const PLAIN = /^[\x20-\x7e]*$/;
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
-function lineOf(line: readonly Piece[], size: number): TextLine {
+function createLine(line: readonly Piece[], size: number): TextLine {
   const trimmed = line.slice(0, line.findLastIndex(({ isSpace }) => !isSpace) + 1);
   const spans: { text: string; isBold: boolean }[] = [];
   for (const { text, weight } of trimmed) {
@@ -184,7 +187,7 @@ const IDEOGRAPH = /[\u2E80-\u2FFF\u3001-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\
 const CLOSING = /[、。，．：；？！）」』】〉》\u30FC)\].,:;!?%]/u;
 
 /** Splits text into words, spaces, and single ideographs with their closing marks. */
-function partsOf(text: string): string[] {
+function splitParts(text: string): string[] {
   const parts: string[] = [];
   let word = '';
   const close = (): void => {

@@ -4,7 +4,7 @@ import type { RerunView } from '#contract/reruns.js';
 import { IS_SOAK } from '../../../soak.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { MARKET } from '../../even-index.js';
-import type { Listening } from '../../process.js';
+import type { ListeningProcess } from '../../process.js';
 import { startHeldParts } from '../held-parts.js';
 import { prepare, putIndices, type RunningCluster } from '../running-cluster.js';
 import { waitUntil } from '../../../waiting.js';
@@ -25,7 +25,7 @@ export function describeReruns(work: SharedWork): void {
       expect((await cluster.front.finished('rerun:first')).result).toMatchObject({ stored: IDS.length });
     });
 
-    const workerAt = (node: string): Listening => work.workers.find(({ home }) => node.endsWith(home))!;
+    const findWorker = (node: string): ListeningProcess => work.workers.find(({ home }) => node.endsWith(home))!;
 
     /** Starts a rerun after a change of the data and lets another node claim some of its parts. */
     async function startPausedRerun(name: string) {
@@ -37,7 +37,7 @@ export function describeReruns(work: SharedWork): void {
       const areFetched = async () => (await cluster.nodes()).filter(isAlive).every(isFetched);
       await waitUntil(areFetched);
       return startHeldParts(cluster, {
-        workerAt,
+        workerAt: findWorker,
         async start() {
           const { status, body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/reruns', {
             rerun_id: name,
@@ -72,7 +72,7 @@ export function describeReruns(work: SharedWork): void {
     const readLevels = (id: string) => cluster.front.ask('GET', `/analytics/${id}/exports/levels?format=json`);
 
     /** Returns objects that no document references. */
-    async function unnamed(): Promise<string[]> {
+    async function listUnreferenced(): Promise<string[]> {
       const named = new Set(
         (await cluster.query<{ name: string }>('SELECT DISTINCT unnest(artifacts) AS name FROM divisor.documents')).map(
           ({ name }) => name,
@@ -83,7 +83,7 @@ export function describeReruns(work: SharedWork): void {
       return objects.filter((name) => name.endsWith('.art') && !name.startsWith('trash/') && !named.has(name));
     }
 
-    async function idsBefore(): Promise<ReadonlyMap<string, readonly string[]>> {
+    async function readRunIdsBefore(): Promise<ReadonlyMap<string, readonly string[]>> {
       const ids = new Map<string, readonly string[]>();
       for (const id of IDS)
         ids.set(
@@ -94,36 +94,36 @@ export function describeReruns(work: SharedWork): void {
     }
 
     /** Kills a worker and starts another one after the object store accepts writes again. */
-    async function kill(worker: Listening): Promise<void> {
+    async function kill(worker: ListeningProcess): Promise<void> {
       worker.child.kill('SIGKILL');
       await worker.ended;
       cluster.s3.isHeld = false;
       work.workers = [...work.workers.filter((each) => each !== worker), await cluster.startWorker()];
     }
 
-    test('has parts on all of them, and stores each run once', async () => {
-      const before = await idsBefore();
+    test('is divided among all of them, and stores each run once', async () => {
+      const before = await readRunIdsBefore();
       const { jobId, own, other } = await startPausedRerun('all');
       expect(other).not.toBe(own);
       cluster.s3.isHeld = false;
       await assertWhole(jobId, before);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       // Files are removed a minute after the last document that references them.
-      if (IS_SOAK) await expect.poll(unnamed).toEqual([]);
+      if (IS_SOAK) await expect.poll(listUnreferenced).toEqual([]);
     });
 
-    test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
-      const before = await idsBefore();
+    test.runIf(IS_SOAK)('continues after a worker is killed; its node computes the parts of that worker', async () => {
+      const before = await readRunIdsBefore();
       const { jobId, other } = await startPausedRerun('helper');
-      await kill(workerAt(other));
+      await kill(findWorker(other));
       await assertWhole(jobId, before);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
     });
 
-    test.runIf(IS_SOAK)('begins again when its own worker is killed, and stores each run once', async () => {
-      const before = await idsBefore();
+    test.runIf(IS_SOAK)('restarts when its own worker is killed, and stores each run once', async () => {
+      const before = await readRunIdsBefore();
       const { jobId, own } = await startPausedRerun('own');
-      await kill(workerAt(own));
+      await kill(findWorker(own));
       await assertWhole(jobId, before);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 2, crashes: 0, losses: 1 });
     });

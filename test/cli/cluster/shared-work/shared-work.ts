@@ -1,9 +1,9 @@
-import type { Listening } from '../../process.js';
+import type { ListeningProcess } from '../../process.js';
 import type { RunningCluster } from '../running-cluster.js';
 
 /** A cluster with a served market; its workers share the parts of jobs. */
 export interface SharedWork {
   readonly cluster: () => RunningCluster;
   /** Running workers. */
-  workers: Listening[];
+  workers: ListeningProcess[];
 }

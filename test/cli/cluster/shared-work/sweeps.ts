@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../../../soak.js';
 import { runService, type RunningService } from '../../../services/running-service.js';
 import { INDEX } from '../../even-index.js';
-import type { Listening } from '../../process.js';
+import type { ListeningProcess } from '../../process.js';
 import { startHeldParts } from '../held-parts.js';
 import { prepare, putIndices, type RunningCluster } from '../running-cluster.js';
 import { waitUntil } from '../../../waiting.js';
@@ -21,7 +21,7 @@ const SWEEP = {
     '/document/pipeline/weighting/cap': Array.from({ length: VARIANTS }, (_, i) => 0.3 + i / 8000),
   },
 };
-interface Ranked {
+interface RankedSweep {
   readonly sweep_id: string;
   readonly rows: readonly unknown[];
 }
@@ -36,7 +36,7 @@ async function startSweep({ ask }: RunningService, name: string): Promise<string
 async function tableOf(service: RunningService, jobId: string): Promise<object> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
-  const { sweep_id: _, ...table } = result as Ranked; // the id differs between sweeps
+  const { sweep_id: _, ...table } = result as RankedSweep; // the id differs between sweeps
   expect(table.rows).toHaveLength(VARIANTS);
   return table;
 }
@@ -116,23 +116,24 @@ export function describeSweeps(work: SharedWork): void {
       await embedded.close();
       cluster = work.cluster();
       await prepareRun(cluster.front);
-      await allServed();
+      await waitForServedStores();
     });
     afterAll(() => cluster?.front.ask('DELETE', '/indices/RUN'));
 
     /** Resolves after every worker has fetched the market. */
-    const allServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
-    const workerAt = (node: string): Listening => work.workers.find(({ home }) => node.endsWith(home))!;
-    const heldJob = (start: () => Promise<string>) => startHeldParts(cluster, { workerAt, start });
-    const startPausedSweep = (name: string) => heldJob(() => startSweep(cluster.front, name));
+    const waitForServedStores = () =>
+      waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
+    const findWorker = (node: string): ListeningProcess => work.workers.find(({ home }) => node.endsWith(home))!;
+    const startHeldJob = (start: () => Promise<string>) => startHeldParts(cluster, { workerAt: findWorker, start });
+    const startPausedSweep = (name: string) => startHeldJob(() => startSweep(cluster.front, name));
 
-    async function kill(worker: Listening): Promise<void> {
+    async function kill(worker: ListeningProcess): Promise<void> {
       worker.child.kill('SIGKILL');
       await worker.ended;
       work.workers = work.workers.filter((each) => each !== worker);
     }
 
-    test('has parts on all of them, and the bits of one process', async () => {
+    test('is divided among all of them, and is bit-identical to one process', async () => {
       const { jobId, own, other } = await startPausedSweep('all');
       expect(other).not.toBe(own);
       cluster.s3.isHeld = false;
@@ -141,23 +142,23 @@ export function describeSweeps(work: SharedWork): void {
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test('and so has a simulation', async () => {
-      const { jobId } = await heldJob(() => startSimulation(cluster.front));
+    test('divides a simulation in the same way', async () => {
+      const { jobId } = await startHeldJob(() => startSimulation(cluster.front));
       cluster.s3.isHeld = false;
       expect(await pathsOf(cluster.front, jobId)).toEqual(expectedPaths);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test('and so has a study of optimisations', async () => {
-      const { jobId } = await heldJob(() => startStudy(cluster.front));
+    test('divides an optimisation study in the same way', async () => {
+      const { jobId } = await startHeldJob(() => startStudy(cluster.front));
       cluster.s3.isHeld = false;
       expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test('that is cancelled ends on all of them', async () => {
+    test('ends on all of them when it is cancelled', async () => {
       const { jobId } = await startPausedSweep('cancelled');
       await cluster.front.ask('DELETE', `/jobs/${jobId}`);
       expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
@@ -168,19 +169,19 @@ export function describeSweeps(work: SharedWork): void {
       cluster.s3.isHeld = false;
     });
 
-    test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
+    test.runIf(IS_SOAK)('continues after a worker is killed; its node computes the parts of that worker', async () => {
       const { jobId, other } = await startPausedSweep('helper');
-      await kill(workerAt(other));
+      await kill(findWorker(other));
       cluster.s3.isHeld = false;
       expect(await tableOf(cluster.front, jobId)).toEqual(expected);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
       work.workers.push(await cluster.startWorker());
-      await allServed();
+      await waitForServedStores();
     });
 
-    test.runIf(IS_SOAK)('begins again when its own worker is killed, and ignores the first attempt', async () => {
+    test.runIf(IS_SOAK)('restarts when its own worker is killed, and ignores the first attempt', async () => {
       const { jobId, own } = await startPausedSweep('own');
-      await kill(workerAt(own));
+      await kill(findWorker(own));
       const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
       expect(again).toMatchObject({ crashes: 0, losses: 1 });
       expect(again.node).not.toBe(own);
@@ -189,22 +190,22 @@ export function describeSweeps(work: SharedWork): void {
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test.runIf(IS_SOAK)('a study begins again when its own worker is killed, and stores each result once', async () => {
+    test.runIf(IS_SOAK)('restarts a study when its own worker is killed, and stores each result once', async () => {
       work.workers.push(await cluster.startWorker());
-      await allServed();
-      const { jobId, own } = await heldJob(() => startStudy(cluster.front));
-      await kill(workerAt(own));
+      await waitForServedStores();
+      const { jobId, own } = await startHeldJob(() => startStudy(cluster.front));
+      await kill(findWorker(own));
       cluster.s3.isHeld = false;
       expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 2, crashes: 0, losses: 1 });
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test.runIf(IS_SOAK)('and continues without a killed helper', async () => {
+    test.runIf(IS_SOAK)('continues a study after another worker is killed', async () => {
       work.workers.push(await cluster.startWorker());
-      await allServed();
-      const { jobId, other } = await heldJob(() => startStudy(cluster.front));
-      await kill(workerAt(other));
+      await waitForServedStores();
+      const { jobId, other } = await startHeldJob(() => startStudy(cluster.front));
+      await kill(findWorker(other));
       cluster.s3.isHeld = false;
       expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });

@@ -5,7 +5,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { formatDay } from '#domain/time/days.js';
 import { randomMarket } from '../random-market.js';
 import { randomDocument, randomRequest } from '../random-run.js';
-import { DAYS_ADDED, expectResumes, newTally, RUNS } from './growing-run.js';
+import { DAYS_ADDED, expectResumes, createTally, RUNS } from './growing-run.js';
 
 const randomChanges = fc.record({
   pipeline: fc.record({
@@ -27,7 +27,7 @@ const randomChanges = fc.record({
 });
 
 test('runs whose methodology is amended have the same bits when they are extended and when they are whole', () => {
-  const tally = newTally();
+  const tally = createTally();
   fc.assert(
     fc.property(
       randomMarket,

@@ -5,7 +5,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { randomMarket } from '../random-market.js';
 import { randomDocument, randomRequest, run } from '../random-run.js';
-import { DAYS_ADDED, expectResumes, newTally, RUNS } from './growing-run.js';
+import { DAYS_ADDED, expectResumes, createTally, RUNS } from './growing-run.js';
 
 /** Share counts that change by up to 30 % on some sessions. */
 const randomCounts = fc.array(fc.record({ cell: fc.nat(499), percent: fc.integer({ min: -25, max: 30 }) }), {
@@ -37,7 +37,7 @@ const randomEvents = fc.record({
 
 describe('changes between reviews', () => {
   test('have the same bits in runs that are extended and in whole ones', () => {
-    const tally = newTally();
+    const tally = createTally();
     const seen = { changes: 0, replacement: 0, fast_exit: 0, fast_entry: 0 };
     fc.assert(
       fc.property(

@@ -6,10 +6,10 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RunRequest } from '../random-run.js';
 import { randomMarket, addVolume, randomDefinition, randomNewcomers } from './random-definitions.js';
-import { RUNS, DAYS_ADDED, newTally, expectResumes, randomSteps } from './growing-run.js';
+import { RUNS, DAYS_ADDED, createTally, expectResumes, randomSteps } from './growing-run.js';
 
 test('an extended run day by day across its rebalances decides what the whole run decides, on no more of the market than its rules look back to', () => {
-  const tally = newTally();
+  const tally = createTally();
   fc.assert(
     fc.property(
       randomMarket,
@@ -38,7 +38,7 @@ test('an extended run day by day across its rebalances decides what the whole ru
 });
 
 test('a run is extended when securities are first held, regardless of their earlier events', () => {
-  const tally = newTally();
+  const tally = createTally();
   fc.assert(
     fc.property(
       randomMarket,

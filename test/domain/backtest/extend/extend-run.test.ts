@@ -13,12 +13,12 @@ import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { openMarketSince, shareMarket, type ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
-import { comparePrefixes, prefixOf, findSettledDay } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix, findSettledDay } from '#market/content/prefix.js';
 import {
   cut,
   expectSameReads,
   extend,
-  filesAfter,
+  listFilesAfter,
   openExtended,
   STAMP,
   contentOf,
@@ -102,7 +102,7 @@ describe('on random markets', () => {
             expect(run).not.toBe('new_name');
             if (typeof run === 'string') return;
             extended[strategy ? 'strategy' : 'index']++;
-            files = filesAfter(files, run);
+            files = listFilesAfter(files, run);
             const columns = openExtended(run.columns, files);
             const isRebalanced = columns.header.rebalances.length > stored.columns.header.rebalances.length;
             if (strategy?.rebalance && isRebalanced) extended.cadence++;
@@ -140,12 +140,12 @@ describe('on random markets', () => {
           const grown = await attachDigests(market);
           const known = await attachDigests(cut(market, row + 1));
           const day = market.dates[row]!;
-          const prefix = prefixOf(known.market, known.digests, day);
-          expect(comparePrefixes(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
+          const prefix = createPrefix(known.market, known.digests, day);
+          expect(comparePrefixes(createPrefix(grown.market, grown.digests, day), prefix)).toBeNull();
           const since = openMarketSince(shareMarket(market), findSettledDay(market, day));
-          expect(comparePrefixes(prefixOf(since, grown.digests, day), prefix)).toBeNull();
+          expect(comparePrefixes(createPrefix(since, grown.digests, day), prefix)).toBeNull();
           const changed = await attachDigests(change(market, kind, { day, row: choice % (row + 1), choice }));
-          expect(comparePrefixes(prefixOf(changed.market, changed.digests, day), prefix)).toBe(
+          expect(comparePrefixes(createPrefix(changed.market, changed.digests, day), prefix)).toBe(
             kind === 3 ? 'names' : 'history',
           );
         },

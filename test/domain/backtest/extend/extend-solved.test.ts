@@ -9,10 +9,17 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { randomMarket, addVolume, randomDerivation, randomConstraints } from './random-definitions.js';
-import { CONSTRAINED_RUNS, OPTIMISED_RUNS, DAYS_ADDED, newTally, expectResumes, randomSteps } from './growing-run.js';
+import {
+  CONSTRAINED_RUNS,
+  OPTIMISED_RUNS,
+  DAYS_ADDED,
+  createTally,
+  expectResumes,
+  randomSteps,
+} from './growing-run.js';
 
 test('an optimised index resumes with what its solves left', () => {
-  const tally = newTally();
+  const tally = createTally();
   fc.assert(
     fc.property(randomMarket, randomDerivation, randomSteps, ({ market: priced }, { document, parent }, steps) => {
       const market = addVolume(priced);
@@ -33,7 +40,7 @@ test('an optimised index resumes with what its solves left', () => {
 });
 
 test('a strategy under a constraint set resumes with what its solves left', () => {
-  const tally = newTally();
+  const tally = createTally();
   fc.assert(
     fc.property(
       randomMarket,
@@ -146,7 +153,7 @@ test('an optimised index, or a strategy under constraints, looks back no further
     { document: styled, request: { documents: { P: parent } }, steps: [22] },
     { document: parent, request: { strategy }, steps },
   ]) {
-    const tally = newTally();
+    const tally = createTally();
     expectResumes({
       market,
       document: followed.document,

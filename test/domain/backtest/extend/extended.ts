@@ -8,7 +8,7 @@ import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
 import { CannotResume } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
-import type { PlacedBlock } from '#domain/backtest/run-file/header.js';
+import type { BlockPosition } from '#domain/backtest/run-file/header.js';
 import { PRICES_NAME } from '#domain/backtest/run-file/separate-prices.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { isPanel, type BlockName } from '#domain/backtest/run-file/schema.js';
@@ -22,7 +22,7 @@ import { joinBytes } from '#base/memory/made-bytes.js';
 import { recordJson } from '#views/record-json.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
-import { plainDecider } from '../test-deciders.js';
+import { createPlainDecider } from '../test-deciders.js';
 
 /** Returns the rows of a market up to a position, with all corporate actions of the market. */
 export function cut(market: MarketData, rows: number): MarketData {
@@ -54,7 +54,7 @@ export function extend(
   plan: BacktestPlan,
   market: MarketData,
   { columns, checkpoint }: StoredRun,
-  { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {},
+  { createDecider = createPlainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {},
 ): ExtendedRun | FullRunReason {
   const handle = shareMarket(market);
   const after = Math.min(checkpoint.since, findSettledDay(market, checkpoint.day));
@@ -98,7 +98,7 @@ export function filesOf(run: Run): Uint8Array[] {
 }
 
 /** Returns the files of an extended run: the earlier files that it still uses, and the new file. */
-export function filesAfter(files: readonly Uint8Array[], { columns, earlierFiles }: ExtendedRun): Uint8Array[] {
+export function listFilesAfter(files: readonly Uint8Array[], { columns, earlierFiles }: ExtendedRun): Uint8Array[] {
   return [...files.slice(0, earlierFiles), columns];
 }
 
@@ -106,7 +106,7 @@ export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVe
 
 /** Checks that every column of every panel, and an odd range of each block, equal their counterparts in `other`. */
 export function expectSameReads(columns: RunColumns, other: RunColumns): void {
-  for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, PlacedBlock][]) {
+  for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, BlockPosition][]) {
     if (LAYOUT.has(name) || name in ROW_WIDTHS || BY_DATE.has(name)) continue;
     const range = [Math.floor(block.length / 3), Math.ceil((2 * block.length) / 3)] as const;
     expectEqual(columns[block.type](name, ...range), other[block.type](name, ...range));

@@ -13,7 +13,7 @@ import {
   cut,
   expectSameReads,
   extend,
-  filesAfter,
+  listFilesAfter,
   filesOf,
   openExtended,
   STAMP,
@@ -54,9 +54,9 @@ interface Tally {
   readonly reasons: Record<string, number>;
 }
 
-export const newTally = (): Tally => ({ extended: 0, rebalanced: 0, joined: 0, wholes: 0, reasons: {} });
+export const createTally = (): Tally => ({ extended: 0, rebalanced: 0, joined: 0, wholes: 0, reasons: {} });
 
-interface Growing {
+interface GrowingState {
   readonly market: MarketData;
   readonly document: IndexDocument;
   readonly request: RunRequest;
@@ -79,7 +79,7 @@ export function expectResumes({
   tally,
   calendars = CALENDARS,
   datesMax = 0,
-}: Growing): void {
+}: GrowingState): void {
   const first = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
   if (typeof first === 'string') return;
   let files = filesOf(first);
@@ -103,7 +103,7 @@ export function expectResumes({
       return;
     }
     tally.extended++;
-    files = filesAfter(files, extended);
+    files = listFilesAfter(files, extended);
     const columns = openExtended(extended.columns, files);
     const wholeColumns = openExtended(createRunColumns(whole, { contentHash: 's' }));
     if (columns.header.names.length > stored.columns.header.names.length) tally.joined++;

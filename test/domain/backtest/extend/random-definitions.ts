@@ -4,10 +4,10 @@ import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { randomDates, randomReviews } from '../random-reviews.js';
-import { randomMarketOver } from '../random-market.js';
+import { createRandomMarketOver } from '../random-market.js';
 
 /** Market long enough for a covariance of 21 returns before every appended day. */
-export const randomMarket = randomMarketOver(fc.integer({ min: 60, max: 80 }));
+export const randomMarket = createRandomMarketOver(fc.integer({ min: 60, max: 80 }));
 
 /** Returns a market with volumes, where each security belongs to a universe until its membership or its volume ends. */
 export function addVolume(market: MarketData): MarketData {

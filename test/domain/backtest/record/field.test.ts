@@ -17,7 +17,7 @@ interface Source {
 const field = createFields<Source, Source>();
 const FIRST = createFieldGroup({ name: field.fixed(({ name }) => name) });
 const values = field.f64({ whole: ({ values: all }) => all, added: ({ values: all }) => all });
-const SECOND = createFieldGroup({ name: field.fixed(({ name }) => name), values: field.later(values) });
+const SECOND_GROUP = createFieldGroup({ name: field.fixed(({ name }) => name), values: field.later(values) });
 
 /** Creates storage that identifies arrays by their position in a list. */
 function createMemory() {
@@ -44,26 +44,28 @@ const run: Source = { name: 'X', values: Float64Array.of(1, 2) };
 describe('a field that records of earlier versions lack', () => {
   test('is packed and read as any other', () => {
     const { into, reading } = createMemory();
-    const read = SECOND.read(SECOND.pack(SECOND.whole(run), into), reading);
+    const read = SECOND_GROUP.read(SECOND_GROUP.pack(SECOND_GROUP.whole(run), into), reading);
     expect(read).toEqual({ name: 'X', values: Float64Array.of(1, 2) });
-    expect(SECOND.differs(read, SECOND.whole({ ...run, values: Float64Array.of(1, 3) }), names)).toBe('.values');
+    expect(SECOND_GROUP.differs(read, SECOND_GROUP.whole({ ...run, values: Float64Array.of(1, 3) }), names)).toBe(
+      '.values',
+    );
   });
 
   test('is null in a record without it, and no difference to a replay that has it', () => {
     const { into, reading } = createMemory();
-    const read = SECOND.read(FIRST.pack(FIRST.whole(run), into), reading);
+    const read = SECOND_GROUP.read(FIRST.pack(FIRST.whole(run), into), reading);
     expect(read).toEqual({ name: 'X', values: null });
-    expect(SECOND.differs(read, SECOND.whole(run), names)).toBeNull();
-    expect(SECOND.differs(read, SECOND.whole({ ...run, name: 'Y' }), names)).toBe('.name');
+    expect(SECOND_GROUP.differs(read, SECOND_GROUP.whole(run), names)).toBeNull();
+    expect(SECOND_GROUP.differs(read, SECOND_GROUP.whole({ ...run, name: 'Y' }), names)).toBe('.name');
   });
 
   test('makes a run without it run as a whole instead of being extended', () => {
     const { into } = createMemory();
     const packed = FIRST.pack(FIRST.whole(run), into);
-    expect(() => SECOND.extend(packed, run, into as RecordExtension)).toThrow(CannotResume);
+    expect(() => SECOND_GROUP.extend(packed, run, into as RecordExtension)).toThrow(CannotResume);
   });
 });
 
 test('a record with another field has another shape', () => {
-  expect(FIRST.shape).not.toBe(SECOND.shape);
+  expect(FIRST.shape).not.toBe(SECOND_GROUP.shape);
 });

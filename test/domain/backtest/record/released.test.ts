@@ -6,7 +6,7 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { recordJson } from '#views/record-json.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
-import { buildMarket, weekdayCalendars } from '../market-builder.js';
+import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
@@ -60,7 +60,7 @@ test.each(VERSIONS)(
       pipeline: { weighting: { type: 'EqualWeight' } },
     });
     const benchmark = { id: 'MARK', kind: 'identifier', price_column: 'CLOSE' } as const;
-    const run = runOn(weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } }), market, document, {
+    const run = runOn(createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } }), market, document, {
       benchmark,
     });
     const bytes = createRunColumns(run, { contentHash: 's' });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allocateKeptMemory } from '#base/memory/kept-memory.js';
+import { allocateRetainedMemory } from '#base/memory/kept-memory.js';
 import { createRunFiles } from '#domain/backtest/run-file/write.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -23,7 +23,7 @@ function isInPlace(priced: MarketData, members: object): boolean {
   });
   const run = runOn(calendars, priced, document, {
     transaction_cost_bps: 10,
-    memory: allocateKeptMemory,
+    memory: allocateRetainedMemory,
     pricesApart: true,
   });
   const { columns } = createRunFiles(run, { contentHash: '', inPlace: true, apartBytesMin: 0 });

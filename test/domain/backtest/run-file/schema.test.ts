@@ -5,10 +5,10 @@ import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js'
 import { BLOCK_NAMES, findBlock, BLOCKS, type BlockName } from '#domain/backtest/run-file/schema.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { buildMarket, weekdayCalendars } from '../market-builder.js';
+import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 
-const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
+const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
 
 /**

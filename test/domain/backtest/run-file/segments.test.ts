@@ -7,11 +7,11 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { cut, expectSameReads, extend, filesAfter, openExtended, contentOf } from '../extend/extended.js';
-import { buildMarket, weekdayCalendars } from '../market-builder.js';
+import { cut, expectSameReads, extend, listFilesAfter, openExtended, contentOf } from '../extend/extended.js';
+import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 
-const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
+const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
 const DATES = [...CALENDARS.get('MAIN')!.sessions].slice(0, 160).map((day) => formatDay(day));
 const DOCUMENT = IndexDocument.parse({
   id: 'X',
@@ -42,7 +42,7 @@ function extendDaily({
   for (let day = rows + 1; day <= to; day++) {
     const extended = extend(first.plan, cut(MARKET, day), stored, createTerms(datesMax));
     if (typeof extended === 'string') return { files, stored, reason: extended };
-    files = filesAfter(files, extended);
+    files = listFilesAfter(files, extended);
     stored = { columns: openExtended(files.at(-1)!, files), checkpoint: extended.checkpoint };
   }
   return { files, stored, reason: null };
@@ -142,16 +142,19 @@ test('names of one currency share a row of exchange rates, also where one of the
     rebalance: { frequency: 'daily' },
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
-  const on = (rows: number) => runOn(CALENDARS, cut(market, rows), document, { createDecider: indexDecider });
-  const bytes = createRunColumns(on(41), { contentHash: 's' });
-  const stored = { columns: openExtended(bytes), checkpoint: createCheckpoint(on(41)) };
+  const runOnRows = (rows: number) => runOn(CALENDARS, cut(market, rows), document, { createDecider: indexDecider });
+  const bytes = createRunColumns(runOnRows(41), { contentHash: 's' });
+  const stored = { columns: openExtended(bytes), checkpoint: createCheckpoint(runOnRows(41)) };
   expect([stored.columns.header.foreign, stored.columns.f64('rates').length]).toEqual([{ 0: 0, 2: 1 }, 2 * 41]);
-  const extended = extend(on(42).plan, cut(market, 42), stored, { ...createTerms(0), createDecider: indexDecider });
+  const extended = extend(runOnRows(42).plan, cut(market, 42), stored, {
+    ...createTerms(0),
+    createDecider: indexDecider,
+  });
   if (typeof extended === 'string') throw new Error(extended);
   const columns = openExtended(extended.columns, [bytes]);
   expect([columns.header.names, columns.header.foreign]).toEqual([['A', 'B', 'C', 'D'], { 0: 0, 2: 1, 3: 0 }]);
   expect(Array.from(columns.f64('rates').subarray(0, 42))).toEqual(rate.slice(0, 42));
-  expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(on(42), { contentHash: 's' }))));
+  expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(runOnRows(42), { contentHash: 's' }))));
 });
 
 test('a run whose foreign securities had a row each is the run in which they share it', () => {

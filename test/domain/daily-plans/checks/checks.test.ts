@@ -6,7 +6,7 @@ import { parseValidDay } from '#domain/time/days.js';
 
 /** Day of the check: a Tuesday, whose previous session is a Monday. */
 const DAY = parseValidDay('2026-11-24');
-const BEFORE = DAY - 1;
+const DAY_BEFORE = DAY - 1;
 
 const createAction = (change: Partial<CorporateAction>): CorporateAction => ({
   identifier: 'A',
@@ -42,11 +42,11 @@ function inputOf(
   return {
     indexId: 'CORE',
     date: DAY,
-    previous: BEFORE,
+    previous: DAY_BEFORE,
     closing: composition,
     opening: composition,
     levels: new Map([
-      [BEFORE, createLevel(100)],
+      [DAY_BEFORE, createLevel(100)],
       [DAY, createLevel(100)],
     ]),
     published: new Map(),
@@ -108,12 +108,12 @@ test('staleness: a price that repeats on all of the sessions is reported, one th
 
 test('moves: a move beyond the limit needs a corporate action since the session before', () => {
   const prices = { A: [10, 10, 10, 10, 5], B: [20, 20, 20, 20, 25] };
-  const of = (change: Partial<CheckInput>) =>
+  const listMoveFindings = (change: Partial<CheckInput>) =>
     listFindings({ check: 'moves', limit: 0.25 } as never, inputOf(change, prices));
-  expect(of({})).toEqual(['A: A moved by -50 % without a corporate action; the limit is 25 %.']); // B moved by exactly the limit
-  expect(of({ actionsOf: (id) => (id === 'A' ? [createAction({})] : []) })).toEqual([]);
-  expect(of({ actionsOf: () => [createAction({ exDay: BEFORE })] })).toHaveLength(1);
-  expect(of({ actionsOf: () => [createAction({ status: 'cancelled' })] })).toHaveLength(1);
+  expect(listMoveFindings({})).toEqual(['A: A moved by -50 % without a corporate action; the limit is 25 %.']); // B moved by exactly the limit
+  expect(listMoveFindings({ actionsOf: (id) => (id === 'A' ? [createAction({})] : []) })).toEqual([]);
+  expect(listMoveFindings({ actionsOf: () => [createAction({ exDay: DAY_BEFORE })] })).toHaveLength(1);
+  expect(listMoveFindings({ actionsOf: () => [createAction({ status: 'cancelled' })] })).toHaveLength(1);
 });
 
 test('history: a constituent whose history the refresh rejected is reported, another security is not', () => {
@@ -130,7 +130,7 @@ test('actions: impossible dates of coming actions are reported', () => {
           createAction({ exDay: DAY + 3, announcedDay: DAY + 4 }),
           createAction({ type: 'DIVIDEND', exDay: DAY + 2, payDay: DAY + 1 }),
           createAction({ exDay: DAY + 20, announcedDay: DAY + 30 }),
-          createAction({ exDay: BEFORE, announcedDay: DAY }),
+          createAction({ exDay: DAY_BEFORE, announcedDay: DAY }),
         ];
   const isSession = (day: number) => day !== DAY + 2;
   expect(listFindings({ check: 'actions' }, inputOf({ actionsOf, isSession }))).toEqual([
@@ -141,7 +141,7 @@ test('actions: impossible dates of coming actions are reported', () => {
 });
 
 test('weights: a sum other than one, a negative weight and an empty index are reported', () => {
-  const of = (weights: readonly number[]) =>
+  const listMoveFindings = (weights: readonly number[]) =>
     listFindings(
       { check: 'weights' },
       inputOf({
@@ -152,9 +152,9 @@ test('weights: a sum other than one, a negative weight and an empty index are re
         },
       }),
     );
-  expect(of([0.5, 0.5 + 2e-9])).toEqual(['-: Weights add up to 1.000000002.']);
-  expect(of([1.25, -0.25])).toEqual(['B: B has the weight -25 %.']);
-  expect(of([])).toEqual(['-: The index has no constituents.']);
+  expect(listMoveFindings([0.5, 0.5 + 2e-9])).toEqual(['-: Weights add up to 1.000000002.']);
+  expect(listMoveFindings([1.25, -0.25])).toEqual(['B: B has the weight -25 %.']);
+  expect(listMoveFindings([])).toEqual(['-: The index has no constituents.']);
   const closing = {
     holdings: [{ identifier: 'A', marketValue: -1, weight: -1 }],
     cash: { marketValue: 2, weight: 2 },
@@ -166,43 +166,47 @@ test('weights: a sum other than one, a negative weight and an empty index are re
 });
 
 test('divisor: market value over divisor is the level, at the close and before the open, up to rounding', () => {
-  const of = (change: Partial<CheckInput>) => listFindings({ check: 'divisor' }, inputOf(change));
+  const listMoveFindings = (change: Partial<CheckInput>) => listFindings({ check: 'divisor' }, inputOf(change));
   const listLevels = (before: number, now: number) =>
     new Map([
-      [BEFORE, { price: before, total: null, net: null }],
+      [DAY_BEFORE, { price: before, total: null, net: null }],
       [DAY, { price: now, total: null, net: null }],
     ]);
-  expect(of({ levels: listLevels(100, 100.001) })).toEqual([
+  expect(listMoveFindings({ levels: listLevels(100, 100.001) })).toEqual([
     '-: The market value divided by the divisor at the close is 100; the level is 100.001.',
   ]);
-  expect(of({ levels: listLevels(99, 100) })).toEqual([
+  expect(listMoveFindings({ levels: listLevels(99, 100) })).toEqual([
     '-: The market value divided by the divisor before the open is 100; the level is 99.',
   ]);
-  expect(of({ levels: listLevels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
-  expect(of({ levels: listLevels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(1);
-  expect(of({ closing: null, opening: null })).toEqual([]); // there is no run
+  expect(listMoveFindings({ levels: listLevels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
+  expect(listMoveFindings({ levels: listLevels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(
+    1,
+  );
+  expect(listMoveFindings({ closing: null, opening: null })).toEqual([]); // there is no run
   const { closing } = inputOf();
   const lent = { ...closing!, cash: { marketValue: -600, weight: -1 } };
-  expect(of({ closing: lent })).toEqual([
+  expect(listMoveFindings({ closing: lent })).toEqual([
     '-: The market value divided by the divisor at the close is 50; the level is 100.',
   ]);
-  expect(of({ closing: { ...lent, divisor: 6 }, opening: null })).toEqual([]);
-  expect(of({ closing: { ...closing!, variant: 'net' } })).toEqual([]); // the levels lack the net variant
+  expect(listMoveFindings({ closing: { ...lent, divisor: 6 }, opening: null })).toEqual([]);
+  expect(listMoveFindings({ closing: { ...closing!, variant: 'net' } })).toEqual([]); // the levels lack the net variant
   const divisor = 1200 / 100.3;
-  expect(of({ closing: { ...closing!, divisor }, decimals: { ...NO_DECIMALS, divisor: 1 } })).toEqual([]);
-  expect(of({ closing: { ...closing!, divisor }, decimals: { ...NO_DECIMALS, divisor: 2 } })).toHaveLength(1);
+  expect(listMoveFindings({ closing: { ...closing!, divisor }, decimals: { ...NO_DECIMALS, divisor: 1 } })).toEqual([]);
+  expect(
+    listMoveFindings({ closing: { ...closing!, divisor }, decimals: { ...NO_DECIMALS, divisor: 2 } }),
+  ).toHaveLength(1);
 });
 
 test('limits: numbers of constituents, weights and a published rule', () => {
-  const of = (params: object) => listFindings({ check: 'limits', ...params }, inputOf());
-  expect(of({ minimum: 3 })).toEqual(['-: The index has 2 constituents; 3 are the least.']);
-  expect(of({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 is the most.']);
-  expect(of({ maximum_weight: 0.49 })).toEqual(
+  const listMoveFindings = (params: object) => listFindings({ check: 'limits', ...params }, inputOf());
+  expect(listMoveFindings({ minimum: 3 })).toEqual(['-: The index has 2 constituents; 3 are the least.']);
+  expect(listMoveFindings({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 is the most.']);
+  expect(listMoveFindings({ maximum_weight: 0.49 })).toEqual(
     ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; 49 % is the most.`),
   );
-  expect(of({ maximum_weight: 0.5, minimum: 2, maximum: 2 })).toEqual([]);
+  expect(listMoveFindings({ maximum_weight: 0.5, minimum: 2, maximum: 2 })).toEqual([]);
   // Computed by hand: the largest issuer has 50 % (limit 10 %), and both issuers together have 100 % (limit 40 %).
-  expect(of({ rule: 'UCITS_5_10_40' })).toEqual([
+  expect(listMoveFindings({ rule: 'UCITS_5_10_40' })).toEqual([
     '-: UCITS 5/10/40: largest issuer is 50 %; the limit is 10 %.',
     '-: UCITS 5/10/40: issuers above 5 % together is 100 %; the limit is 40 %.',
   ]);
@@ -214,24 +218,26 @@ test('limits: numbers of constituents, weights and a published rule', () => {
 
 test('second source: the level is compared in basis points, and a missing value is a finding', () => {
   const check = { check: 'second_source', series: { CORE: 'CALC' } };
-  const of = (value: number, change: object = {}) =>
+  const listMoveFindings = (value: number, change: object = {}) =>
     listFindings({ ...check, ...change }, inputOf({ seriesOn: () => value }));
-  expect(of(100)).toEqual([]);
-  expect(of(100.009)).toEqual([]); // 0.9 bp
-  expect(of(100.02)).toEqual(['CALC: The level is 100, that of CALC is 100.02: -2 bp apart, 1 bp are accepted.']);
-  expect(of(100.02, { tolerance_bps: 2 })).toEqual([]);
-  expect(of(Number.NaN)).toEqual(['CALC: CALC has no value on 2026-11-24.']);
-  expect(of(100, { variant: 'net' })).toEqual(['CALC: The run has no net level on 2026-11-24.']);
-  expect(of(1, { series: { OTHER: 'CALC' } })).toEqual([]);
+  expect(listMoveFindings(100)).toEqual([]);
+  expect(listMoveFindings(100.009)).toEqual([]); // 0.9 bp
+  expect(listMoveFindings(100.02)).toEqual([
+    'CALC: The level is 100, that of CALC is 100.02: -2 bp apart, 1 bp are accepted.',
+  ]);
+  expect(listMoveFindings(100.02, { tolerance_bps: 2 })).toEqual([]);
+  expect(listMoveFindings(Number.NaN)).toEqual(['CALC: CALC has no value on 2026-11-24.']);
+  expect(listMoveFindings(100, { variant: 'net' })).toEqual(['CALC: The run has no net level on 2026-11-24.']);
+  expect(listMoveFindings(1, { series: { OTHER: 'CALC' } })).toEqual([]);
 });
 
 test('published: levels of the run that differ from published ones are counted, with the largest', () => {
   const published = new Map([
-    [BEFORE, { price: 100, total: 100, net: null }],
+    [DAY_BEFORE, { price: 100, total: 100, net: null }],
     [DAY - 4, { price: 1, total: 1, net: 1 }], // the run does not contain this day
   ]);
   expect(listFindings({ check: 'published' }, inputOf({ published }))).toEqual([]);
-  const other = new Map([[BEFORE, { price: 100, total: 100.05, net: null }]]);
+  const other = new Map([[DAY_BEFORE, { price: 100, total: 100.05, net: null }]]);
   expect(listFindings({ check: 'published' }, inputOf({ published: other }))).toEqual([
     '-: The run differs from 1 published close, on 2026-11-23 most: 4.998 bp.',
   ]);
@@ -239,17 +245,17 @@ test('published: levels of the run that differ from published ones are counted, 
 });
 
 test('only a confirmed action takes effect without a finding; one of another day or cancelled is none', () => {
-  const judge = (state: 'new' | 'confirmed' | 'rejected' | 'amended', change: Partial<CorporateAction> = {}) =>
+  const judgeFindings = (state: 'new' | 'confirmed' | 'rejected' | 'amended', change: Partial<CorporateAction> = {}) =>
     checkKindOf('confirmed_actions')
       .judge(
         inputOf({ actionsOf: (name) => (name === 'A' ? [createAction(change)] : []), deskStateOf: () => state }),
         Check.parse({ check: 'confirmed_actions' }),
       )
       .map(({ identifier }) => identifier);
-  expect(judge('confirmed')).toEqual([]);
-  for (const state of ['new', 'rejected', 'amended'] as const) expect(judge(state)).toEqual(['A']);
-  expect(judge('new', { exDay: DAY + 1 })).toEqual([]);
-  expect(judge('new', { exDay: BEFORE })).toEqual([]);
-  expect(judge('new', { status: 'cancelled' })).toEqual([]);
+  expect(judgeFindings('confirmed')).toEqual([]);
+  for (const state of ['new', 'rejected', 'amended'] as const) expect(judgeFindings(state)).toEqual(['A']);
+  expect(judgeFindings('new', { exDay: DAY + 1 })).toEqual([]);
+  expect(judgeFindings('new', { exDay: DAY_BEFORE })).toEqual([]);
+  expect(judgeFindings('new', { status: 'cancelled' })).toEqual([]);
   expect(listStandardChecks(true).map(({ check }) => check)).not.toContain('confirmed_actions');
 });

@@ -22,7 +22,7 @@ function createElementwise(depth: number): Tree {
     fc.tuple(...operands).map((nodes) => ({ node: 'function', name, operands: nodes }));
   return fc.oneof(
     { weight: 3, arbitrary: below },
-    arithmetic(below),
+    createArithmetic(below),
     call('min', below, below),
     call('max', below, below, below),
     call('abs', below),
@@ -31,7 +31,7 @@ function createElementwise(depth: number): Tree {
     call('sqrt', below),
     call('clip', below, value, below),
     call('coalesce', below, below),
-    call('if', condition(below, Math.min(2, depth)), below, below),
+    call('if', createCondition(below, Math.min(2, depth)), below, below),
     below.map((x): ExpressionNode => ({
       node: 'function',
       name: 'ladder',
@@ -40,7 +40,7 @@ function createElementwise(depth: number): Tree {
   );
 }
 
-function arithmetic(below: Tree): Tree {
+function createArithmetic(below: Tree): Tree {
   const operator = fc.constantFrom('+', '-', '*', '/' as const);
   return fc.oneof(
     fc
@@ -56,7 +56,7 @@ function arithmetic(below: Tree): Tree {
 }
 
 /** Returns random conditions on numbers and strings. */
-export function condition(below: Tree, depth: number): Tree {
+export function createCondition(below: Tree, depth: number): Tree {
   const compared = fc.oneof(
     fc
       .tuple(
@@ -83,7 +83,7 @@ export function condition(below: Tree, depth: number): Tree {
     })),
   );
   if (depth === 0) return compared;
-  const inner = condition(below, depth - 1);
+  const inner = createCondition(below, depth - 1);
   const several = fc.array(inner, { minLength: 2, maxLength: 3 });
   return fc.oneof(
     compared,
@@ -126,5 +126,5 @@ export function createExpressions(depth = 2): Tree {
       ...options,
     }));
   const leaf = fc.oneof(simple, overTime, across, winsorised);
-  return depth === 0 ? leaf : fc.oneof(leaf, arithmetic(fc.oneof(leaf, field)));
+  return depth === 0 ? leaf : fc.oneof(leaf, createArithmetic(fc.oneof(leaf, field)));
 }

@@ -6,7 +6,7 @@ import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { alignDays, marketOf } from '../../rules/rule-market.js';
 import { fc } from '../../../fast-check.js';
-import { condition, createExpressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
+import { createCondition, createExpressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
 import { interpretExpression, truthOf, type Tables } from './plain-interpreter.js';
 
 const SESSIONS = 14;
@@ -76,7 +76,7 @@ describe('against a plain interpreter', () => {
     fc.assert(
       fc.property(
         tables,
-        condition(
+        createCondition(
           fc.constantFrom<ExpressionNode>({ node: 'field', name: 'A' }, { node: 'field', name: 'B', lag: 1 }),
           2,
         ),

@@ -16,7 +16,7 @@ export interface EvaluationPoint {
 /** Number of sessions for which a missing value is carried forward. */
 const STALE = 5;
 
-type Truth = boolean | null;
+type TruthValue = boolean | null;
 
 /**
  * Evaluates an expression for one security by the definitions of the guide, one session and one node at a time. Returns
@@ -33,7 +33,7 @@ export function interpretExpression(
     case 'value':
       return node.value as number;
     case 'field':
-      return carried(tables.numbers[node.name]!, session - (node.lag ?? 0), security);
+      return carryForward(tables.numbers[node.name]!, session - (node.lag ?? 0), security);
     case 'arithmetic': {
       const values = node.operands.map((operand) => interpretInner(operand));
       if (values.length === 1) return -values[0]!;
@@ -43,9 +43,9 @@ export function interpretExpression(
       if (node.window !== undefined) return evaluateWindow(node, tables, asked);
       if (node.name === 'last') return interpretInner(node.operands[0]!, { ...asked, session: session - node.lag! });
       return CROSS.has(node.name) && (node.operands.length === 1 || node.name === 'winsorise')
-        ? across(node, tables, asked)
+        ? evaluateAcross(node, tables, asked)
         : toFinite(
-            simple(
+            evaluateSimple(
               node,
               (operand) => interpretInner(operand),
               (inner) => truthOf(inner, tables, asked),
@@ -58,7 +58,7 @@ export function interpretExpression(
 
 const toFinite = (x: number): number => (Number.isFinite(x) ? x : NaN);
 
-function carried(rows: readonly (readonly number[])[], session: number, security: number): number {
+function carryForward(rows: readonly (readonly number[])[], session: number, security: number): number {
   for (let t = session; t >= Math.max(0, session - STALE); t--) {
     const value = rows[t]?.[security];
     if (value !== undefined && !Number.isNaN(value)) return value;
@@ -75,7 +75,11 @@ function apply(operator: string, left: number, right: number): number {
 
 type Call = Extract<ExpressionNode, { node: 'function' }>;
 
-function simple(call: Call, at: (node: ExpressionNode) => number, is: (node: ExpressionNode) => Truth): number {
+function evaluateSimple(
+  call: Call,
+  at: (node: ExpressionNode) => number,
+  is: (node: ExpressionNode) => TruthValue,
+): number {
   const [first, second, third] = call.operands;
   const list = (node: ExpressionNode): number[] => (node as { value: number[] }).value;
   switch (call.name) {
@@ -116,7 +120,7 @@ export function truthOf(
   node: ExpressionNode,
   tables: Tables,
   asked: EvaluationPoint & { readonly security: number },
-): Truth {
+): TruthValue {
   switch (node.node) {
     case 'not': {
       const truth = truthOf(node.operand, tables, asked);
@@ -137,14 +141,14 @@ export function truthOf(
       const isNode = typeof value === 'object' && value !== null && 'node' in value;
       const right: unknown = isNode ? interpretExpression(value as ExpressionNode, tables, asked) : value;
       if (left === null || Number.isNaN(left) || Number.isNaN(right)) return null;
-      return meets(left, comparison, right);
+      return isComparisonTrue(left, comparison, right);
     }
     default:
       throw new Error('not a condition');
   }
 }
 
-function meets(left: number | string, comparison: string, right: unknown): boolean {
+function isComparisonTrue(left: number | string, comparison: string, right: unknown): boolean {
   if (comparison === 'in') return (right as unknown[]).includes(left);
   if (comparison === 'between')
     return Number(left) >= (right as number[])[0]! && Number(left) <= (right as number[])[1]!;
@@ -242,14 +246,15 @@ const CROSS = new Set([
   'winsorise',
 ]);
 
-function across(call: Call, tables: Tables, asked: EvaluationPoint & { readonly security: number }): number {
+function evaluateAcross(call: Call, tables: Tables, asked: EvaluationPoint & { readonly security: number }): number {
   const set = call.over === 'universe' ? asked.universe : asked.selection;
   const groupOf = (security: number): string | null => (call.by === undefined ? '' : tables.texts[call.by]![security]!);
   const peers = set.filter((security) => groupOf(security) === groupOf(asked.security));
   const scope = { ...asked, selection: set };
-  const of = (security: number): number => interpretExpression(call.operands[0]!, tables, { ...scope, security });
-  const values = peers.map(of).filter((value) => !Number.isNaN(value));
-  const own = of(asked.security);
+  const evaluateOperand = (security: number): number =>
+    interpretExpression(call.operands[0]!, tables, { ...scope, security });
+  const values = peers.map(evaluateOperand).filter((value) => !Number.isNaN(value));
+  const own = evaluateOperand(asked.security);
   const n = values.length;
   const total = values.reduce((sum, value) => sum + value, 0);
   const mean = total / n;
@@ -276,13 +281,13 @@ function across(call: Call, tables: Tables, asked: EvaluationPoint & { readonly 
     default: {
       const k = (call.operands[1] as { value: number } | undefined)?.value;
       const sorted = values.toSorted((a, b) => a - b);
-      const quantile = (share: number): number => {
+      const computeQuantile = (share: number): number => {
         const place = share * (n - 1);
         const [low, high] = [sorted[Math.floor(place)]!, sorted[Math.ceil(place)]!];
         return low + (place - Math.floor(place)) * (high - low);
       };
-      const low = k === undefined ? quantile(call.low ?? 0) : mean - k * deviation;
-      const high = k === undefined ? quantile(call.high ?? 1) : mean + k * deviation;
+      const low = k === undefined ? computeQuantile(call.low ?? 0) : mean - k * deviation;
+      const high = k === undefined ? computeQuantile(call.high ?? 1) : mean + k * deviation;
       return Math.min(Math.max(own, low), high);
     }
   }

@@ -5,9 +5,9 @@ import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
 import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
 import { fc } from '../../../fast-check.js';
-import { condition, createExpressions } from './arbitrary-trees.js';
+import { createCondition, createExpressions } from './arbitrary-trees.js';
 
-const trees = fc.oneof(createExpressions(), condition(createExpressions(0), 2));
+const trees = fc.oneof(createExpressions(), createCondition(createExpressions(0), 2));
 
 test('a tree as text and read again is the same tree, and its text the same text', () => {
   fc.assert(

@@ -6,7 +6,7 @@ import { computeSensitivities } from '#domain/optimisation/explanation/sensitivi
 import { listRowSides } from '#domain/optimisation/report.js';
 import { solveProblem, type Solution } from '#domain/optimisation/search.js';
 import type { Problem } from '#domain/optimisation/problem.js';
-import { smallProblem, solvers, type SmallMarket } from '../small-problems.js';
+import { buildProblem, solvers, type SmallMarket } from '../small-problems.js';
 
 interface Row {
   readonly id: string;
@@ -31,7 +31,7 @@ const OBJECTIVES = [
 ] as const;
 
 function solveMarket(market: SmallMarket): { readonly problem: Problem; readonly solution: Solution } {
-  const problem = smallProblem(market);
+  const problem = buildProblem(market);
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error('no answer');
   return { problem, solution: outcome.solution };
@@ -71,12 +71,12 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
   test('have the shadow price that a small change of the parameter has, within 1 %', () => {
     for (const { id, parameter, from, shadowPrice } of sensitivities) {
       const step = 1e-5 * Math.abs(from);
-      const at = (to: number) =>
+      const computeValueAtLimit = (to: number) =>
         valueOf({
           ...market,
           rows: ROWS.map((row) => (row.id === id ? { ...row, params: { ...row.params, [parameter]: to } } : row)),
         });
-      const difference = (at(from + step) - at(from - step)) / (2 * step);
+      const difference = (computeValueAtLimit(from + step) - computeValueAtLimit(from - step)) / (2 * step);
       expect(Math.abs(shadowPrice / difference - 1), `${id} ${parameter}`).toBeLessThan(0.01);
     }
   });
@@ -105,11 +105,11 @@ describe.each([
     for (const { identifier, expectedReturn, entryReturn } of names.slice(0, 3)) {
       const missing = entryReturn! - expectedReturn!;
       expect(missing).toBeGreaterThan(0);
-      const heldWith = (by: number) => {
+      const isHeldWith = (by: number) => {
         const { problem: other, solution: again } = solveMarket({ ...market, raised: { name: identifier, by } });
         return again.weights[other.identifiers.indexOf(identifier)]! > 0;
       };
-      expect([heldWith(0.999 * missing), heldWith(1.001 * missing)]).toEqual([false, true]);
+      expect([isHeldWith(0.999 * missing), isHeldWith(1.001 * missing)]).toEqual([false, true]);
     }
   });
 
@@ -181,7 +181,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
   // are the only securities held in S0.
   const free = explainMarket({ ...MARKET, rows: [], objective });
   const wanted = free.problem.identifiers.filter((_, i) => i % 5 === 0).toSorted((a, b) => weightOf(b) - weightOf(a));
-  const base = (upper: number, group: number): readonly Row[] => [
+  const createBaseRows = (upper: number, group: number): readonly Row[] => [
     { id: 'out', type: 'PositionBounds', params: { upper: 0, identifiers: wanted.slice(2) } },
     { id: 'pos', type: 'PositionBounds', params: { upper, identifiers: wanted.slice(0, 2) } },
     { id: 'sec', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], upper: group } },
@@ -195,7 +195,11 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     // Caps low enough to bind both securities.
     const own = Math.min(0.09, 0.5 * weightOf(wanted[1]!));
     expect(own).toBeGreaterThan(0);
-    const createMarket = (upper: number, group: number) => ({ ...MARKET, rows: base(upper, group), objective });
+    const createMarket = (upper: number, group: number) => ({
+      ...MARKET,
+      rows: createBaseRows(upper, group),
+      objective,
+    });
     const input = explainMarket(createMarket(own, 2 * own));
     const { sides, dependent } = computeOneSidedPrices(solvers, input);
     const value = valueOf(createMarket(own, 2 * own));
@@ -215,7 +219,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     expect(priceOf('GroupBounds[sec]:upper:S0')).toBe(0);
     // With only one of the two caps the group row is satisfied and the other security changes.
     for (const name of wanted.slice(0, 2)) {
-      const loosened = base(own, 2 * own).flatMap((row): Row[] =>
+      const loosened = createBaseRows(own, 2 * own).flatMap((row): Row[] =>
         row.id !== 'pos'
           ? [row]
           : wanted.slice(0, 2).map((each) => ({

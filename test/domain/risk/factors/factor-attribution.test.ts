@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { toMonthNumber } from '#domain/time/days.js';
 import { attributeToFactors, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
-import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
+import { golden, N, names, createStyleMarket, createStyleWindow, T } from './style-market.js';
 
-const market = styleMarket();
-const window = styleWindow(market, [0, T - 1]);
+const market = createStyleMarket();
+const window = createStyleWindow(market, [0, T - 1]);
 const first = window.sm.sessions.indexOf(market.dates[0]!);
 const close = market.fields.get('CLOSE')!;
 const returnOf = (t: number, i: number) => close[t * N + i]! / close[(t - 1) * N + i]! - 1;
 /** Weights used in the golden file. */
-const held = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
-const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
+const heldWeights = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
+const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + heldWeights[i]! * returnOf(t, i), 0);
 
 /** Returns the attribution of periods that end on consecutive sessions; every period begins with the same weights. */
 function attributePeriods(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
@@ -22,14 +22,14 @@ function attributePeriods(model: AttributionModel, [from, to]: readonly [number,
     columns: Int32Array.from(names),
     returns: Float64Array.from(ends, (t) => computeHeldReturn(t) - cost),
     days: Int32Array.from(ends, (t) => window.sm.sessions[first + t]!),
-    weightsBefore: () => held,
+    weightsBefore: () => heldWeights,
   });
 }
 
 const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
 
 describe('the return of a session', () => {
-  test('is earned by styles as numpy finds their returns', () => {
+  test('is attributed to styles with the returns that numpy computes', () => {
     const { factors, contributions, specific, other, coveredWeight } = attributePeriods('styles', [400, 400]);
     expect(factors.slice(0, 5)).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', 'SIZE']);
     // No security pays a dividend, so the dividend factor has no return.
@@ -42,28 +42,28 @@ describe('the return of a session', () => {
     expect(coveredWeight).toBe(1);
   });
 
-  test('is earned by market and sectors as the means of their names have it', () => {
+  test('is attributed to market and sectors as the means of their securities', () => {
     const t = 310;
     const sectors = [0, 1, 2].map((s) => {
       const members = names.filter((i) => i % 3 === s);
       return {
-        weight: sum(members.map((i) => held[i]!)),
+        weight: sum(members.map((i) => heldWeights[i]!)),
         mean: sum(members.map((i) => returnOf(t, i))) / members.length,
       };
     });
     const mean = sum(sectors.map((sector) => sector.mean)) / 3;
     const { contributions, exposures, specific } = attributePeriods('market_sector', [t, t]);
-    expect(contributions[0]).toBeCloseTo(sum(held) * mean, 12);
+    expect(contributions[0]).toBeCloseTo(sum(heldWeights) * mean, 12);
     sectors.forEach((sector, s) => {
       expect(exposures[1 + s]).toBeCloseTo(sector.weight, 12);
       expect(contributions[1 + s]).toBeCloseTo(sector.weight * (sector.mean - mean), 12);
     });
-    const left = names.map((i) => held[i]! * (returnOf(t, i) - sectors[i % 3]!.mean));
+    const left = names.map((i) => heldWeights[i]! * (returnOf(t, i) - sectors[i % 3]!.mean));
     expect(specific).toBeCloseTo(sum(left), 12);
   });
 });
 
-test('factors, specific and other returns of months add up to the total return, and costs are other', () => {
+test('factors, specific and other returns of months add up to the total return, and costs are part of the other return', () => {
   const [plain, costly] = [0, 0.0005].map((cost) => attributePeriods('styles', [300, 360], cost));
   for (const one of [plain!, costly!]) {
     expect(one.reconciles).toBe(true);
@@ -73,7 +73,7 @@ test('factors, specific and other returns of months add up to the total return, 
   expect(costly!.other).toBeLessThan(-0.02);
 });
 
-test('a security without a regression is other, and counts as not covered', () => {
+test('a security without a regression is part of the other return, and counts as not covered', () => {
   const absent = attributeToFactors({
     window,
     model: 'market_sector',
@@ -81,16 +81,16 @@ test('a security without a regression is other, and counts as not covered', () =
     columns: Int32Array.from(names, (i) => (i === 0 ? -1 : i)),
     returns: Float64Array.of(computeHeldReturn(310)),
     days: Int32Array.of(window.sm.sessions[first + 310]!),
-    weightsBefore: () => held,
+    weightsBefore: () => heldWeights,
   });
-  expect(absent.other).toBeCloseTo(held[0]! * returnOf(310, 0), 12);
-  const gross = sum(held.map(Math.abs));
-  expect(absent.coveredWeight).toBeCloseTo(1 - Math.abs(held[0]!) / gross, 12);
+  expect(absent.other).toBeCloseTo(heldWeights[0]! * returnOf(310, 0), 12);
+  const gross = sum(heldWeights.map(Math.abs));
+  expect(absent.coveredWeight).toBeCloseTo(1 - Math.abs(heldWeights[0]!) / gross, 12);
 });
 
-test('months in which too few securities have returns are reported with both numbers, and their return is other', () => {
+test('months with returns of too few securities are reported with both numbers, and their return is part of the other return', () => {
   const three = close.map((value, k) => (k % N < 3 ? value : NaN));
-  const few = styleWindow({ ...market, fields: new Map([...market.fields, ['CLOSE', three]]) }, [0, T - 1]);
+  const few = createStyleWindow({ ...market, fields: new Map([...market.fields, ['CLOSE', three]]) }, [0, T - 1]);
   const ends = Array.from({ length: 60 }, (_, p) => 300 + p);
   const { unexplained, months, other, totalReturn, coveredWeight } = attributeToFactors({
     window: few,

@@ -10,8 +10,8 @@ import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { marketOf } from '../../rules/rule-market.js';
-import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
-import { covarianceByDefinition, randomReturns, windowOf } from '../window.js';
+import { golden, N, names, createStyleMarket, createStyleWindow, T } from './style-market.js';
+import { computeCovarianceByDefinition, createRandomReturns, windowOf } from '../window.js';
 
 function estimateModel(window: ReturnWindow, settings: Partial<RiskModelRequest>, asked: readonly number[] = names) {
   const { covariance, factors } = estimateRiskModel(openWasmEngine(), window, asked, RiskModelRequest.parse(settings));
@@ -22,9 +22,9 @@ const expectAll = (actual: ArrayLike<number>, expected: readonly number[], digit
   expected.forEach((value, k) => expect(actual[k], String(k)).toBeCloseTo(value, digits));
 
 describe('a style model', () => {
-  const { covariance, model, fit } = estimateModel(styleWindow(styleMarket()), { estimator: 'styles' });
+  const { covariance, model, fit } = estimateModel(createStyleWindow(createStyleMarket()), { estimator: 'styles' });
 
-  test('has the factors that the market has datapoints for, as lstsq of numpy finds them', () => {
+  test('has the factors with available datapoints, with the values of lstsq of numpy', () => {
     const styles = ['SIZE', 'VALUE', 'MOMENTUM', 'VOLATILITY', 'LIQUIDITY', 'QUALITY']; // without DIVIDEND, because no security pays a dividend
     expect(model.factors).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', ...styles]);
     const K = model.factors.length;
@@ -38,9 +38,9 @@ describe('a style model', () => {
     expectAll(covariance, golden.covariance.flat());
   });
 
-  test('with adjusted eigenvalues expects more of what its factors leave nearly without risk', () => {
+  test('with adjusted eigenvalues forecasts more risk for portfolios that its factors leave nearly riskless', () => {
     const settings = { estimator: 'styles', eigenvalue_simulations: 20 } as const;
-    const adjusted = estimateModel(styleWindow(styleMarket()), settings);
+    const adjusted = estimateModel(createStyleWindow(createStyleMarket()), settings);
     expect(adjusted.model.specific).toEqual(model.specific);
     const K = model.factors.length;
     const findLeastEigenvalue = (matrix: Float64Array) => {
@@ -49,7 +49,7 @@ describe('a style model', () => {
       return values[1]!; // the smallest eigenvalue is 0, because sector returns sum to zero
     };
     expect(findLeastEigenvalue(adjusted.model.covariance)).toBeGreaterThan(findLeastEigenvalue(model.covariance));
-    const inline = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
+    const inline = estimateRisk(openWasmEngine(), createStyleWindow(createStyleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse(settings),
     });
     const product = applyMetric(
@@ -64,14 +64,14 @@ describe('a style model', () => {
     );
   });
 
-  test('pulls descriptors in at three deviations and scores them again, as numpy does; a security without a value has 0', () => {
+  test('clips descriptors at three deviations and standardises them again, as numpy does; a missing value is 0', () => {
     const values = [10, 1, -1, ...Array.from({ length: 10 }, () => 0), null];
     const market = marketOf({
       identifiers: names.map((i) => `N${String(i).padStart(2, '0')}`),
       fields: { CLOSE: Array.from({ length: 30 }, () => names.map(() => 50)) },
       reference: { RETURN_ON_EQUITY: values },
     });
-    const { datapoints, to } = styleWindow(market, [0, 29]);
+    const { datapoints, to } = createStyleWindow(market, [0, 29]);
     const scores = computeStyleExposures(
       datapoints.at(to, Int32Array.from(names)),
       ['QUALITY'],
@@ -84,33 +84,33 @@ describe('a style model', () => {
 
   test('is the same whatever the order of the securities', () => {
     const turned = names.toReversed();
-    const other = estimateModel(styleWindow(styleMarket()), { estimator: 'styles' }, turned).covariance;
+    const other = estimateModel(createStyleWindow(createStyleMarket()), { estimator: 'styles' }, turned).covariance;
     turned.forEach((a, i) =>
       turned.forEach((b, j) => expect(other[i * N + j]).toBeCloseTo(covariance[a * N + b]!, 12)),
     );
   });
 
-  test('knows nothing after its last session', () => {
+  test('uses no data after its last session', () => {
     const until = [200, 380] as const;
-    const known = estimateModel(styleWindow(styleMarket(), until), { estimator: 'styles' });
-    const changed = estimateModel(styleWindow(styleMarket({ after: 380 }), until), { estimator: 'styles' });
+    const known = estimateModel(createStyleWindow(createStyleMarket(), until), { estimator: 'styles' });
+    const changed = estimateModel(createStyleWindow(createStyleMarket({ after: 380 }), until), { estimator: 'styles' });
     expect(changed.covariance).toEqual(known.covariance);
   });
 
-  test('begins where its styles do', () => {
+  test('begins where its styles begin', () => {
     // Momentum and volatility require half a year of returns, and exposures must be known before the returns that they
     // explain.
-    const { from } = estimateModel(styleWindow(styleMarket(), [0, T - 1]), { estimator: 'styles' });
+    const { from } = estimateModel(createStyleWindow(createStyleMarket(), [0, T - 1]), { estimator: 'styles' });
     expect(from).toBeGreaterThan(100);
     expect(from).toBeLessThan(T / 2);
   });
 
-  test('splits an active variance as its covariance has it', () => {
+  test('splits an active variance as its covariance does', () => {
     const weights = new Map(
       names.map((i) => [i, i % 4 === 0 ? 0.25 : 0]).filter(([, weight]) => weight! > 0) as [number, number][],
     );
     const benchmark = new Map(names.map((i) => [i, 1 / N]));
-    const risk = computeFactorRisk(openWasmEngine(), styleWindow(styleMarket()), {
+    const risk = computeFactorRisk(openWasmEngine(), createStyleWindow(createStyleMarket()), {
       weights,
       benchmark,
       model: 'styles',
@@ -131,8 +131,8 @@ describe('a style model', () => {
     }
   });
 
-  test('is low in rank for an optimisation, and the same covariance', () => {
-    const { metric } = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
+  test('is of low rank in an optimisation, with the same covariance', () => {
+    const { metric } = estimateRisk(openWasmEngine(), createStyleWindow(createStyleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse({ estimator: 'styles' }),
     });
     expect(metric).toMatchObject({ form: 'factor', factors: model.factors.length });
@@ -146,9 +146,9 @@ describe('a style model', () => {
 });
 
 describe('a model of industries', () => {
-  test('has the variance that market and sectors have of any weights', () => {
+  test('has the variance of market and sectors for any weights', () => {
     const sectors = ['Energy', 'Energy', 'Health', 'Health', 'Health'];
-    const window = windowOf({ returns: randomReturns(90, 5), sectors });
+    const window = windowOf({ returns: createRandomReturns(90, 5), sectors });
     const { covariance, fit } = estimateModel(window, { estimator: 'industries' }, [0, 1, 2, 3, 4]);
     const weights = new Map([0.4, 0.3, -0.2, 0.1, 0.4].map((weight, i) => [i, weight]));
     const risk = computeFactorRisk(referenceEngine, window, {
@@ -166,10 +166,10 @@ describe('a model of industries', () => {
 });
 
 describe('a statistical model', () => {
-  const returns = randomReturns(90, 6);
-  const sample = covarianceByDefinition(returns);
+  const returns = createRandomReturns(90, 6);
+  const sample = computeCovarianceByDefinition(returns);
 
-  test('of as many components as securities is the sample covariance', () => {
+  test('with as many components as securities is the sample covariance', () => {
     const { covariance, fit } = estimateModel(
       windowOf({ returns }),
       { estimator: 'statistical', factors: 6 },
@@ -179,7 +179,7 @@ describe('a statistical model', () => {
     expect(fit.rSquared).toBeCloseTo(1, 10);
   });
 
-  test('of fewer keeps the variances, and lies nearer to the sample with every component', () => {
+  test('with fewer components keeps the variances, and is closer to the sample with every component', () => {
     const distances = [1, 3, 5].map((factors) => {
       const { covariance } = estimateModel(
         windowOf({ returns }),

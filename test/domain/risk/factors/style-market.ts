@@ -7,7 +7,7 @@ import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { alignDays, marketOf } from '../../rules/rule-market.js';
 
-interface Golden {
+interface GoldenFigures {
   readonly volatilities: number[];
   readonly t_statistics: number[];
   readonly significant: number[];
@@ -17,13 +17,13 @@ interface Golden {
 }
 
 const file = new URL('../../../../../test/golden/factor-models/factor-models.json', import.meta.url);
-export const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // the file has the format of Golden
+export const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenFigures; // the file has the format of Golden
 
 export const [T, N, FROM] = [420, 14, 300];
 export const names = Array.from({ length: N }, (_, i) => i);
 
 /** Returns the market by the formulas of the golden file; `change` alters values after a session. */
-export function styleMarket(change: { readonly after: number } | null = null): MarketData {
+export function createStyleMarket(change: { readonly after: number } | null = null): MarketData {
   const levels = names.map(() => 50);
   const close = Array.from({ length: T }, (_, t) =>
     names.map((i) => {
@@ -47,7 +47,7 @@ export function styleMarket(change: { readonly after: number } | null = null): M
   });
 }
 
-export function styleWindow(
+export function createStyleWindow(
   market: MarketData,
   [from, to]: readonly [number, number] = [FROM, T - 1],
 ): Required<ReturnWindow> {

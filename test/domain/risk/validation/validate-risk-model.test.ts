@@ -5,9 +5,9 @@ import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-r
 import { Refusal } from '#domain/refusals/refusal.js';
 import { validateRiskModel, type ValidationInput } from '#domain/risk/validation/validate-risk-model.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { randomReturns, windowOf } from '../window.js';
+import { createRandomReturns, windowOf } from '../window.js';
 
-interface Golden {
+interface GoldenValidation {
   readonly returns: number[][];
   readonly sessions: number;
   readonly horizon: number;
@@ -15,7 +15,7 @@ interface Golden {
 }
 
 const file = new URL('../../../../../test/golden/risk-validation/risk-validation.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // the file has the format of Golden
+const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenValidation; // the file has the format of Golden
 
 interface Trial extends Partial<Pick<ValidationInput, 'heldOn'>> {
   readonly terms?: Partial<RiskValidationRequest>;
@@ -37,7 +37,7 @@ function validateModel(
   });
 }
 
-test('forecasts of a sample covariance have the statistics that numpy has of them', () => {
+test('forecasts of a sample covariance have the statistics that numpy computes', () => {
   const { returns, sessions, horizon, portfolios: expected } = golden;
   const { portfolios, days } = validateModel(returns, { terms: { sessions, horizon, random: 0 } });
   expect(days).toHaveLength(24);
@@ -58,11 +58,11 @@ test('forecasts of a sample covariance have the statistics that numpy has of the
 });
 
 describe('forecasts', () => {
-  const returns = randomReturns(120, 25, 3);
+  const returns = createRandomReturns(120, 25, 3);
   const forecastsOf = (rows: readonly (readonly number[])[]) =>
     validateModel(rows).days.map(({ day, tried }) => ({ day, forecasts: tried.map(({ forecast }) => forecast) }));
 
-  test('of a day do not change with what comes after it', () => {
+  test('of a day do not change with later data', () => {
     const cut = 80;
     const changed = returns.map((row, s) => (s > cut ? row.map((value) => -3 * value) : row));
     const selectBefore = <T extends { readonly day: number }>(days: readonly T[]) =>
@@ -73,7 +73,7 @@ describe('forecasts', () => {
     expect(forecastsOf(changed)).not.toEqual(forecastsOf(returns));
   });
 
-  test('scale with returns, so that standardised outcomes stay', () => {
+  test('scale with returns, so that standardised outcomes are unchanged', () => {
     const small = validateModel(returns);
     // Returns compound over a horizon of several sessions; over one session they scale exactly.
     const [one, twice] = [returns, returns.map((row) => row.map((value) => 2 * value))].map((rows) =>
@@ -88,16 +88,16 @@ describe('forecasts', () => {
 });
 
 describe('portfolios', () => {
-  const returns = randomReturns(70, 25, 4);
+  const returns = createRandomReturns(70, 25, 4);
 
-  test('of an index that holds every name alike did as the equally weighted one', () => {
+  test('of an equal-weighted index have the outcomes of the equal-weighted portfolio', () => {
     const held = new Map(Array.from({ length: 25 }, (_, column) => [column, 0.5]));
     const { portfolios } = validateModel(returns, { heldOn: () => held, terms: { random: 0, eigenportfolios: 0 } });
     const [equal, index] = portfolios;
     expect(index).toEqual({ ...equal, family: 'index' });
   });
 
-  test('by chance are the same again, and others with another seed', () => {
+  test('at random are equal for equal seeds, and different for different seeds', () => {
     const listBiases = (seed: number) =>
       validateModel(returns, { terms: { seed } }).portfolios.flatMap(({ family, bias }) =>
         family === 'random' ? bias : [],
@@ -107,13 +107,13 @@ describe('portfolios', () => {
   });
 });
 
-test('a day without enough returns behind it is skipped, and a window without two is refused', () => {
+test('a day without enough earlier returns is skipped, and a window with fewer than two days is refused', () => {
   // No security has a price on most of the first fifty sessions.
-  const late = randomReturns(120, 4, 5).map((row, s) => (s % 5 !== 0 && s < 50 ? row.map(() => null) : row));
+  const late = createRandomReturns(120, 4, 5).map((row, s) => (s % 5 !== 0 && s < 50 ? row.map(() => null) : row));
   const { days, skipped } = validateModel(late);
   expect(skipped).toBeGreaterThan(0);
   expect(days.length + skipped).toBe(Math.floor((119 - 40) / 5));
-  const short = () => validateModel(randomReturns(46, 4));
-  expect(short).toThrow(Refusal);
-  expect(short).toThrow('1 forecasts');
+  const validateTooShort = () => validateModel(createRandomReturns(46, 4));
+  expect(validateTooShort).toThrow(Refusal);
+  expect(validateTooShort).toThrow('1 forecasts');
 });

@@ -13,12 +13,12 @@ export const createValues = (universe: readonly string[], of: (name: string) => 
   new Map(universe.map((name) => [name, of(name)]));
 export const selectBy = (all: Values, passes: (value: number) => boolean, include = false) =>
   [...all].filter(([, value]) => (value === null ? include : passes(value))).map(([name]) => name);
-export function grouped(names: readonly string[], groupOf: (name: string) => unknown): string[][] {
+export function groupNames(names: readonly string[], groupOf: (name: string) => unknown): string[][] {
   const groups = [...new Set(names.map(groupOf))];
   return groups.map((group) => names.filter((name) => groupOf(name) === group));
 }
 
 export const computeByGroup = (slow: SlowMarket, universe: readonly string[], column: string) =>
-  grouped(universe, (name) => slow.reference(name, column));
+  groupNames(universe, (name) => slow.reference(name, column));
 export const createPart = (all: Values, names: readonly string[]): Values =>
   new Map(names.map((name) => [name, all.get(name)!]));

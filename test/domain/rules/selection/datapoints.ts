@@ -1,5 +1,5 @@
-import { mean, median, listRankedNames, zScores } from '../slow-market.js';
-import { createValues, selectBy, grouped, computeByGroup, createPart, type Case } from './case.js';
+import { computeMean, computeMedian, rankNames, zScoresOf } from '../slow-market.js';
+import { createValues, selectBy, groupNames, computeByGroup, createPart, type Case } from './case.js';
 
 /** Cases of rules that select by the value of a datapoint, by group and by score. */
 export const DATAPOINTS: Case[] = [
@@ -53,7 +53,7 @@ export const DATAPOINTS: Case[] = [
     params: { minimum: 4e7 },
     keeps: (slow, universe, t) =>
       selectBy(
-        createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 60, median)),
+        createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 60, computeMedian)),
         (value) => value >= 4e7,
       ),
   },
@@ -62,7 +62,7 @@ export const DATAPOINTS: Case[] = [
     params: { minimum: 4e7, window: 25, statistic: 'mean' },
     keeps: (slow, universe, t) =>
       selectBy(
-        createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 25, mean)),
+        createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 25, computeMean)),
         (value) => value >= 4e7,
       ),
   },
@@ -130,9 +130,9 @@ export const DATAPOINTS: Case[] = [
     type: 'OnePerIssuer',
     params: { window: 30 },
     keeps(slow, universe, t) {
-      const traded = createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 30, median));
-      const issuers = grouped(universe, (name) => slow.reference(name, 'ISSUER') ?? `own ${name}`);
-      return issuers.flatMap((names) => listRankedNames(createPart(traded, names)).slice(0, 1));
+      const traded = createValues(universe, (name) => slow.over('VALUE_TRADED', name, t, 30, computeMedian));
+      const issuers = groupNames(universe, (name) => slow.reference(name, 'ISSUER') ?? `own ${name}`);
+      return issuers.flatMap((names) => rankNames(createPart(traded, names)).slice(0, 1));
     },
   },
   {
@@ -141,7 +141,7 @@ export const DATAPOINTS: Case[] = [
     keeps(slow, universe, t) {
       const scores = createValues(universe, (name) => slow.latest('SCORE', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
-        listRankedNames(createPart(scores, names)).slice(0, 5),
+        rankNames(createPart(scores, names)).slice(0, 5),
       );
     },
   },
@@ -153,19 +153,19 @@ export const DATAPOINTS: Case[] = [
       const returnsOf = new Map(universe.map((name) => [name, sessions.map((s) => slow.betweenBars(name, s))]));
       const market = sessions
         .map((_, k) => [...returnsOf.values()].map((returns) => returns[k]!).filter((value) => value !== null))
-        .map((all) => (all.length === 0 ? null : mean(all)));
+        .map((all) => (all.length === 0 ? null : computeMean(all)));
       const betas = createValues(universe, (name) => {
         const pairs = returnsOf
           .get(name)!
           .flatMap((own, k) => (own === null || market[k] === null ? [] : [{ own, all: market[k]! }]));
         if (pairs.length < 126) return null;
-        const [own, all] = [mean(pairs.map((pair) => pair.own)), mean(pairs.map((pair) => pair.all))];
+        const [own, all] = [computeMean(pairs.map((pair) => pair.own)), computeMean(pairs.map((pair) => pair.all))];
         return (
           pairs.reduce((sum, pair) => sum + (pair.own - own) * (pair.all - all), 0) /
           pairs.reduce((sum, pair) => sum + (pair.all - all) ** 2, 0)
         );
       });
-      return listRankedNames(betas, { ascending: true }).slice(0, 12);
+      return rankNames(betas, { ascending: true }).slice(0, 12);
     },
   },
   {
@@ -179,15 +179,15 @@ export const DATAPOINTS: Case[] = [
       minimum: 0.1,
     },
     keeps(slow, universe, t) {
-      const score = zScores(createValues(universe, (name) => slow.latest('SCORE', name, t)));
-      const close = zScores(createValues(universe, (name) => slow.latest('CLOSE', name, t)));
+      const score = zScoresOf(createValues(universe, (name) => slow.latest('SCORE', name, t)));
+      const close = zScoresOf(createValues(universe, (name) => slow.latest('CLOSE', name, t)));
       const clip = (value: number, at: number) => Math.min(at, Math.max(-at, value));
       const total = createValues(universe, (name) =>
         score.get(name) === null || close.get(name) === null
           ? null
           : (2 * clip(score.get(name)!, 1.5) - clip(close.get(name)!, 3)) / 3,
       );
-      return listRankedNames(total)
+      return rankNames(total)
         .filter((name) => total.get(name)! >= 0.1)
         .slice(0, 15);
     },

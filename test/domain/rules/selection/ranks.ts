@@ -1,4 +1,4 @@
-import { mean, median, listRankedNames } from '../slow-market.js';
+import { computeMean, computeMedian, rankNames } from '../slow-market.js';
 import { createValues, selectBy, computeByGroup, createPart, type Case } from './case.js';
 
 /** Cases of rules that select by expression, list and rank. */
@@ -40,16 +40,18 @@ export const RANKS: Case[] = [
       },
     },
     keeps(slow, universe, t) {
-      const averages = createValues(universe, (name) => slow.over('CLOSE', name, t - 5, 20, mean));
+      const averages = createValues(universe, (name) => slow.over('CLOSE', name, t - 5, 20, computeMean));
       const present = [...averages.values()].filter((value) => value !== null);
-      const percentile = (value: number) =>
+      const computePercentileOf = (value: number) =>
         (present.length - (1 + present.filter((other) => other > value).length)) / (present.length - 1);
       return universe.filter((name) => {
         const sector = slow.reference(name, 'SECTOR');
         const score = slow.latest('SCORE', name, t);
         const both = (sector === 'Energy' || sector === 'Health') && score !== null && score >= 0;
         const average = averages.get(name)!;
-        return both || (average !== null && percentile(average) >= 0.8) || slow.reference(name, 'RATING') === 4;
+        return (
+          both || (average !== null && computePercentileOf(average) >= 0.8) || slow.reference(name, 'RATING') === 4
+        );
       });
     },
   },
@@ -107,13 +109,13 @@ export const RANKS: Case[] = [
     type: 'TopN',
     params: { field: 'SCORE', count: 17 },
     keeps: (slow, universe, t) =>
-      listRankedNames(createValues(universe, (name) => slow.latest('SCORE', name, t))).slice(0, 17),
+      rankNames(createValues(universe, (name) => slow.latest('SCORE', name, t))).slice(0, 17),
   },
   {
     type: 'TopN',
     params: { field: 'SCORE', count: 50, ascending: true, missing: 'include' },
     keeps: (slow, universe, t) =>
-      listRankedNames(
+      rankNames(
         createValues(universe, (name) => slow.latest('SCORE', name, t)),
         { ascending: true, include: true },
       ).slice(0, 50),
@@ -124,7 +126,7 @@ export const RANKS: Case[] = [
     keeps(slow, universe, t) {
       const caps = createValues(universe, (name) => slow.latest('MARKET_CAP', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
-        listRankedNames(createPart(caps, names)).slice(0, 3),
+        rankNames(createPart(caps, names)).slice(0, 3),
       );
     },
   },
@@ -132,13 +134,13 @@ export const RANKS: Case[] = [
     type: 'TopN',
     params: { field: { name: 'SCORE', window: 20, lag: 5, aggregate: 'median' }, count: 9 },
     keeps: (slow, universe, t) =>
-      listRankedNames(createValues(universe, (name) => slow.over('SCORE', name, t - 5, 20, median))).slice(0, 9),
+      rankNames(createValues(universe, (name) => slow.over('SCORE', name, t - 5, 20, computeMedian))).slice(0, 9),
   },
   {
     type: 'BufferedTopN',
     params: { field: 'FREE_FLOAT_MARKET_CAP', count: 12 },
     keeps: (slow, universe, t) =>
-      listRankedNames(createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t))).slice(0, 12),
+      rankNames(createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t))).slice(0, 12),
   },
   {
     type: 'TopFraction',
@@ -146,7 +148,7 @@ export const RANKS: Case[] = [
     keeps(slow, universe, t) {
       const prices = createValues(universe, (name) => slow.latest('CLOSE', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
-        listRankedNames(createPart(prices, names), { ascending: true }).slice(0, Math.ceil(0.3 * names.length)),
+        rankNames(createPart(prices, names), { ascending: true }).slice(0, Math.ceil(0.3 * names.length)),
       );
     },
   },
@@ -155,7 +157,7 @@ export const RANKS: Case[] = [
     params: { coverage: 0.7 },
     keeps(slow, universe, t) {
       const caps = createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
-      const order = listRankedNames(caps);
+      const order = rankNames(caps);
       const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
       let reached = 0;
       return order.filter((name) => {
@@ -172,7 +174,7 @@ export const RANKS: Case[] = [
       const caps = createValues(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
       const scores = createValues(universe, (name) => slow.latest('SCORE', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) => {
-        const order = listRankedNames(createPart(scores, names), { ascending: true });
+        const order = rankNames(createPart(scores, names), { ascending: true });
         const total = order.reduce((sum, name) => sum + (caps.get(name) ?? 0), 0);
         let reached = 0;
         return order.filter((name) => {
@@ -189,7 +191,7 @@ export const RANKS: Case[] = [
     keeps(slow, universe, t) {
       const scores = createValues(universe, (name) => slow.latest('SCORE', name, t));
       return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
-        listRankedNames(createPart(scores, names)).slice(0, 3),
+        rankNames(createPart(scores, names)).slice(0, 3),
       );
     },
   },
@@ -204,10 +206,10 @@ export const RANKS: Case[] = [
     params: { field: 'SECTOR', quotas: { Energy: 2, Health: 5 }, rank_field: 'CLOSE' },
     keeps(slow, universe, t) {
       const prices = createValues(universe, (name) => slow.latest('CLOSE', name, t));
-      const of = (sector: string) => universe.filter((name) => slow.reference(name, 'SECTOR') === sector);
+      const listInSector = (sector: string) => universe.filter((name) => slow.reference(name, 'SECTOR') === sector);
       return [
-        ...listRankedNames(createPart(prices, of('Energy'))).slice(0, 2),
-        ...listRankedNames(createPart(prices, of('Health'))).slice(0, 5),
+        ...rankNames(createPart(prices, listInSector('Energy'))).slice(0, 2),
+        ...rankNames(createPart(prices, listInSector('Health'))).slice(0, 5),
       ];
     },
   },

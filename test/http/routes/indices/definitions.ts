@@ -5,7 +5,7 @@ import { service, createDocument, createChild, requestRefusal, listFindings, ask
 
 export function describeDefinitions(): void {
   describe('before any data store is served', () => {
-    test('definitions can be stored and read, and previews say what is missing', async () => {
+    test('definitions can be stored and read, and previews report the missing store', async () => {
       await service.ok('POST', '/indices', createDocument('EARLY'));
       expect(await requestRefusal('POST', '/indices/EARLY/preview', {})).toMatchObject({
         status: 503,
@@ -45,7 +45,7 @@ export function describeDefinitions(): void {
       expect((await ask('DELETE', '/indices/GUARDED', undefined, { 'if-match': '*' })).status).toBe(200);
     });
 
-    test('PUT creates when there is nothing, and never under another id', async () => {
+    test('PUT creates a missing index, and never under another id', async () => {
       expect((await service.ask('PUT', '/indices/MADE', createDocument('MADE'))).status).toBe(200);
       expect(await requestRefusal('PUT', '/indices/MADE', createDocument('OTHER'))).toMatchObject({
         status: 422,
@@ -62,7 +62,7 @@ export function describeDefinitions(): void {
       expect(await service.ok('GET', '/indices/TAKEN')).toMatchObject({ name: 'Index TAKEN' });
     });
 
-    test('words of the routes are no ids, and a method their route lacks is 405', async () => {
+    test('path segments of routes are no ids, and a missing method is 405', async () => {
       expect(listFindings(await requestRefusal('POST', '/indices', createDocument('preview')))).toEqual([
         'BAD_IDENTIFIER id',
       ]);
@@ -113,7 +113,7 @@ export function describeDefinitions(): void {
       });
     });
 
-    test('the listing is sorted, and can be read in pieces', async () => {
+    test('the listing is sorted, and can be paged', async () => {
       const whole = await service.ok<IndexCollection>('GET', '/indices');
       const ids = whole.indices.map(({ id }) => id);
       expect(ids).toEqual(ids.toSorted());
@@ -123,7 +123,7 @@ export function describeDefinitions(): void {
       expect(indices[0]).toMatchObject({ kind: 'rule', source_index_id: null, has_run: false, run_at: null, tags: [] });
     });
 
-    test('deleting an index takes its optimised children with it, depth first', async () => {
+    test('deleting an index deletes its optimised children as well, depth first', async () => {
       await service.ok('POST', '/indices', createDocument('FAMILY'));
       for (const [id, source] of [
         ['SON-B', 'FAMILY'],
@@ -145,7 +145,7 @@ export function describeDefinitions(): void {
       expect(await requestRefusal('DELETE', '/indices/FAMILY')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
     });
 
-    test('a derived index keeps its source, also when rules are to take the place of the derivation', async () => {
+    test('a derived index keeps its source, also when rules replace the derivation', async () => {
       for (const id of ['FIRST', 'SECOND']) await service.ok('POST', '/indices', createDocument(id));
       await service.ok('POST', '/indices', createChild('FOLLOWS', 'FIRST'));
       expect(listFindings(await requestRefusal('PUT', '/indices/FOLLOWS', createDocument('FOLLOWS')))).toEqual([
@@ -161,7 +161,7 @@ export function describeDefinitions(): void {
       await service.ok('POST', '/indices', createChild('FOLLOWS', 'SECOND'));
     });
 
-    test('an index without a universe is shown with every name, which a derived one is not', async () => {
+    test('an index without a universe is shown with the whole market, a derived index is not', async () => {
       const saved = await service.ok<SavedIndex>('POST', '/indices', createDocument('WHOLE'));
       expect(saved.index).toMatchObject({ universe: { kind: 'all' } });
       expect((await service.ask('GET', '/indices/WHOLE')).body).toMatchObject({ universe: { kind: 'all' } });
@@ -170,7 +170,7 @@ export function describeDefinitions(): void {
       expect((await service.ask('GET', '/indices/PART')).body).not.toHaveProperty('universe');
     });
 
-    test('the catalogue is served as one list for each of its halves', async () => {
+    test('the catalogue is served as one list for each of its two parts', async () => {
       const { selection, weighting } = await service.ok<RuleTypes>('GET', '/indices/rule-types');
       expect([selection.length, weighting.length]).toEqual([25, 13]);
     });

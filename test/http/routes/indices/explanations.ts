@@ -92,11 +92,11 @@ export function describeExplanations(): void {
     });
 
     test('of a run are computed from the definitions that it used, even if they changed since', async () => {
-      const top = (count: number) => ({
+      const createTopPipeline = (count: number) => ({
         selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
       });
-      const all = createDocument('RUN-ALL', {}, top(4));
-      const few = createDocument('RUN-FEW', { universe: { kind: 'index', id: 'RUN-ALL' } }, top(3));
+      const all = createDocument('RUN-ALL', {}, createTopPipeline(4));
+      const few = createDocument('RUN-FEW', { universe: { kind: 'index', id: 'RUN-ALL' } }, createTopPipeline(3));
       await service.ok('PUT', '/indices/RUN-ALL', all);
       await service.ok('PUT', '/indices/RUN-FEW', few);
       expect((await service.job('/analytics/RUN-FEW/backtest')).error).toBeNull();
@@ -111,8 +111,8 @@ export function describeExplanations(): void {
         ),
       });
       const before = await readExplanations({});
-      await service.ok('PUT', '/indices/RUN-ALL', { ...all, ...createDocument('RUN-ALL', {}, top(2)) });
-      await service.ok('PUT', '/indices/RUN-FEW', { ...few, ...createDocument('RUN-FEW', {}, top(1)) });
+      await service.ok('PUT', '/indices/RUN-ALL', { ...all, ...createDocument('RUN-ALL', {}, createTopPipeline(2)) });
+      await service.ok('PUT', '/indices/RUN-FEW', { ...few, ...createDocument('RUN-FEW', {}, createTopPipeline(1)) });
       const now = await readExplanations({});
       const listSizes = ({ assets, weights }: PreviewResponse) => [assets.length, Object.keys(weights).length];
       expect([listSizes(before), listSizes(now)]).toEqual([
@@ -126,7 +126,7 @@ export function describeExplanations(): void {
         );
     });
 
-    test('dates before the index, and names the store does not hold, are refused', async () => {
+    test('dates before the index, and unknown securities, are refused', async () => {
       expect(await requestRefusal('GET', '/indices/WHY/explain/A?as_of=2023-12-01')).toMatchObject({ status: 422 });
       expect(await requestRefusal('GET', '/indices/WHY/explain/NOBODY')).toMatchObject({
         status: 404,

@@ -10,7 +10,7 @@ export function describeExpressions(): void {
     const evaluate = (asked: Record<string, unknown>) =>
       service.ok<DatapointEvaluation>('POST', '/indices/datapoints/evaluate', asked);
 
-    test('an editor learns the canonical text, the unit and the values of three securities', async () => {
+    test('an editor receives the canonical text, the unit and the values of three securities', async () => {
       const result = await evaluate({ expression: 'CLOSE*SHARES_OUTSTANDING / sum(MARKET_CAP)', as_of: '2024-01-03' });
       const caps = Object.keys(CLOSES).map((name) => CLOSES[name]![1]! * SHARES[name]!(1));
       const total = caps.reduce((sum, cap) => sum + cap, 0);
@@ -65,7 +65,7 @@ export function describeExpressions(): void {
       });
     });
 
-    test('functions of a decision have no values outside of one', async () => {
+    test('functions of a decision have no values outside a decision', async () => {
       const result = await evaluate({ expression: '1 + is_constituent()' });
       expect(result).toMatchObject({ valid: true, values: [], findings: [{ severity: 'info', path: 'expression' }] });
     });

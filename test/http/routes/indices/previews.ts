@@ -8,16 +8,16 @@ export function describePreviews(): void {
     beforeAll(async () => {
       await service.ok('POST', '/data/import', golden);
     });
-    const preview = (body: Record<string, unknown>, asOf?: string) =>
+    const previewBody = (body: Record<string, unknown>, asOf?: string) =>
       service.ok<PreviewResponse>('POST', '/indices/preview', {
         document: body,
         ...(asOf === undefined ? {} : { as_of: asOf }),
       });
 
-    test('stored and as sent agree, at the base date unless another is given', async () => {
+    test('stored and sent definitions have equal previews, at the base date by default', async () => {
       await service.ok('PUT', '/indices/GOLD', createDocument('GOLD'));
       const stored = await service.ok<PreviewResponse>('POST', '/indices/GOLD/preview');
-      expect(await preview(createDocument('GOLD'))).toEqual({ ...stored, index_version: null });
+      expect(await previewBody(createDocument('GOLD'))).toEqual({ ...stored, index_version: null });
       expect(stored).toMatchObject({
         index_id: 'GOLD',
         as_of: '2024-01-02',
@@ -37,14 +37,14 @@ export function describePreviews(): void {
       expect(stored.assets[0]).toMatchObject({ uncapped_weight: 0.5263157894736842, excluded_by: null });
     });
 
-    test('a weekend resolves back, a day after the store to its last, a day before it to nothing', async () => {
-      expect(await preview(createDocument('X'), '2024-01-06')).toMatchObject({
+    test('a weekend resolves to the session before, a day after the store to its last session, a day before it to no date', async () => {
+      expect(await previewBody(createDocument('X'), '2024-01-06')).toMatchObject({
         as_of: '2024-01-06',
         resolved_date: '2024-01-05',
       });
       const [late, early] = [
-        await preview(createDocument('X'), '2030-01-01'),
-        await preview(createDocument('X'), '2023-12-31'),
+        await previewBody(createDocument('X'), '2030-01-01'),
+        await previewBody(createDocument('X'), '2023-12-31'),
       ];
       expect(late).toMatchObject({ resolved_date: '2024-01-10' });
       expect(late.findings.find(({ path }) => path === 'as_of')?.message).toMatch(/2030-01-01 is after .* 2024-01-10/);
@@ -63,8 +63,8 @@ export function describePreviews(): void {
       );
     });
 
-    test('the waterfall shows which securities left at which step, excluded securities in the order of steps', async () => {
-      const answer = await preview(
+    test('the waterfall shows which securities each step excluded, in the order of steps', async () => {
+      const answer = await previewBody(
         createDocument(
           'W',
           {},
@@ -101,20 +101,20 @@ export function describePreviews(): void {
       expect(answer.findings).toEqual([expect.objectContaining({ severity: 'warning', code: 'NO_WEIGHT_DATA' })]);
     });
 
-    test('rules without a survivor are valid: every security is excluded', async () => {
-      const answer = await preview(
+    test('rules that exclude every security are valid', async () => {
+      const answer = await previewBody(
         createDocument('N', {}, { selection: [{ id: 'none', type: 'PriceFilter', params: { minimum: 1e6 } }] }),
       );
       expect(answer).toMatchObject({ weights: {}, total_weight: 0, cap: null });
       expect(answer.assets.every(({ included, excluded_by }) => !included && excluded_by === 'none')).toBe(true);
     });
 
-    test('named universes are read point in time, lists keep what the store holds, an index gives its constituents', async () => {
-      const names = async (universe: unknown, asOf: string) =>
-        Object.keys((await preview(createDocument('U', { universe }), asOf)).weights).join('');
-      expect(await names({ kind: 'named', id: 'PAIR' }, '2024-01-05')).toBe('AC');
-      expect(await names({ kind: 'named', id: 'PAIR' }, '2024-01-08')).toBe('AE');
-      expect(await names({ kind: 'list', identifiers: ['E', 'B', 'ABSENT'] }, '2024-01-08')).toBe('BE');
+    test('named universes are read point in time, lists keep the securities of the store, an index gives its constituents', async () => {
+      const listPreviewNames = async (universe: unknown, asOf: string) =>
+        Object.keys((await previewBody(createDocument('U', { universe }), asOf)).weights).join('');
+      expect(await listPreviewNames({ kind: 'named', id: 'PAIR' }, '2024-01-05')).toBe('AC');
+      expect(await listPreviewNames({ kind: 'named', id: 'PAIR' }, '2024-01-08')).toBe('AE');
+      expect(await listPreviewNames({ kind: 'list', identifiers: ['E', 'B', 'ABSENT'] }, '2024-01-08')).toBe('BE');
       await service.ok(
         'PUT',
         '/indices/TWO',
@@ -124,7 +124,7 @@ export function describePreviews(): void {
           { selection: [{ id: 'cheap', type: 'TopN', params: { field: 'CLOSE', count: 2, ascending: true } }] },
         ),
       );
-      expect(await names({ kind: 'index', id: 'TWO' }, '2024-01-10')).toBe('CE');
+      expect(await listPreviewNames({ kind: 'index', id: 'TWO' }, '2024-01-10')).toBe('CE');
       expect(
         listFindings(
           await requestRefusal('POST', '/indices/preview', {
@@ -134,12 +134,12 @@ export function describePreviews(): void {
       ).toEqual(['UNKNOWN_IDENTIFIER universe.id']);
     });
 
-    test('group caps and floors are held, and impossible ones refused', async () => {
+    test('group caps and floors are kept, and impossible ones refused', async () => {
       const createWeighting = (rest: Record<string, unknown>) =>
         createDocument('G', {}, { weighting: { type: 'MarketCapWeight', ...rest } });
-      const { weights } = await preview(createWeighting({ group_caps: [{ field: 'SECTOR', cap: 0.6 }] }));
+      const { weights } = await previewBody(createWeighting({ group_caps: [{ field: 'SECTOR', cap: 0.6 }] }));
       expect(weights['A']! + weights['B']!).toBeCloseTo(0.6, 12);
-      const floored = await preview(createWeighting({ floor: 0.1 }));
+      const floored = await previewBody(createWeighting({ floor: 0.1 }));
       expect(Math.min(...Object.values(floored.weights))).toBeCloseTo(0.1, 14);
       expect(
         listFindings(
@@ -150,7 +150,7 @@ export function describePreviews(): void {
       ).toEqual(['CAP_INFEASIBLE pipeline.weighting.group_caps']);
     });
 
-    test('data that the store lacks is an error now, and was a warning at the save', async () => {
+    test('data that the store lacks is an error in a preview, and a warning when the index is stored', async () => {
       const body = createDocument('LACKS', {}, { weighting: { type: 'FieldWeight', params: { field: 'EARNINGS' } } });
       const saved = await service.ok<SavedIndex>('PUT', '/indices/LACKS', body);
       expect(saved.findings).toEqual([
@@ -168,7 +168,7 @@ export function describePreviews(): void {
       ]);
     });
 
-    test('an index of which no survivor has a weight is refused as empty', async () => {
+    test('an index without a positive weight is refused as empty', async () => {
       const body = createDocument('EMPTY', {}, { weighting: { type: 'FixedWeight', params: { weights: { ZZ: 1 } } } });
       expect(await requestRefusal('POST', '/indices/preview', { document: body })).toMatchObject({
         status: 422,

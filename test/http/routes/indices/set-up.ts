@@ -1,10 +1,10 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import { type LiveService, liveService } from '../../../real/live.js';
+import { type LiveService, openLiveService } from '../../../real/live.js';
 
 export let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
 });
 afterAll(() => service.close());
 

@@ -4,7 +4,7 @@ import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import { service, createDocument, requestRefusal, listFindings } from './set-up.js';
 
 /** Index definition with every parameter that a methodology describes. */
-const DESCRIBED = createDocument(
+const DESCRIBED_INDEX = createDocument(
   'TOLD',
   {
     rebalance: {
@@ -96,7 +96,7 @@ export function describeWhatIf(): void {
       expect((await service.ask('GET', '/indices/BASE')).headers.get('etag')).toBe(before.headers.get('etag'));
     });
 
-    test('two documents as sent are compared on the last day of the store', async () => {
+    test('two documents of the request are compared on the last day of the store', async () => {
       const answer = await service.ok<WhatIfResponse>('POST', '/indices/whatif', {
         document: createDocument('P'),
         changed: createDocument('Q', {}, { weighting: { type: 'MarketCapWeight', cap: 0.3 } }),
@@ -144,7 +144,7 @@ export function describeWhatIf(): void {
 
   describe('the methodology', () => {
     test('numbered sentences hold every parameter of the definition', async () => {
-      await service.ok('PUT', '/indices/TOLD', DESCRIBED);
+      await service.ok('PUT', '/indices/TOLD', DESCRIBED_INDEX);
       const { sentences } = await service.ok<Methodology>('GET', '/indices/TOLD/methodology');
       expect(sentences.map(({ number }) => number)).toEqual(sentences.map((_, i) => i + 1));
       const text = sentences.map((sentence) => sentence.text).join(' ');

@@ -12,9 +12,9 @@ import {
 } from '#kernels/moments/estimators/structured-covariance.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { randomPanel } from '../../engines/random-matrices.js';
+import { createRandomPanel } from '../../engines/random-matrices.js';
 
-type Golden = Readonly<Record<StructuredRequest['estimator'], readonly (readonly number[])[]>> & {
+type GoldenCovariances = Readonly<Record<StructuredRequest['estimator'], readonly (readonly number[])[]>> & {
   readonly returns: readonly (readonly number[])[];
   readonly threshold: number;
   readonly lags: number;
@@ -23,7 +23,7 @@ type Golden = Readonly<Record<StructuredRequest['estimator'], readonly (readonly
 
 const file = new URL('../../../../../test/golden/estimators/estimators.json', import.meta.url);
 // the file has the format of its type
-const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { readonly cases: readonly Golden[] };
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { readonly cases: readonly GoldenCovariances[] };
 
 const DEFAULTS: Omit<StructuredRequest, 'estimator'> = { threshold: 0.5, lags: 0, scale: 1 };
 
@@ -52,7 +52,7 @@ const sampleOf = (panel: Float64Array, assets: number) => {
 
 describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
   test.each(cases.map((one) => [one.returns.length, one.returns[0]!.length, one] as const))(
-    'of %d observations of %d names is that of its paper, written out in numpy',
+    'of %d observations of %d securities agrees with its paper, written out in numpy',
     (observations, assets, { returns, threshold, lags, half_life: halfLife, ...expected }) => {
       const weights = new Float64Array(observations);
       fillHalfLifeWeights(halfLife, weights);
@@ -65,8 +65,8 @@ describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
     },
   );
 
-  test('is symmetric, scales with the returns and is positive semi-definite as it is served', () => {
-    const panel = randomPanel(40, 12, 7);
+  test('is symmetric, scales with the returns and is positive semi-definite', () => {
+    const panel = createRandomPanel(40, 12, 7);
     const plain = covariance(panel, 12, { estimator, lags: 2 });
     expectClose(
       covariance(
@@ -85,7 +85,7 @@ describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
 });
 
 describe('nonlinear shrinkage', () => {
-  test('leaves the eigenvalues of many observations, and draws those of few together', () => {
+  test('keeps the eigenvalues of many observations, and moves those of few observations together', () => {
     const values = Float64Array.of(1, 2, 3, 5, 8);
     shrinkEigenvalues(values, 10_000_000).forEach((value, k) =>
       expect(Math.abs(value / values[k]! - 1)).toBeLessThan(0.01),
@@ -94,8 +94,8 @@ describe('nonlinear shrinkage', () => {
     expect(few[4]! / few[0]!).toBeLessThan(8);
   });
 
-  test('gives names beyond the observations a variance', () => {
-    const panel = randomPanel(20, 30, 3);
+  test('gives a variance to more securities than observations', () => {
+    const panel = createRandomPanel(20, 30, 3);
     const matrix = covariance(panel, 30, { estimator: 'nonlinear' });
     const values = new Float64Array(30);
     expect(referenceEngine.symmetricEigenvalues(matrix, 30, values)).toBe(true);
@@ -105,7 +105,7 @@ describe('nonlinear shrinkage', () => {
 });
 
 describe('denoising', () => {
-  test('keeps the sum of the eigenvalues and those above the edge, and moves none twice', () => {
+  test('keeps the sum of the eigenvalues and those above the edge, and changes nothing when repeated', () => {
     const values = Float64Array.of(0.2, 0.3, 0.4, 0.5, 0.6, 4);
     const once = denoise(values, 60);
     expect(once.signals).toBe(1);
@@ -115,8 +115,8 @@ describe('denoising', () => {
   });
 });
 
-test('without lags the covariance by Newey and West is that of the sample', () => {
-  const panel = randomPanel(50, 6, 11);
+test('without lags the Newey-West covariance is the sample covariance', () => {
+  const panel = createRandomPanel(50, 6, 11);
   expectClose(covariance(panel, 6, { estimator: 'newey_west' }), sampleOf(panel, 6));
 });
 

@@ -6,8 +6,8 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { seeded } from '../../../seeded.js';
-import { randomProgram } from '../random-programs.js';
-import { rationalResiduals } from '../rational.js';
+import { createRandomProgram } from '../random-programs.js';
+import { computeRationalResiduals } from '../rational.js';
 
 /** Maximum residual of a certified solution. */
 const CERTIFIED = 1e-9;
@@ -21,7 +21,7 @@ const ROUNDING = 1e-12;
 /** Returns random programmes in units from 1e-4 to 1e5, for which absolute residuals of 1e-9 are hard to reach. */
 function listProgrammes(): Program[] {
   return Array.from({ length: 60 }, (_, k) => {
-    const program = randomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });
+    const program = createRandomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });
     const random = seeded(1000 + k);
     const size = 10 ** (9 * random() - 4);
     return {
@@ -48,25 +48,30 @@ describe('certified answers', () => {
     return answer.status === 'solved' ? [{ program, answer, certified: certify(program, answer, plainAlgebra) }] : [];
   });
 
-  test('most programmes of the sample have an answer', () => {
+  test('most programmes of the sample have a solution', () => {
     expect(solvedOnes.length).toBeGreaterThan(25);
   });
 
   test('every solved programme is certified, by residuals without any rounding', () => {
     for (const { program, certified } of solvedOnes) {
       const { x, rowMultipliers, boundMultipliers } = certified.point;
-      const { primal, dual, gap } = rationalResiduals(program, x, rowMultipliers, boundMultipliers);
+      const { primal, dual, gap } = computeRationalResiduals(program, x, rowMultipliers, boundMultipliers);
       expect(certified.isCertified).toBe(true);
       expect(Math.max(primal, dual, gap)).toBeLessThanOrEqual(CERTIFIED);
     }
   });
 
-  test('residuals in double-double are those of rational numbers, also of a point that is no optimum', () => {
+  test('residuals in double-double agree with rational numbers, also at a point that is no optimum', () => {
     for (const { program, certified } of solvedOnes) {
       const off = { ...certified.point, x: certified.point.x.map((value) => value * (1 + 1e-9)) };
       for (const point of [certified.point, off]) {
         const own = computeExactResiduals(program, point);
-        const { primal, dual, gap } = rationalResiduals(program, point.x, point.rowMultipliers, point.boundMultipliers);
+        const { primal, dual, gap } = computeRationalResiduals(
+          program,
+          point.x,
+          point.rowMultipliers,
+          point.boundMultipliers,
+        );
         const isTouching = (value: number, other: number) =>
           expect(Math.abs(value - other)).toBeLessThanOrEqual(ROUNDING * (1 + other));
         isTouching(own.primal, primal);
@@ -78,7 +83,7 @@ describe('certified answers', () => {
 });
 
 describe('exact sums', () => {
-  test('a sum keeps what a double loses', () => {
+  test('a sum keeps the digits that a double loses', () => {
     expect(new ExactSum().add(1e16).add(1).add(-1e16).value()).toBe(1);
   });
 

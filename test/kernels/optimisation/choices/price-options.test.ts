@@ -38,7 +38,7 @@ function enumerate({ starts, costs, amounts, lower, upper }: OptionProblem): num
   return least;
 }
 
-test.each([1, 2, 3, 4])('the bound is below every choice, and near the best one, seed %i', (seed) => {
+test.each([1, 2, 3, 4])('the bound is below every choice, and near the best choice, seed %i', (seed) => {
   const problem = createRandomProblem(8, seed);
   const least = enumerate(problem);
   const { bound } = priceOptions(problem);
@@ -48,7 +48,7 @@ test.each([1, 2, 3, 4])('the bound is below every choice, and near the best one,
   expect(bound).toBeGreaterThan(least - 0.6);
 });
 
-test('the prices leave hardly any gain between the two best options of a few items', () => {
+test('the prices leave almost no gain between the two best options of a few items', () => {
   const problem = createRandomProblem(200, 5);
   const { priced } = priceOptions(problem);
   const gaps = Array.from({ length: 200 }, (_, i) => {

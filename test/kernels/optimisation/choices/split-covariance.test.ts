@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
-import { createCountedCone } from '#kernels/optimisation/choices/counted-cone.js';
+import { UNDECIDED, EXCLUDED } from '#kernels/optimisation/choices/decisions.js';
+import { createCardinalityCone } from '#kernels/optimisation/choices/counted-cone.js';
 import { splitCovariance } from '#kernels/optimisation/choices/split-covariance.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
+import { computeSymmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 const N = 10;
@@ -35,15 +35,15 @@ function computeSmallestRemainder(matrix: Float64Array, open: Int32Array): numbe
     return matrix[open[Math.floor(e / order)]! * N + open[e % order]!]! + 1e4;
   });
   const values = new Float64Array(order);
-  symmetricEigenvalues(left, order, values);
+  computeSymmetricEigenvalues(left, order, values);
   return values[0]!;
 }
 
 test('parts are not negative, and the remainder is convex between points of equal sum', () => {
   const problem = createQuadratic();
-  const decisions = new Uint8Array(N).fill(OPEN);
+  const decisions = new Uint8Array(N).fill(UNDECIDED);
   const first = splitCovariance(plainAlgebra, problem, decisions, 600)!;
-  decisions[2] = OUT;
+  decisions[2] = EXCLUDED;
   const second = splitCovariance(plainAlgebra, problem, decisions, 300, first.state)!;
   for (const { pairs, diagonal, shares, state } of [first, second]) {
     expect(Math.min(...pairs, ...diagonal)).toBe(0);
@@ -55,14 +55,16 @@ test('parts are not negative, and the remainder is convex between points of equa
     expect(diagonal.reduce((sum, part) => sum + part, 0)).toBeGreaterThan(
       N * computeSmallestRemainder(problem.matrix, state.open),
     );
-    expect(shares.reduce((sum, share, i) => sum + (decisions[i] === OUT ? 0 : share), 0)).toBeLessThan(3 + 1 + 1e-6);
+    expect(shares.reduce((sum, share, i) => sum + (decisions[i] === EXCLUDED ? 0 : share), 0)).toBeLessThan(
+      3 + 1 + 1e-6,
+    );
   }
   expect([...second.state.open]).toEqual([0, 1, 3, 4, 5, 6, 7, 8, 9]);
   expect([second.diagonal[2], second.pairs.slice(2 * N, 3 * N).every((part) => part === 0)]).toEqual([0, true]);
 });
 
-test('a matrix is projected on non-negative ones whose shares sum to the maximum', () => {
-  const project = createCountedCone(3, [{ members: Int32Array.of(0, 1), maximum: 1 }]);
+test('a matrix is projected on non-negative matrices whose shares sum to the maximum', () => {
+  const project = createCardinalityCone(3, [{ members: Int32Array.of(0, 1), maximum: 1 }]);
   const from = Float64Array.of(4, 1, 0.8, 1, 1, -0.5, 0.8, -0.5, 0.9);
   const to = new Float64Array(9);
   project(from, to);

@@ -73,7 +73,7 @@ test.each([1, 2, 3])('finds the best of all choices, seed %i', (seed) => {
     expect(searchSwaps(plainAlgebra, problem, ORDERS, WORK)!.value).toBeCloseTo(leastOf(problem), 8);
 });
 
-test('the change of each move is that of the optimum', () => {
+test('the change of each move equals that of the optimum', () => {
   const { evaluate, listBest } = createSwapMoves(plainAlgebra, createQuadratic(4, 4));
   const at = evaluate(Uint8Array.from({ length: N }, (_, i) => (i < 4 ? 1 : 0)))!;
   const moves = listBest(at);
@@ -86,7 +86,7 @@ test('the change of each move is that of the optimum', () => {
   }
 });
 
-test('a search ends with its work, and without a choice within the bounds there is none', () => {
+test('a search ends when its work is used up, and no choice within the bounds is reported', () => {
   const problem = createQuadratic(5, 4);
   const [first, whole] = [1, WORK].map((work) => searchSwaps(plainAlgebra, problem, ORDERS, work)!);
   expect(first!.value).toBeGreaterThan(whole!.value);

@@ -11,18 +11,18 @@ import { seeded } from '../../../seeded.js';
 
 const N = 24;
 const random = seeded(7);
-const loaded = (factors: number) =>
+const createLoadedMetric = (factors: number) =>
   createFactorMetric(
     Float64Array.from({ length: N * factors }, () => random() - 0.5),
     Float64Array.from({ length: N }, () => 0.1 + random()),
   );
-const whole = createMetricMatrix(loaded(5));
-const apart = whole.map((value, e) => (e % (N + 1) !== 0 && (e % N > 20 || e > 21 * N) ? 0 : value));
+const wholeMatrix = createMetricMatrix(createLoadedMetric(5));
+const blockMatrix = wholeMatrix.map((value, e) => (e % (N + 1) !== 0 && (e % N > 20 || e > 21 * N) ? 0 : value));
 const METRICS: readonly (readonly [string, Metric])[] = [
-  ['a matrix', createDenseMetric(whole, N)],
-  ['a matrix with names that covary with none', createDenseMetric(apart, N)],
-  ['few loadings', loaded(3)],
-  ['many loadings', loaded(20)],
+  ['a matrix', createDenseMetric(wholeMatrix, N)],
+  ['a matrix with names that covary with none', createDenseMetric(blockMatrix, N)],
+  ['few loadings', createLoadedMetric(3)],
+  ['many loadings', createLoadedMetric(20)],
 ];
 
 describe('the factored curvature of free securities', () => {

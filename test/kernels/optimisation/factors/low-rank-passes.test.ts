@@ -11,24 +11,27 @@ const panelOf = (length: number, seed: number): Float64Array => {
 const SHAPES = [1, 3, 4, 5, 8, 11, 17].flatMap((rows) => [1, 3].map((columns) => ({ rows, columns, factors: 7 })));
 
 describe('passes over the loadings of securities', () => {
-  test.each(SHAPES)('have the bits of names one by one: $rows rows, $columns columns', ({ rows, columns, factors }) => {
-    const loadings = panelOf(rows * factors, 1);
-    const b = panelOf(rows * columns, 2);
-    const x = panelOf(factors * columns, 3);
-    const sums = x.slice();
-    const rest = b.slice();
-    for (let p = 0; p < rows; p++)
-      for (let f = 0; f < factors; f++)
-        for (let c = 0; c < columns; c++) {
-          sums[f * columns + c]! += loadings[p * factors + f]! * b[p * columns + c]!;
-          rest[p * columns + c]! -= loadings[p * factors + f]! * x[f * columns + c]!;
-        }
-    const shape = { loadings, rows, factors, columns };
-    const added = x.slice();
-    addLoaded(shape, b, added);
-    const left = b.slice();
-    subtractLoaded(shape, x, left);
-    expect([...added]).toEqual([...sums]);
-    expect([...left]).toEqual([...rest]);
-  });
+  test.each(SHAPES)(
+    'are bit-identical to passes over single securities: $rows rows, $columns columns',
+    ({ rows, columns, factors }) => {
+      const loadings = panelOf(rows * factors, 1);
+      const b = panelOf(rows * columns, 2);
+      const x = panelOf(factors * columns, 3);
+      const sums = x.slice();
+      const rest = b.slice();
+      for (let p = 0; p < rows; p++)
+        for (let f = 0; f < factors; f++)
+          for (let c = 0; c < columns; c++) {
+            sums[f * columns + c]! += loadings[p * factors + f]! * b[p * columns + c]!;
+            rest[p * columns + c]! -= loadings[p * factors + f]! * x[f * columns + c]!;
+          }
+      const shape = { loadings, rows, factors, columns };
+      const added = x.slice();
+      addLoaded(shape, b, added);
+      const left = b.slice();
+      subtractLoaded(shape, x, left);
+      expect([...added]).toEqual([...sums]);
+      expect([...left]).toEqual([...rest]);
+    },
+  );
 });

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { randomProgram } from '../random-programs.js';
+import { createRandomProgram } from '../random-programs.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 
-test('a saliency is what dropping the security costs when only the budget holds the others', () => {
+test('a saliency is the cost of dropping the security if only the budget constrains the others', () => {
   const n = 6;
   const matrix = Float64Array.from({ length: n * n }, (_, e) =>
     Math.floor(e / n) === e % n ? 0.05 + 0.01 * (e % n) : 0.02,
@@ -28,7 +28,7 @@ test('a saliency is what dropping the security costs when only the budget holds 
     const upper = unbounded.upper.slice();
     lower[i] = upper[i] = 0;
     const program = {
-      ...randomProgram(1),
+      ...createRandomProgram(1),
       n,
       metric,
       centre,

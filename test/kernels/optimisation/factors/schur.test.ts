@@ -5,14 +5,14 @@ import { seeded } from '../../../seeded.js';
 
 const M = 150;
 /** Indices of rows that are the sum of the two previous rows. */
-const REPEATING = new Set([5, 63, 64, 65, 128, 149]);
+const BLOCK_SIZES = new Set([5, 63, 64, 65, 128, 149]);
 
 function createProducts(): Float64Array {
   const random = seeded(11);
   const rows: Float64Array[] = [];
   for (let r = 0; r < M; r++)
     rows.push(
-      REPEATING.has(r)
+      BLOCK_SIZES.has(r)
         ? rows[r - 1]!.map((value, k) => value + rows[r - 2]![k]!)
         : Float64Array.from({ length: 3 * M }, () => random() - 0.5),
     );
@@ -26,22 +26,22 @@ describe('the factor of a semi-definite matrix', () => {
   test.each([
     ['row by row', undefined],
     ['panel by panel', plainAlgebra],
-  ])('leaves out rows that repeat others and has the products of the rest: %s', (_, algebra) => {
+  ])('omits rows that repeat others and has the products of the rest: %s', (_, algebra) => {
     const s = createProducts();
     const [factor, skipped] = [s.slice(), new Uint8Array(M)];
-    expect(factorSemidefinite(factor, M, skipped, { algebra })).toBe(REPEATING.size);
-    expect(new Set([...skipped.keys()].filter((r) => skipped[r] === 1))).toEqual(REPEATING);
+    expect(factorSemidefinite(factor, M, skipped, { algebra })).toBe(BLOCK_SIZES.size);
+    expect(new Set([...skipped.keys()].filter((r) => skipped[r] === 1))).toEqual(BLOCK_SIZES);
     for (let i = 0; i < M; i++)
       for (let j = 0; j <= i; j++) {
         let total = 0;
         for (let k = 0; k <= j; k++) total += factor[i * M + k]! * factor[j * M + k]!;
-        if (!REPEATING.has(j)) expect(total).toBeCloseTo(s[i * M + j]!, 9);
+        if (!BLOCK_SIZES.has(j)) expect(total).toBeCloseTo(s[i * M + j]!, 9);
       }
     const right = Float64Array.from({ length: M }, (__, i) => Math.sin(i));
     const x = right.slice();
     solveFactored(factor, M, x, skipped);
     for (let i = 0; i < M; i++) {
-      if (REPEATING.has(i)) {
+      if (BLOCK_SIZES.has(i)) {
         expect(x[i]).toBe(0);
         continue;
       }

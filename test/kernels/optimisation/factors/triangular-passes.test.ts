@@ -11,7 +11,7 @@ import { seeded } from '../../../seeded.js';
 const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 21];
 
 /** Number of unused rows after a factor. */
-const ROOM = 3;
+const SPARE_ROWS = 3;
 
 function factorOf(n: number, stride: number): Float64Array {
   const random = seeded(n);
@@ -26,8 +26,8 @@ const vectorOf = (n: number, seed: number) => {
 };
 
 describe('passes over a triangular factor', () => {
-  test.each(ORDERS)('have the bits of rows one by one, and invert the factor: order %d', (n) => {
-    const stride = n + ROOM;
+  test.each(ORDERS)('are bit-identical to passes over single rows, and invert the factor: order %d', (n) => {
+    const stride = n + SPARE_ROWS;
     const l = factorOf(n, stride);
     const given = vectorOf(n, 7);
     const forwards = given.slice();
@@ -67,7 +67,7 @@ describe('passes over a triangular factor', () => {
     }
   });
 
-  test.each(ORDERS)('go over columns alike, one or four at once: order %d', (n) => {
+  test.each(ORDERS)('process columns alike, one or four at once: order %d', (n) => {
     const l = factorOf(n, n);
     for (const from of [0, Math.floor(n / 2), n - 1]) {
       const columns = [1, 2, 3, 4].map((seed) => vectorOf(n, seed).fill(0, 0, from));

@@ -10,18 +10,18 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { seeded } from '../../../seeded.js';
 import { IS_SOAK } from '../../../soak.js';
-import { randomProgram } from '../random-programs.js';
+import { createRandomProgram } from '../random-programs.js';
 
 /** Multiplier of the number of random programmes; 3 in `npm run soak`. */
 const SHARE = IS_SOAK ? 3 : 1;
 
-const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
+const computeLargestGap = (a: Float64Array, b: ArrayLike<number>) =>
   a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
 /** Returns a random programme with rows whose limits are the row values near a feasible point; some rows are soft. */
 function createFeasibleProgram(seed: number): Program | undefined {
   const random = seeded(seed + 50_000);
-  const program = randomProgram(seed, { withNorms: false });
+  const program = createRandomProgram(seed, { withNorms: false });
   const n = program.n;
   const soft = program.rows.penalty.map((penalty, r) => (r > 0 && random() < 0.15 ? 0.05 * random() : penalty));
   const withTarget = { ...program.rows, count: program.rows.count + 1 };
@@ -59,7 +59,7 @@ function moveProgram(program: Program, random: () => number, all: boolean): Prog
   };
 }
 
-test('a followed optimum is that of the programme itself, with rows, limits and prices that change on the path', () => {
+test('a followed optimum is the optimum of the programme itself, with rows, limits and prices that change on the path', () => {
   const tally = { tried: 0, followed: 0, kinked: 0, soft: 0, events: 0 };
   for (let seed = 1; seed <= 100 * SHARE; seed++) {
     const random = seeded(seed + 90_000);
@@ -80,7 +80,7 @@ test('a followed optimum is that of the programme itself, with rows, limits and 
     expect(answer.status, `seed ${seed}`).toBe('solved');
     // The ridge makes the optimum unique; in directions of singular curvature the optimum is determined only up to
     // rounding.
-    expect(largestDifference(answer.point.x, cold.point.x), `seed ${seed}`).toBeLessThan(1e-7);
+    expect(computeLargestGap(answer.point.x, cold.point.x), `seed ${seed}`).toBeLessThan(1e-7);
     expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
       1e-12,
     );
@@ -139,7 +139,7 @@ test('an optimum is followed to another objective', () => {
   expect(followed).toBeGreaterThan(17 * SHARE);
 });
 
-test('a start that is no optimum, or of another shape, is not followed', () => {
+test('a start that is no optimum, or of another shape, is refused', () => {
   const program = createFeasibleProgram(3)!;
   const { point, state } = createSolver(plainAlgebra).solve(program);
   const factors = createPathFactors(plainAlgebra);
@@ -163,9 +163,9 @@ test('a start that is no optimum, or of another shape, is not followed', () => {
   ).toBeUndefined();
 });
 
-test('the factor of securities that came and went is that of the securities', () => {
+test('the factor after securities entered and left is the factor of the remaining securities', () => {
   const random = seeded(12);
-  const program = { ...randomProgram(40, { namesMax: 30, withNorms: false }), ridge: 1e-3 };
+  const program = { ...createRandomProgram(40, { namesMax: 30, withNorms: false }), ridge: 1e-3 };
   const factors = createPathFactors(plainAlgebra);
   const matrix = createMetricMatrix(program.metric!);
   let free = Int32Array.from({ length: program.n }, (_, i) => i);
@@ -210,7 +210,7 @@ test('a path from no holding reaches the same optimum as one from all holdings',
     expect(grown.status, `seed ${seed}`).toBe(other.status);
     if (other.status !== 'solved') continue;
     count++;
-    expect(largestDifference(grown.point.x, other.point.x), `seed ${seed}`).toBeLessThan(1e-9);
+    expect(computeLargestGap(grown.point.x, other.point.x), `seed ${seed}`).toBeLessThan(1e-9);
   }
   expect(count).toBeGreaterThan(20);
 });

@@ -3,27 +3,27 @@ import { removeFixedVariables } from '#kernels/optimisation/presolve/fixed-varia
 import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
 import { sumKinks, type Point, type Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../../seeded.js';
-import { objectiveOf, onSimplex, randomProgram } from '../random-programs.js';
+import { objectiveOf, projectOnSimplex, createRandomProgram } from '../random-programs.js';
 
 const SEEDS = Array.from({ length: 200 }, (_, seed) => seed);
 
 /** Returns a random programme in which a third of the securities have fixed weights. */
 function addFixed(seed: number): Program {
   const random = seeded(seed + 1000);
-  const program = randomProgram(seed, { withNorms: false });
-  const at = onSimplex(random, program.n);
+  const program = createRandomProgram(seed, { withNorms: false });
+  const at = projectOnSimplex(random, program.n);
   const isFixed = at.map(() => Number(random() < 1 / 3));
-  const ends = (bounds: Float64Array) => bounds.map((bound, i) => (isFixed[i] === 1 ? at[i]! : bound));
+  const fixBounds = (bounds: Float64Array) => bounds.map((bound, i) => (isFixed[i] === 1 ? at[i]! : bound));
   const linear = program.linear.map(() => random() - 0.5);
-  return { ...program, linear, lower: ends(program.lower), upper: ends(program.upper) };
+  return { ...program, linear, lower: fixBounds(program.lower), upper: fixBounds(program.upper) };
 }
 
-const rowValues = ({ n, rows }: Program, x: Float64Array): number[] =>
+const computeRowValues = ({ n, rows }: Program, x: Float64Array): number[] =>
   Array.from({ length: rows.count }, (_, r) =>
     x.reduce((sum, value, i) => sum + rows.coefficients[r * n + i]! * value, 0),
   );
 
-const pointAt = (x: Float64Array): Point => ({
+const createPointAt = (x: Float64Array): Point => ({
   x,
   rowMultipliers: new Float64Array(0),
   kinkMultipliers: new Float64Array(0),
@@ -46,15 +46,15 @@ test('the reduced programme has the same objective up to a constant, and the sam
     const random = seeded(seed);
     const few = reduced.program;
     expect(few.n).toBe(program.n - fixed);
-    const [a, b] = [onSimplex(random, few.n), onSimplex(random, few.n)];
-    const [wholeA, wholeB] = [reduced.toFull(pointAt(a)).x, reduced.toFull(pointAt(b)).x];
+    const [a, b] = [projectOnSimplex(random, few.n), projectOnSimplex(random, few.n)];
+    const [wholeA, wholeB] = [reduced.toFull(createPointAt(a)).x, reduced.toFull(createPointAt(b)).x];
     expect(program.lower.every((bound, i) => bound < program.upper[i]! || wholeA[i] === bound)).toBe(true);
     const constants = [
       objectiveOf(program, wholeA) - objectiveOf(few, a),
       objectiveOf(program, wholeB) - objectiveOf(few, b),
     ];
     expect(isClose(constants[0]!, constants[1]!)).toBe(true);
-    const [whole, part] = [rowValues(program, wholeA), rowValues(few, a)];
+    const [whole, part] = [computeRowValues(program, wholeA), computeRowValues(few, a)];
     for (const side of ['lower', 'upper'] as const)
       expect(whole.every((value, r) => isClose(program.rows[side][r]! - value, few.rows[side][r]! - part[r]!))).toBe(
         true,

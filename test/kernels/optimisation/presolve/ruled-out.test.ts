@@ -3,14 +3,14 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
 import { isRuledOut } from '#kernels/optimisation/presolve/ruled-out.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { onSimplex, randomProgram } from '../random-programs.js';
+import { projectOnSimplex, createRandomProgram } from '../random-programs.js';
 import { seeded } from '../../../seeded.js';
 
 test('an infeasible box has a proof by multipliers, and no feasible programme is excluded', () => {
   const solver = createSolver(plainAlgebra);
   let ruledOut = 0;
   for (let seed = 7001; seed <= 7150; seed++) {
-    const program = randomProgram(seed, { withNorms: false });
+    const program = createRandomProgram(seed, { withNorms: false });
     const isOut = isRuledOut(program);
     if (isOut) expect(findLeastViolation(solver, program).certificate, `seed ${seed}`).not.toBeNull();
     if (isOut) expect(solver.solve(program), `seed ${seed}`).toMatchObject({ status: 'infeasible', iterations: 0 });
@@ -20,9 +20,9 @@ test('an infeasible box has a proof by multipliers, and no feasible programme is
 });
 
 test('crossing bounds, and trade limits below the forced trades, are infeasible', () => {
-  const program = { ...randomProgram(3, { withKinks: false, withNorms: false }) };
+  const program = { ...createRandomProgram(3, { withKinks: false, withNorms: false }) };
   const n = program.n;
-  const at = onSimplex(seeded(5), n);
+  const at = projectOnSimplex(seeded(5), n);
   const wide = { ...program, lower: new Float64Array(n), upper: new Float64Array(n).fill(1) };
   const rows = {
     ...program.rows,

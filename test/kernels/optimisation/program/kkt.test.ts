@@ -26,7 +26,7 @@ const program: Program = {
   kinks: [],
   norms: [],
 };
-const point = (x: number[], y: number, rest: Partial<Point> = {}): Point => ({
+const createPoint = (x: number[], y: number, rest: Partial<Point> = {}): Point => ({
   x: Float64Array.from(x),
   rowMultipliers: Float64Array.of(y),
   kinkMultipliers: new Float64Array(0),
@@ -36,18 +36,18 @@ const point = (x: number[], y: number, rest: Partial<Point> = {}): Point => ({
 
 describe('checkKkt', () => {
   test('accepts only the answer computed by hand', () => {
-    expect(isOptimal(checkKkt(program, point([0.6, 0.4], -0.4)))).toBe(true);
-    expect(checkKkt(program, point([0.6, 0.4], -0.39)).stationarity).toBeGreaterThan(1e-2);
-    expect(isOptimal(checkKkt(program, point([0.59, 0.41], -0.42)))).toBe(false);
-    expect(checkKkt(program, point([0.7, 0.3], -0.2)).primal).toBeCloseTo(0.1 / 1.6, 12);
+    expect(isOptimal(checkKkt(program, createPoint([0.6, 0.4], -0.4)))).toBe(true);
+    expect(checkKkt(program, createPoint([0.6, 0.4], -0.39)).stationarity).toBeGreaterThan(1e-2);
+    expect(isOptimal(checkKkt(program, createPoint([0.59, 0.41], -0.42)))).toBe(false);
+    expect(checkKkt(program, createPoint([0.7, 0.3], -0.2)).primal).toBeCloseTo(0.1 / 1.6, 12);
   });
 
-  test('a multiplier of the wrong sign, or of a row that does not hold, is a fault', () => {
+  test('a multiplier of the wrong sign, or of a row that is not active, is an error', () => {
     const inequality: Program = { ...program, rows: { ...program.rows, lower: Float64Array.of(-Infinity) } };
-    expect(isOptimal(checkKkt(inequality, point([0.6, 0.4], -0.4)))).toBe(false);
+    expect(isOptimal(checkKkt(inequality, createPoint([0.6, 0.4], -0.4)))).toBe(false);
     const loose: Program = { ...inequality, rows: { ...inequality.rows, upper: Float64Array.of(2) } };
-    expect(checkKkt(loose, point([0.6, 0.2], 0.4)).multipliers).toBeGreaterThan(0.1);
-    expect(isOptimal(checkKkt(loose, point([0.6, 0.2], 0)))).toBe(true);
+    expect(checkKkt(loose, createPoint([0.6, 0.2], 0.4)).multipliers).toBeGreaterThan(0.1);
+    expect(isOptimal(checkKkt(loose, createPoint([0.6, 0.2], 0)))).toBe(true);
   });
 
   test('a kink balances forces up to its slopes', () => {
@@ -72,20 +72,20 @@ describe('checkKkt', () => {
         },
       ],
     };
-    const at = (multiplier: number) =>
+    const checkAtMultiplier = (multiplier: number) =>
       checkKkt(kinked, {
-        ...point([0.7, 0.2], 0),
+        ...createPoint([0.7, 0.2], 0),
         rowMultipliers: new Float64Array(0),
         kinkMultipliers: Float64Array.of(multiplier),
       });
-    expect(isOptimal(at(0.2))).toBe(true);
-    expect(isOptimal(at(0.5))).toBe(true);
-    expect(at(0.1).stationarity).toBeGreaterThan(0.1);
+    expect(isOptimal(checkAtMultiplier(0.2))).toBe(true);
+    expect(isOptimal(checkAtMultiplier(0.5))).toBe(true);
+    expect(checkAtMultiplier(0.1).stationarity).toBeGreaterThan(0.1);
   });
 
   test('an exceeded norm is reported in its own units', () => {
     const round: Program = { ...program, norms: [{ metric: 'identity', centre: new Float64Array(2), radius: 0.5 }] };
-    const report = checkKkt(round, { ...point([0.6, 0.4], -0.4), normMultipliers: Float64Array.of(0) });
+    const report = checkKkt(round, { ...createPoint([0.6, 0.4], -0.4), normMultipliers: Float64Array.of(0) });
     expect(report.primal).toBeCloseTo((Math.hypot(0.6, 0.4) - 0.5) / 1.5, 12);
   });
 });

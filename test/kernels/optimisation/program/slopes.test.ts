@@ -3,7 +3,7 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { sumKinks, type Point, type Program } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { objectiveOf, randomProgram } from '../random-programs.js';
+import { objectiveOf, createRandomProgram } from '../random-programs.js';
 
 /** Computes the Lagrangian without the terms of the bounds. */
 function computeLagrangian(program: Program, point: Point, x: Float64Array): number {
@@ -28,19 +28,19 @@ test('slopes are the one-sided differences of the Lagrangian', () => {
   const solver = createSolver(plainAlgebra);
   let tried = 0;
   for (let seed = 1; seed <= 120; seed++) {
-    const program = randomProgram(seed, { namesMax: 8 });
+    const program = createRandomProgram(seed, { namesMax: 8 });
     const { status, point } = solver.solve(program);
     if (status !== 'solved') continue;
     tried++;
     const { left, right } = computeLagrangianSlopes(program, point);
-    const at = (i: number, step: number) => {
+    const moveAlong = (i: number, step: number) => {
       const x = point.x.slice();
       x[i]! += step;
       return (computeLagrangian(program, point, x) - computeLagrangian(program, point, point.x)) / step;
     };
     for (let i = 0; i < program.n; i++) {
-      expect(Math.abs(at(i, 1e-7) - right[i]!), `seed ${seed} name ${i}`).toBeLessThan(1e-6);
-      expect(Math.abs(at(i, -1e-7) - left[i]!), `seed ${seed} name ${i}`).toBeLessThan(1e-6);
+      expect(Math.abs(moveAlong(i, 1e-7) - right[i]!), `seed ${seed} name ${i}`).toBeLessThan(1e-6);
+      expect(Math.abs(moveAlong(i, -1e-7) - left[i]!), `seed ${seed} name ${i}`).toBeLessThan(1e-6);
     }
   }
   expect(tried).toBeGreaterThan(10);

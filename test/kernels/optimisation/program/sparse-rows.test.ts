@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
+import { computeSymmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { createSparseRows } from '#kernels/optimisation/program/sparse-rows.js';
 import { seeded } from '../../../seeded.js';
 
@@ -51,12 +51,12 @@ test('the products of a sparse matrix with itself are those of the kernel, to th
   const out = new Float64Array(COLUMNS * COLUMNS).fill(9);
   rows.products(out);
   const expected = new Float64Array(COLUMNS * COLUMNS);
-  symmetricRankK(matrix, COLUMNS, expected);
+  computeSymmetricRankK(matrix, COLUMNS, expected);
   for (let i = 0; i < COLUMNS; i++)
     for (let j = 0; j <= i; j++) expect(out[i * COLUMNS + j]).toBe(expected[i * COLUMNS + j]);
 });
 
-test('another matrix replaces the one before', () => {
+test('another matrix replaces the previous one', () => {
   const rows = createSparseRows();
   rows.read(matrixOf(0.05), ROWS, COLUMNS);
   rows.read(Float64Array.of(2, 0, 0, 3), 2, 2);

@@ -5,12 +5,12 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import { computeCornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
 import { solveCorner } from '#kernels/optimisation/simplex/corner.js';
 import { seeded } from '../../../seeded.js';
-import { randomProgram } from '../random-programs.js';
-import { base, solver } from '../solved.js';
+import { createRandomProgram } from '../random-programs.js';
+import { createBaseProgram, solver } from '../solved.js';
 
 /** Returns a linear programme that maximises a weighted sum. */
 function createLinearProgram(seed: number): Program {
-  const program = randomProgram(seed, { withNorms: false });
+  const program = createRandomProgram(seed, { withNorms: false });
   const random = seeded(1000 + seed);
   return { ...program, curvature: 0, ridge: 0, linear: program.linear.map(() => random() - 0.7) };
 }
@@ -31,9 +31,9 @@ test('a corner meets the conditions of optimality, and is found if one exists', 
 });
 
 /** For two securities, the maximum is at an intersection of two of the bounds, the budget and the row. */
-test('of two securities the corner is the best of all intersections', () => {
+test('for two securities the corner is the best of all intersections', () => {
   const program: Program = {
-    ...base(2, () => 0.5),
+    ...createBaseProgram(2, () => 0.5),
     curvature: 0,
     ridge: 0,
     linear: Float64Array.of(-3, -2),
@@ -54,7 +54,7 @@ test('of two securities the corner is the best of all intersections', () => {
   expect(corner.iterate.rowMultipliers[1]).toBeCloseTo(1 / 3, 14);
 });
 
-describe('other methods are left', () => {
+describe('other solvers solve the remaining programmes', () => {
   const linear = programs[0]!;
   test.each<[string, Partial<Program>]>([
     ['what is curved', { curvature: 1 }],
@@ -82,7 +82,7 @@ describe('other methods are left', () => {
 
 describe('the slope of the variance at the largest expected return', () => {
   const program: Program = {
-    ...base(2, () => 0.5),
+    ...createBaseProgram(2, () => 0.5),
     metric: createDenseMetric(Float64Array.of(0.04, 0, 0, 0.09), 2),
     centre: new Float64Array(2),
     curvature: 2,
@@ -90,7 +90,7 @@ describe('the slope of the variance at the largest expected return', () => {
     upper: new Float64Array(2).fill(Infinity),
   };
   const means = Float64Array.of(0.1, 0.2);
-  const corner = (of: Program) => {
+  const findCorner = (of: Program) => {
     const { state, iterate } = solveCorner({ ...of, curvature: 0, linear: means.map((mean) => -mean) })!;
     return { state, point: iterate };
   };
@@ -98,7 +98,7 @@ describe('the slope of the variance at the largest expected return', () => {
   // With w = (m - 0.1) / 0.1 in the second security, the variance 0.04 (1 - w)^2 + 0.09 w^2 rises by 0.18 / 0.1 at w =
   // 1.
   test('of two securities', () => {
-    expect(computeCornerSlope(program, corner(program), means)).toBeCloseTo(1.8, 12);
+    expect(computeCornerSlope(program, findCorner(program), means)).toBeCloseTo(1.8, 12);
   });
 
   test('zero where it falls', () => {
@@ -107,7 +107,7 @@ describe('the slope of the variance at the largest expected return', () => {
       metric: createDenseMetric(Float64Array.of(0.04, 0.06, 0.06, 0.09), 2),
       centre: Float64Array.of(0, 2),
     };
-    expect(computeCornerSlope(falling, corner(falling), means)).toBe(0);
+    expect(computeCornerSlope(falling, findCorner(falling), means)).toBe(0);
   });
 
   test('not reported where active rows repeat each other', () => {
@@ -123,6 +123,6 @@ describe('the slope of the variance at the largest expected return', () => {
         penalty: repeatValues(rows.penalty),
       },
     };
-    expect(computeCornerSlope(repeated, corner(repeated), means)).toBeUndefined();
+    expect(computeCornerSlope(repeated, findCorner(repeated), means)).toBeUndefined();
   });
 });

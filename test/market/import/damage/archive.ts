@@ -2,9 +2,11 @@ import { crc32, deflateRawSync } from 'node:zlib';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { type Damage, importBytes, changeBytes, HEAD, MARKET } from './damage.js';
 
-const archive = (members: Parameters<typeof writeZip>[0], change: (bytes: Buffer) => Uint8Array = (bytes) => bytes) =>
-  importBytes('csv', change(Buffer.from(writeZip(members))));
-const ONE = [{ name: 'market.csv', text: MARKET }];
+const importDamagedArchive = (
+  members: Parameters<typeof writeZip>[0],
+  change: (bytes: Buffer) => Uint8Array = (bytes) => bytes,
+) => importBytes('csv', change(Buffer.from(writeZip(members))));
+const ONE_MEMBER = [{ name: 'market.csv', text: MARKET }];
 const directoryOf = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
 
 /** Returns a zip archive of one member with arbitrary values in its headers. */
@@ -47,36 +49,58 @@ function zipSaying({
   end.writeUInt32LE(local.length, 16);
   return Buffer.concat([local, entry, end]);
 }
-const saying = (what: Parameters<typeof zipSaying>[0]) => importBytes('csv', zipSaying(what));
+const importZipSaying = (what: Parameters<typeof zipSaying>[0]) => importBytes('csv', zipSaying(what));
 
 export const ARCHIVE: readonly Damage[] = [
   ['nothing in it', ['UNREADABLE_FILE '], importBytes('csv', new Uint8Array(0))],
   ['text, called a zip', ['UNREADABLE_FILE '], importBytes('csv.zip', Buffer.from(MARKET))],
-  ['half of it', ['UNREADABLE_FILE '], archive(ONE, (bytes) => bytes.subarray(0, bytes.length >> 1))],
+  [
+    'half of it',
+    ['UNREADABLE_FILE '],
+    importDamagedArchive(ONE_MEMBER, (bytes) => bytes.subarray(0, bytes.length >> 1)),
+  ],
   [
     'no directory',
     ['UNREADABLE_FILE '],
-    archive(ONE, (bytes) => Buffer.concat([bytes.subarray(0, directoryOf(bytes)), Buffer.alloc(60)])),
+    importDamagedArchive(ONE_MEMBER, (bytes) =>
+      Buffer.concat([bytes.subarray(0, directoryOf(bytes)), Buffer.alloc(60)]),
+    ),
   ],
   [
     'a directory that points outside',
     ['UNREADABLE_FILE '],
-    archive(ONE, (bytes) => changeBytes(bytes, bytes.length - 6, [0xff, 0xff, 0xff, 0x00])),
+    importDamagedArchive(ONE_MEMBER, (bytes) => changeBytes(bytes, bytes.length - 6, [0xff, 0xff, 0xff, 0x00])),
   ],
-  ['a name that climbs out', ['UNREADABLE_FILE '], archive([...ONE, { name: '../../etc/market.csv', text: MARKET }])],
-  ['a name from the root', ['UNREADABLE_FILE '], archive([{ name: '/etc/market.csv', text: MARKET }])],
-  ['a name with a drive', ['UNREADABLE_FILE '], archive([{ name: 'C:/market.csv', text: MARKET }])],
-  ['a name with backslashes', ['UNREADABLE_FILE '], archive([{ name: 'a\\..\\market.csv', text: MARKET }])],
-  ['a password', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET), flags: 1 })],
-  ['a compression that nobody asked for', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET), method: 12 })],
-  ['a wrong checksum', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET), crc: 1 })],
-  ['more than it says', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET.repeat(1000)), size: 20 })],
-  ['less than it says', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET), size: 5000 })],
-  ['a bomb', ['UNREADABLE_FILE '], archive([{ name: 'market.csv', text: `${HEAD}${'0'.repeat(60 << 20)}` }])],
+  [
+    'a name that climbs out',
+    ['UNREADABLE_FILE '],
+    importDamagedArchive([...ONE_MEMBER, { name: '../../etc/market.csv', text: MARKET }]),
+  ],
+  ['a name from the root', ['UNREADABLE_FILE '], importDamagedArchive([{ name: '/etc/market.csv', text: MARKET }])],
+  ['a name with a drive', ['UNREADABLE_FILE '], importDamagedArchive([{ name: 'C:/market.csv', text: MARKET }])],
+  [
+    'a name with backslashes',
+    ['UNREADABLE_FILE '],
+    importDamagedArchive([{ name: 'a\\..\\market.csv', text: MARKET }]),
+  ],
+  ['a password', ['UNREADABLE_FILE '], importZipSaying({ content: Buffer.from(MARKET), flags: 1 })],
+  [
+    'a compression that nobody asked for',
+    ['UNREADABLE_FILE '],
+    importZipSaying({ content: Buffer.from(MARKET), method: 12 }),
+  ],
+  ['a wrong checksum', ['UNREADABLE_FILE '], importZipSaying({ content: Buffer.from(MARKET), crc: 1 })],
+  ['more than it says', ['UNREADABLE_FILE '], importZipSaying({ content: Buffer.from(MARKET.repeat(1000)), size: 20 })],
+  ['less than it says', ['UNREADABLE_FILE '], importZipSaying({ content: Buffer.from(MARKET), size: 5000 })],
+  [
+    'a bomb',
+    ['UNREADABLE_FILE '],
+    importDamagedArchive([{ name: 'market.csv', text: `${HEAD}${'0'.repeat(60 << 20)}` }]),
+  ],
   [
     'more members than are read',
     ['UNREADABLE_FILE '],
-    archive(ONE, (bytes) => {
+    importDamagedArchive(ONE_MEMBER, (bytes) => {
       // Both counts are at the end of the central directory.
       bytes.writeUInt16LE(5001, bytes.length - 14);
       bytes.writeUInt16LE(5001, bytes.length - 12);
@@ -86,31 +110,31 @@ export const ARCHIVE: readonly Damage[] = [
   [
     'a zip in the zip',
     ['EMPTY_DATASET market', 'UNKNOWN_FIELD market.zip'],
-    archive([{ name: 'market.zip', text: Buffer.from(writeZip(ONE)).toString('latin1') }]),
+    importDamagedArchive([{ name: 'market.zip', text: Buffer.from(writeZip(ONE_MEMBER)).toString('latin1') }]),
   ],
   [
     'a file that nobody asked for',
     ['UNKNOWN_FIELD prices.csv'],
-    archive([...ONE, { name: 'prices.csv', text: MARKET }]),
+    importDamagedArchive([...ONE_MEMBER, { name: 'prices.csv', text: MARKET }]),
   ],
   [
     'the same file in two folders',
     ['UNKNOWN_FIELD b/market.csv'],
-    archive([
+    importDamagedArchive([
       { name: 'a/market.csv', text: MARKET },
       { name: 'b/market.csv', text: MARKET },
     ]),
   ],
-  ['no market', ['EMPTY_DATASET market'], archive([{ name: 'reference.csv', text: 'identifier\nA\n' }])],
-  ['an empty file', ['UNREADABLE_FILE market'], archive([{ name: 'market.csv', text: '' }])],
+  ['no market', ['EMPTY_DATASET market'], importDamagedArchive([{ name: 'reference.csv', text: 'identifier\nA\n' }])],
+  ['an empty file', ['UNREADABLE_FILE market'], importDamagedArchive([{ name: 'market.csv', text: '' }])],
   [
     'text in a price',
     ['NOT_A_NUMBER market[row 2].CLOSE'],
-    archive([{ name: 'market.csv', text: `${MARKET}A,2024-01-03,x,1\n` }]),
+    importDamagedArchive([{ name: 'market.csv', text: `${MARKET}A,2024-01-03,x,1\n` }]),
   ],
   [
     'a formula for a price',
     ['NOT_A_NUMBER market[row 1].CLOSE'],
-    archive([{ name: 'market.csv', text: `${HEAD}A,2024-01-02,=1+1,1\n` }]),
+    importDamagedArchive([{ name: 'market.csv', text: `${HEAD}A,2024-01-02,=1+1,1\n` }]),
   ],
 ];

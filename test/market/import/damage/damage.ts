@@ -2,14 +2,14 @@ import { expect } from 'vitest';
 import type { Finding } from '#domain/refusals/findings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
-import { temporaryFolder } from '../../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';
 
 /**
  * Creates folders for damaged files. The kinds of damage each have expected findings: the file and, if known, the row
  * and the column. No damage causes a crash or creates a store.
  */
-export const folderFor = temporaryFolder;
+export const folderFor = createTemporaryFolder;
 
 export interface Outcome {
   readonly isRead: boolean;
@@ -38,7 +38,7 @@ export const changeBytes = (bytes: Buffer, at: number, values: readonly number[]
   copy.set(values, at);
   return copy;
 };
-export const filled = (bytes: Buffer, value: number, from: number, to: number) =>
+export const fillBytes = (bytes: Buffer, value: number, from: number, to: number) =>
   Buffer.from(bytes).fill(value, from, to);
 
 export const HEAD = 'identifier,date,CLOSE,VOLUME\n';

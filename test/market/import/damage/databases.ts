@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
-import { type Damage, type Outcome, folderFor, changeBytes, filled } from './damage.js';
-import { GOOD } from './parquet.js';
+import { type Damage, type Outcome, folderFor, changeBytes, fillBytes } from './damage.js';
+import { VALID_COLUMNS } from './parquet.js';
 import { ROWS } from './damage.js';
 import { expect } from 'vitest';
 import { readDatabase } from '#market/sources/databases/read-database.js';
@@ -21,7 +21,7 @@ const createDatabase =
     return { isRead: read !== undefined, findings: problems.findings() };
   };
 
-async function sqliteFile(statements: readonly string[]): Promise<Buffer> {
+async function createSqliteFile(statements: readonly string[]): Promise<Buffer> {
   const path = join(await folderFor(), 'made.db');
   const held = new sqlite.Database(path);
   for (const statement of statements) held.exec(statement);
@@ -29,7 +29,7 @@ async function sqliteFile(statements: readonly string[]): Promise<Buffer> {
   return readFile(path);
 }
 
-async function duckDbFile(statements: readonly string[]): Promise<Buffer> {
+async function createDuckDbFile(statements: readonly string[]): Promise<Buffer> {
   const path = join(await folderFor(), 'made.duckdb');
   const instance = await DuckDBInstance.create(path);
   const connection = await instance.connect();
@@ -59,48 +59,54 @@ export const SQLITE: readonly Damage[] = [
   [
     'another mark',
     ['UNREADABLE_FILE '],
-    createDatabase('sqlite', async () => changeBytes(await sqliteFile(SQLITE_ROWS), 0, [0x58])),
+    createDatabase('sqlite', async () => changeBytes(await createSqliteFile(SQLITE_ROWS), 0, [0x58])),
   ],
   [
     'half of it',
     ['UNREADABLE_FILE '],
-    createDatabase('sqlite', async () => (await sqliteFile(SQLITE_ROWS)).subarray(0, 20_000)),
+    createDatabase('sqlite', async () => (await createSqliteFile(SQLITE_ROWS)).subarray(0, 20_000)),
   ],
   [
     'a page of ones',
     ['UNREADABLE_FILE '],
-    createDatabase('sqlite', async () => filled(await sqliteFile(SQLITE_ROWS), 255, 8192, 16_384)),
+    createDatabase('sqlite', async () => fillBytes(await createSqliteFile(SQLITE_ROWS), 255, 8192, 16_384)),
   ],
   [
     'pages of a size that cannot be',
     ['UNREADABLE_FILE '],
-    createDatabase('sqlite', async () => changeBytes(await sqliteFile(SQLITE_ROWS), 16, [0x00, 0x03])),
+    createDatabase('sqlite', async () => changeBytes(await createSqliteFile(SQLITE_ROWS), 16, [0x00, 0x03])),
   ],
   [
     'an accompanying log with changes',
     ['UNREADABLE_FILE '],
-    createDatabase('sqlite', async () => filled(await sqliteFile(SQLITE_ROWS), 2, 18, 20), { 'market.db-wal': 'x' }),
+    createDatabase('sqlite', async () => fillBytes(await createSqliteFile(SQLITE_ROWS), 2, 18, 20), {
+      'market.db-wal': 'x',
+    }),
   ],
-  ['no market', ['LOCATION_NOT_FOUND market'], createDatabase('sqlite', () => sqliteFile(['CREATE TABLE prices (a)']))],
+  [
+    'no market',
+    ['LOCATION_NOT_FOUND market'],
+    createDatabase('sqlite', () => createSqliteFile(['CREATE TABLE prices (a)'])),
+  ],
   [
     'no CLOSE',
     ['MISSING_COLUMN market.CLOSE'],
-    createDatabase('sqlite', () => sqliteFile(['CREATE TABLE market (identifier, date, OPEN)'])),
+    createDatabase('sqlite', () => createSqliteFile(['CREATE TABLE market (identifier, date, OPEN)'])),
   ],
   [
     'no row',
     ['EMPTY_DATASET market'],
-    createDatabase('sqlite', () => sqliteFile(['CREATE TABLE market (identifier, date, CLOSE)'])),
+    createDatabase('sqlite', () => createSqliteFile(['CREATE TABLE market (identifier, date, CLOSE)'])),
   ],
   [
     'text in a price',
     ['NOT_A_NUMBER market[row 1].CLOSE'],
-    createDatabase('sqlite', () => sqliteFile(listOneRow("'A', '2024-01-02', 'x'"))),
+    createDatabase('sqlite', () => createSqliteFile(listOneRow("'A', '2024-01-02', 'x'"))),
   ],
   [
     'bytes in a price',
     ['NOT_A_NUMBER market[row 1].CLOSE'],
-    createDatabase('sqlite', () => sqliteFile(listOneRow("'A', '2024-01-02', x'00ff'"))),
+    createDatabase('sqlite', () => createSqliteFile(listOneRow("'A', '2024-01-02', x'00ff'"))),
   ],
 ];
 
@@ -114,36 +120,38 @@ export const DUCKDB: readonly Damage[] = [
   [
     'a header that was changed',
     ['UNREADABLE_FILE '],
-    createDatabase('duckdb', async () => filled(await duckDbFile(DUCKDB_ROWS), 0, 0, 64)),
+    createDatabase('duckdb', async () => fillBytes(await createDuckDbFile(DUCKDB_ROWS), 0, 0, 64)),
   ],
   [
     'half of it',
     ['UNREADABLE_FILE '],
-    createDatabase('duckdb', async () => (await duckDbFile(DUCKDB_ROWS)).subarray(0, 100_000)),
+    createDatabase('duckdb', async () => (await createDuckDbFile(DUCKDB_ROWS)).subarray(0, 100_000)),
   ],
   [
     'blocks of ones',
     ['UNREADABLE_FILE '],
     createDatabase('duckdb', async () => {
-      const bytes = await duckDbFile(DUCKDB_ROWS);
-      return filled(bytes, 255, 3 * 4096 + 100, bytes.length);
+      const bytes = await createDuckDbFile(DUCKDB_ROWS);
+      return fillBytes(bytes, 255, 3 * 4096 + 100, bytes.length);
     }),
   ],
   [
     'no market',
     ['LOCATION_NOT_FOUND market'],
-    createDatabase('duckdb', () => duckDbFile(['CREATE TABLE prices (a INT)'])),
+    createDatabase('duckdb', () => createDuckDbFile(['CREATE TABLE prices (a INT)'])),
   ],
   [
     'no CLOSE',
     ['MISSING_COLUMN market.CLOSE'],
     createDatabase('duckdb', () =>
-      duckDbFile(["CREATE TABLE market AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS OPEN"]),
+      createDuckDbFile(["CREATE TABLE market AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0 AS OPEN"]),
     ),
   ],
   [
     'a list for a price',
     ['NOT_A_NUMBER market.CLOSE'],
-    createDatabase('duckdb', () => duckDbFile([`CREATE TABLE market AS SELECT ${GOOD}, [1.0] AS CLOSE`])),
+    createDatabase('duckdb', () =>
+      createDuckDbFile([`CREATE TABLE market AS SELECT ${VALID_COLUMNS}, [1.0] AS CLOSE`]),
+    ),
   ],
 ];

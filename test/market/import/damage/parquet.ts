@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { readFolder } from '../../store-folder.js';
-import { type Outcome, type Damage, folderFor, createFiles, changeBytes, filled, ROWS } from './damage.js';
+import { type Outcome, type Damage, folderFor, createFiles, changeBytes, fillBytes, ROWS } from './damage.js';
 
 /** Returns the rows of a query as a Parquet file of another writer, with some bytes changed. */
 const createParquet =
@@ -44,7 +44,7 @@ export async function copyBytes(): Promise<Buffer> {
   return readFile(join(folder, 'made', 'market.parquet'));
 }
 
-export const footerStart = (bytes: Buffer) => bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8);
+export const findFooterStart = (bytes: Buffer) => bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8);
 /**
  * Returns the position of a column chunk's description in the footer of a file written by this project; the codec and
  * the number of values follow the column name.
@@ -55,13 +55,13 @@ export const codecOf = (bytes: Buffer, column: string) =>
 export const [COUNT, MORE] = [Buffer.from([0x16, 0x80, 0x7d]), [0x16, 0x80, 0x7e]];
 
 export const formatRow = (rest: string) => `SELECT ${rest}`;
-export const GOOD = "'A' AS identifier, DATE '2024-01-02' AS date";
+export const VALID_COLUMNS = "'A' AS identifier, DATE '2024-01-02' AS date";
 
 export const PARQUET: readonly Damage[] = [
   ['nothing in it', ['UNREADABLE_FILE market'], createFiles({ 'market.parquet': '' })],
   ['the two marks and nothing between', ['UNREADABLE_FILE market'], createFiles({ 'market.parquet': 'PAR1PAR1' })],
   ['half of it', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => bytes.subarray(0, bytes.length >> 1))],
-  ['no footer', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => bytes.subarray(0, footerStart(bytes)))],
+  ['no footer', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => bytes.subarray(0, findFooterStart(bytes)))],
   ['no last mark', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => bytes.subarray(0, bytes.length - 4))],
   [
     'the mark of an encrypted footer',
@@ -81,28 +81,28 @@ export const PARQUET: readonly Damage[] = [
   [
     'a footer of zeros',
     ['UNREADABLE_FILE market'],
-    createParquet(ROWS, (bytes) => filled(bytes, 0, footerStart(bytes), bytes.length - 8)),
+    createParquet(ROWS, (bytes) => fillBytes(bytes, 0, findFooterStart(bytes), bytes.length - 8)),
   ],
   [
     'a footer of ones',
     ['UNREADABLE_FILE market'],
-    createParquet(ROWS, (bytes) => filled(bytes, 255, footerStart(bytes), bytes.length - 8)),
+    createParquet(ROWS, (bytes) => fillBytes(bytes, 255, findFooterStart(bytes), bytes.length - 8)),
   ],
   [
     'the footer of another file',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => Buffer.concat([bytes.subarray(0, 40), bytes.subarray(footerStart(bytes))])),
+    createOwnParquet((bytes) => Buffer.concat([bytes.subarray(0, 40), bytes.subarray(findFooterStart(bytes))])),
   ],
-  ['a page header of zeros', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => filled(bytes, 0, 4, 60))],
+  ['a page header of zeros', ['UNREADABLE_FILE market'], createParquet(ROWS, (bytes) => fillBytes(bytes, 0, 4, 60))],
   [
     'compressed pages of noise',
     ['UNREADABLE_FILE market'],
-    createParquet(ROWS, (bytes) => filled(bytes, 0xa5, 60, footerStart(bytes) >> 1), ", CODEC 'zstd'"),
+    createParquet(ROWS, (bytes) => fillBytes(bytes, 0xa5, 60, findFooterStart(bytes) >> 1), ", CODEC 'zstd'"),
   ],
   [
     'snappy pages of noise',
     ['UNREADABLE_FILE market'],
-    createParquet(ROWS, (bytes) => filled(bytes, 0xff, 60, footerStart(bytes) >> 1), ", CODEC 'snappy'"),
+    createParquet(ROWS, (bytes) => fillBytes(bytes, 0xff, 60, findFooterStart(bytes) >> 1), ", CODEC 'snappy'"),
   ],
   [
     'plain pages that are called compressed',
@@ -140,7 +140,7 @@ export const PARQUET: readonly Damage[] = [
     createFiles({ 'market.parquet': gzipSync('identifier,date,CLOSE\nA,2024-01-02,1\n') }),
   ],
   ['no row', ['EMPTY_DATASET market'], createParquet(`${ROWS} LIMIT 0`)],
-  ['no CLOSE', ['MISSING_COLUMN market.CLOSE'], createParquet(formatRow(`${GOOD}, 1.0 AS OPEN`))],
+  ['no CLOSE', ['MISSING_COLUMN market.CLOSE'], createParquet(formatRow(`${VALID_COLUMNS}, 1.0 AS OPEN`))],
   ['no date', ['MISSING_COLUMN market.date'], createParquet(formatRow("'A' AS identifier, 1.0 AS CLOSE"))],
   [
     'no identifier',
@@ -150,29 +150,39 @@ export const PARQUET: readonly Damage[] = [
   [
     'a column twice, once in small letters',
     ['DUPLICATE_KEY market.CLOSE'],
-    createParquet(formatRow(`${GOOD}, 1.0 AS CLOSE, 2.0 AS "close "`)),
+    createParquet(formatRow(`${VALID_COLUMNS}, 1.0 AS CLOSE, 2.0 AS "close "`)),
   ],
   [
     'text in a price',
     ['NOT_A_NUMBER market[row 2].CLOSE'],
-    createParquet(`${formatRow(`${GOOD}, '1.5' AS CLOSE`)} UNION ALL ${formatRow("'B', DATE '2024-01-02', '19.96x'")}`),
+    createParquet(
+      `${formatRow(`${VALID_COLUMNS}, '1.5' AS CLOSE`)} UNION ALL ${formatRow("'B', DATE '2024-01-02', '19.96x'")}`,
+    ),
   ],
-  ['a price of zero', ['NON_POSITIVE_PRICE market[row 1].CLOSE'], createParquet(formatRow(`${GOOD}, 0.0 AS CLOSE`))],
-  ['a negative price', ['NON_POSITIVE_PRICE market[row 1].CLOSE'], createParquet(formatRow(`${GOOD}, -1.0 AS CLOSE`))],
+  [
+    'a price of zero',
+    ['NON_POSITIVE_PRICE market[row 1].CLOSE'],
+    createParquet(formatRow(`${VALID_COLUMNS}, 0.0 AS CLOSE`)),
+  ],
+  [
+    'a negative price',
+    ['NON_POSITIVE_PRICE market[row 1].CLOSE'],
+    createParquet(formatRow(`${VALID_COLUMNS}, -1.0 AS CLOSE`)),
+  ],
   [
     'an infinite price',
     ['NOT_A_NUMBER market[row 1].CLOSE'],
-    createParquet(formatRow(`${GOOD}, 'inf'::DOUBLE AS CLOSE`)),
+    createParquet(formatRow(`${VALID_COLUMNS}, 'inf'::DOUBLE AS CLOSE`)),
   ],
   [
     'a negative volume',
     ['OUT_OF_RANGE market[row 1].VOLUME'],
-    createParquet(formatRow(`${GOOD}, 1.0 AS CLOSE, -5 AS VOLUME`)),
+    createParquet(formatRow(`${VALID_COLUMNS}, 1.0 AS CLOSE, -5 AS VOLUME`)),
   ],
   [
     'a key twice',
     ['DUPLICATE_KEY market[row 2]'],
-    createParquet(`${formatRow(`${GOOD}, 1.0 AS CLOSE`)} UNION ALL ${formatRow(`${GOOD}, 2.0`)}`),
+    createParquet(`${formatRow(`${VALID_COLUMNS}, 1.0 AS CLOSE`)} UNION ALL ${formatRow(`${VALID_COLUMNS}, 2.0`)}`),
   ],
   [
     'a date that is missing',
@@ -194,8 +204,24 @@ export const PARQUET: readonly Damage[] = [
     ['BAD_DATE market.date'],
     createParquet(formatRow("'A' AS identifier, 20240102 AS date, 1.0 AS CLOSE")),
   ],
-  ['a list for a price', ['NOT_A_NUMBER market.CLOSE'], createParquet(formatRow(`${GOOD}, [1.0, 2.0] AS CLOSE`))],
-  ['a record for a price', ['NOT_A_NUMBER market.CLOSE'], createParquet(formatRow(`${GOOD}, {'last': 1.0} AS CLOSE`))],
-  ['a truth value for a price', ['NOT_A_NUMBER market.CLOSE'], createParquet(formatRow(`${GOOD}, true AS CLOSE`))],
-  ['a day for a price', ['NOT_A_NUMBER market.CLOSE'], createParquet(formatRow(`${GOOD}, DATE '2024-01-02' AS CLOSE`))],
+  [
+    'a list for a price',
+    ['NOT_A_NUMBER market.CLOSE'],
+    createParquet(formatRow(`${VALID_COLUMNS}, [1.0, 2.0] AS CLOSE`)),
+  ],
+  [
+    'a record for a price',
+    ['NOT_A_NUMBER market.CLOSE'],
+    createParquet(formatRow(`${VALID_COLUMNS}, {'last': 1.0} AS CLOSE`)),
+  ],
+  [
+    'a truth value for a price',
+    ['NOT_A_NUMBER market.CLOSE'],
+    createParquet(formatRow(`${VALID_COLUMNS}, true AS CLOSE`)),
+  ],
+  [
+    'a day for a price',
+    ['NOT_A_NUMBER market.CLOSE'],
+    createParquet(formatRow(`${VALID_COLUMNS}, DATE '2024-01-02' AS CLOSE`)),
+  ],
 ];

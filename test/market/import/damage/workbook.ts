@@ -5,9 +5,9 @@ import { type Damage, importBytes, MARKET } from './damage.js';
 const HEADER = ['identifier', 'date', 'CLOSE'];
 const CELLS =
   '<row r="1"><c r="A1" t="inlineStr"><is><t>identifier</t></is></c><c r="B1" t="inlineStr"><is><t>date</t></is></c><c r="C1" t="inlineStr"><is><t>CLOSE</t></is></c></row>';
-const TEXT = (cell: string, text: string) => `<c r="${cell}" t="inlineStr"><is><t>${text}</t></is></c>`;
+const formatTextCell = (cell: string, text: string) => `<c r="${cell}" t="inlineStr"><is><t>${text}</t></is></c>`;
 
-function workbookParts({
+function createWorkbookParts({
   sheet,
   name = 'market',
   sheets,
@@ -35,9 +35,9 @@ function workbookParts({
   ];
 }
 const rowsOf = (rows: string) => `<worksheet><sheetData>${CELLS}${rows}</sheetData></worksheet>`;
-const createWorkbook = (sheet: string, more: Partial<Parameters<typeof workbookParts>[0]> = {}) =>
-  importBytes('xlsx', writeZip(workbookParts({ sheet, ...more })));
-const sheetRows = (...rows: Parameters<typeof writeWorkbook>[0][number]['rows']) =>
+const createWorkbook = (sheet: string, more: Partial<Parameters<typeof createWorkbookParts>[0]> = {}) =>
+  importBytes('xlsx', writeZip(createWorkbookParts({ sheet, ...more })));
+const importSheetRows = (...rows: Parameters<typeof writeWorkbook>[0][number]['rows']) =>
   importBytes('xlsx', writeWorkbook([{ name: 'market', rows: [HEADER, ...rows] }]));
 
 export const WORKBOOK: readonly Damage[] = [
@@ -68,7 +68,9 @@ export const WORKBOOK: readonly Damage[] = [
     'a formula',
     ['WRONG_TYPE market[row 1].CLOSE'],
     createWorkbook(
-      rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><f>1+1</f><v>2</v></c></row>`),
+      rowsOf(
+        `<row r="2">${formatTextCell('A2', 'A')}${formatTextCell('B2', '2024-01-02')}<c r="C2"><f>1+1</f><v>2</v></c></row>`,
+      ),
     ),
   ],
   [
@@ -80,13 +82,13 @@ export const WORKBOOK: readonly Damage[] = [
     'an entity of a file of ours',
     ['UNREADABLE_FILE '],
     createWorkbook(
-      `<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>${rowsOf(`<row r="2">${TEXT('A2', '&e;')}</row>`)}`,
+      `<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>${rowsOf(`<row r="2">${formatTextCell('A2', '&e;')}</row>`)}`,
     ),
   ],
   [
     'an entity that nobody knows',
     ['UNREADABLE_FILE '],
-    createWorkbook(rowsOf(`<row r="2">${TEXT('A2', '&bomb;')}</row>`)),
+    createWorkbook(rowsOf(`<row r="2">${formatTextCell('A2', '&bomb;')}</row>`)),
   ],
   [
     'a tag that does not end',
@@ -113,13 +115,22 @@ export const WORKBOOK: readonly Damage[] = [
   [
     'the same sheet twice',
     ['UNKNOWN_FIELD Market'],
-    createWorkbook(rowsOf(`<row r="2">${TEXT('A2', 'A')}${TEXT('B2', '2024-01-02')}<c r="C2"><v>1</v></c></row>`), {
-      sheets: '<sheet name="market" sheetId="1" r:id="rId1"/><sheet name="Market" sheetId="2" r:id="rId1"/>',
-    }),
+    createWorkbook(
+      rowsOf(
+        `<row r="2">${formatTextCell('A2', 'A')}${formatTextCell('B2', '2024-01-02')}<c r="C2"><v>1</v></c></row>`,
+      ),
+      {
+        sheets: '<sheet name="market" sheetId="1" r:id="rId1"/><sheet name="Market" sheetId="2" r:id="rId1"/>',
+      },
+    ),
   ],
   ['a sheet that inflates to 60 MB', ['UNREADABLE_FILE '], createWorkbook(rowsOf(' '.repeat(60 << 20)))],
-  ['an error of the spreadsheet', ['NOT_A_NUMBER market[row 1].CLOSE'], sheetRows(['A', '2024-01-02', '#DIV/0!'])],
-  ['a number for a date', ['BAD_DATE market[row 1].date'], sheetRows(['A', 45_293, 1])],
-  ['no identifier', ['BAD_IDENTIFIER market[row 1].identifier'], sheetRows([null, '2024-01-02', 1])],
-  ['a value beyond the header', ['UNREADABLE_FILE market[row 1]'], sheetRows(['A', '2024-01-02', 1, 5])],
+  [
+    'an error of the spreadsheet',
+    ['NOT_A_NUMBER market[row 1].CLOSE'],
+    importSheetRows(['A', '2024-01-02', '#DIV/0!']),
+  ],
+  ['a number for a date', ['BAD_DATE market[row 1].date'], importSheetRows(['A', 45_293, 1])],
+  ['no identifier', ['BAD_IDENTIFIER market[row 1].identifier'], importSheetRows([null, '2024-01-02', 1])],
+  ['a value beyond the header', ['UNREADABLE_FILE market[row 1]'], importSheetRows(['A', '2024-01-02', 1, 5])],
 ];

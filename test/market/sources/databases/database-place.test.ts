@@ -3,14 +3,17 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createDatabaseLocations } from '#market/sources/databases/database-place.js';
 import { createLocations } from '#market/sources/locations.js';
-import { temporaryFolders } from '../../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 describe('the places of databases', () => {
   const placesOf = (hosts: readonly string[], root = '/nowhere') =>
     createDatabaseLocations({ locations: createLocations([root]), hosts });
-  const code = async (location: string, hosts: readonly string[] = ['localhost', '127.0.0.1', '169.254.169.254']) => {
+  const findErrorCode = async (
+    location: string,
+    hosts: readonly string[] = ['localhost', '127.0.0.1', '169.254.169.254'],
+  ) => {
     const resolved = await placesOf(hosts).resolve(location);
     return 'problem' in resolved ? resolved.problem.code : 'allowed';
   };
@@ -31,7 +34,7 @@ describe('the places of databases', () => {
     ['a way out of the roots', 'duckdb:///nowhere/../etc/passwd', 'LOCATION_NOT_ALLOWED'],
     ['no URL', 'market.db', 'WRONG_TYPE'],
   ])('%s', async (_what, location, expected) => {
-    expect(await code(location)).toBe(expected);
+    expect(await findErrorCode(location)).toBe(expected);
   });
 
   test.each([
@@ -49,7 +52,7 @@ describe('the places of databases', () => {
     ['a NUL in the password', 'postgresql://u:p%00q@127.0.0.1/db', ['127.0.0.1'], 'WRONG_TYPE'],
     ['a line break in the database', 'postgresql://u:p@127.0.0.1/db%0a', ['127.0.0.1'], 'WRONG_TYPE'],
   ] as const)('%s', async (_what, location, hosts, expected) => {
-    expect(await code(location, hosts)).toBe(expected);
+    expect(await findErrorCode(location, hosts)).toBe(expected);
   });
 
   test('use the address that was checked, even if the name resolves differently later', async () => {
@@ -78,7 +81,7 @@ describe('the places of databases', () => {
   });
 
   test('without any host allowed are none', async () => {
-    expect(await code('postgresql://u:p@localhost/db', [])).toBe('LOCATION_NOT_ALLOWED');
+    expect(await findErrorCode('postgresql://u:p@localhost/db', [])).toBe('LOCATION_NOT_ALLOWED');
   });
 
   test('of databases without a driver are not supported', async () => {

@@ -10,12 +10,12 @@ import type { DatabaseLocation } from '#market/sources/databases/database-place.
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import type { TableNames } from '#market/sources/databases/tables-to-read.js';
 import { createProblems } from '#market/tables/problems.js';
-import { temporaryFolders } from '../../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../../store/temporary-folder.js';
 import { hashOf, listPlaces, writeFiles } from '../../store-folder.js';
 import { hasPostgresql, startPostgresql } from '../../../postgresql/postgresql-server.js';
 import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-postgresql.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 /** Tables of one store, as statements that every database accepts and as files. */
 const TABLES = [
@@ -52,7 +52,7 @@ async function read(place: DatabaseLocation, tables: TableNames = {}) {
 }
 
 describe('a SQLite file', () => {
-  async function database(statements: readonly string[]): Promise<string> {
+  async function createDatabase(statements: readonly string[]): Promise<string> {
     const path = join(await folderFor(), 'market.db');
     const held = new sqlite.Database(path);
     for (const statement of statements) held.exec(statement);
@@ -61,7 +61,7 @@ describe('a SQLite file', () => {
   }
 
   test('has the content of the same data in files, and its folder is left as it was', async () => {
-    const path = await database(TABLES);
+    const path = await createDatabase(TABLES);
     const { found, findings } = await read({ kind: 'sqlite', path });
     expect(findings).toEqual([]);
     expect(await computeContentHash(found!.content)).toBe(await readExpectedHash());
@@ -70,7 +70,7 @@ describe('a SQLite file', () => {
   });
 
   test('may be one that is written with a log, but not while the log holds changes', async () => {
-    const path = await database(TABLES);
+    const path = await createDatabase(TABLES);
     const bytes = readFileSync(path);
     bytes.fill(2, 18, 20); // bytes that mark a database in WAL mode
     writeFileSync(path, bytes);
@@ -88,11 +88,11 @@ describe('a SQLite file', () => {
     ['no market', ['CREATE TABLE prices (a)'], ['LOCATION_NOT_FOUND market']],
     ['a missing column', ['CREATE TABLE market (identifier, date, OPEN)'], ['MISSING_COLUMN market.CLOSE']],
   ])('with %s is reported', async (_what, statements, expected) => {
-    expect((await read({ kind: 'sqlite', path: await database(statements) })).reported).toEqual(expected);
+    expect((await read({ kind: 'sqlite', path: await createDatabase(statements) })).reported).toEqual(expected);
   });
 
   test('is read from the tables that are named', async () => {
-    const path = await database([
+    const path = await createDatabase([
       'CREATE TABLE bars (identifier, date, CLOSE)',
       "INSERT INTO bars VALUES ('A', '2024-01-02', 1)",
     ]);
@@ -114,7 +114,7 @@ describe('a SQLite file', () => {
 });
 
 describe('a DuckDB file', () => {
-  async function database(statements: readonly string[]): Promise<string> {
+  async function createDatabase(statements: readonly string[]): Promise<string> {
     const path = join(await folderFor(), 'market.duckdb');
     const instance = await DuckDBInstance.create(path);
     const connection = await instance.connect();
@@ -125,7 +125,7 @@ describe('a DuckDB file', () => {
   }
 
   test('has the content of the same data in files', async () => {
-    const path = await database(TABLES);
+    const path = await createDatabase(TABLES);
     const { found, findings } = await read({ kind: 'duckdb', path });
     expect(findings).toEqual([]);
     expect(await computeContentHash(found!.content)).toBe(await readExpectedHash());
@@ -136,7 +136,7 @@ describe('a DuckDB file', () => {
   });
 
   test('with text prices is read row by row, and bad ones are reported', async () => {
-    const path = await database([
+    const path = await createDatabase([
       'CREATE TABLE market (identifier VARCHAR, date VARCHAR, CLOSE VARCHAR)',
       "INSERT INTO market VALUES ('A', '2024-01-02', '1.5'), ('A', '2024-01-03', 'x')",
     ]);
@@ -144,7 +144,7 @@ describe('a DuckDB file', () => {
   });
 
   test('reports a repeated key and a price of zero at their rows', async () => {
-    const path = await database([
+    const path = await createDatabase([
       'CREATE TABLE market (identifier VARCHAR, date DATE, CLOSE DOUBLE)',
       "INSERT INTO market VALUES ('A', '2024-01-02', 1), ('A', '2024-01-02', 0)",
     ]);

@@ -1,6 +1,6 @@
 import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
-import { service, code } from './set-up.js';
+import { service, requestErrorCode } from './set-up.js';
 
 export function describePrices(): void {
   describe('prices', () => {
@@ -12,7 +12,7 @@ export function describePrices(): void {
         )
       ).prices;
 
-    test('are every column the store holds, bars first, null where there is no value', async () => {
+    test('are all columns of the store, bars first, with null for missing values', async () => {
       expect(await createPrices('A')).toEqual({
         index: ['2024-01-04', '2024-01-05', '2024-01-09'],
         columns: ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT', 'SCORE'],
@@ -24,7 +24,7 @@ export function describePrices(): void {
       });
     });
 
-    test('come in the columns, the window and the interval asked for', async () => {
+    test('have the requested columns, window and interval', async () => {
       expect(await createPrices('A?columns=VOLUME,CLOSE&start=2024-01-05')).toEqual({
         index: ['2024-01-05', '2024-01-09'],
         columns: ['VOLUME', 'CLOSE'],
@@ -48,7 +48,7 @@ export function describePrices(): void {
       expect((await createPrices('A?interval=monthly')).index).toEqual(['2024-01-09']);
     });
 
-    test('are on the basis asked for', async () => {
+    test('are on the requested basis', async () => {
       expect((await createPrices('B?adjust=splits&columns=OPEN,CLOSE,VOLUME,SHARES_OUTSTANDING')).data).toEqual([
         [100, 100, 20, 14],
         [100, 102, 40, 14],
@@ -90,7 +90,7 @@ export function describePrices(): void {
       ['A?colour=red', '422 VALIDATION_FAILED'],
       [`${'x'.repeat(65)}`, '422 INVALID_IDENTIFIER'],
     ])('%s is refused: %s', async (path, expected) => {
-      expect(await code(`/data/prices/${path}`)).toBe(expected);
+      expect(await requestErrorCode(`/data/prices/${path}`)).toBe(expected);
     });
   });
 }

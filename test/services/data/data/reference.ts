@@ -7,11 +7,11 @@ import type {
   ReferenceResponse,
 } from '#contract/data.js';
 import type { Watchlist, WatchlistCollection } from '#contract/watchlists.js';
-import { service, createFrame, TABLES, code } from './set-up.js';
+import { service, createFrame, TABLES, requestErrorCode } from './set-up.js';
 
 export function describeReference(): void {
   describe('reference data', () => {
-    test('is what was known on the day', async () => {
+    test('is the reference data as known on the day', async () => {
       expect((await service.ok<ReferenceResponse>('GET', '/data/reference/A?as_of=2024-01-04')).fields).toEqual({
         NAME: 'Alpha',
         SECTOR: 'Tech',
@@ -25,10 +25,10 @@ export function describeReference(): void {
       expect(
         (await service.ok<ReferenceResponse>('GET', '/data/reference/A?as_of=2024-01-08')).universes[0]?.current,
       ).toBe(true);
-      expect(await code('/data/reference/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
+      expect(await requestErrorCode('/data/reference/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
     });
 
-    test('of a batch keeps the order asked for, removes duplicates and marks unknown names', async () => {
+    test('of a batch keeps the requested order, removes duplicates and marks unknown identifiers', async () => {
       const { entries, as_of } = await service.ok<BatchReferenceResponse>(
         'GET',
         '/data/reference?identifiers=Z,NONE,A&identifiers=A&fields=SECTOR,RATING&as_of=2024-01-04',
@@ -65,15 +65,17 @@ export function describeReference(): void {
     });
 
     test('needs identifiers and known fields', async () => {
-      expect(await code('/data/reference')).toBe('422 VALIDATION_FAILED');
-      expect(await code('/data/reference?identifiers=A&fields=COLOUR')).toBe('422 VALIDATION_FAILED');
+      expect(await requestErrorCode('/data/reference')).toBe('422 VALIDATION_FAILED');
+      expect(await requestErrorCode('/data/reference?identifiers=A&fields=COLOUR')).toBe('422 VALIDATION_FAILED');
       expect(
-        await code(`/data/reference?identifiers=${Array.from({ length: 1001 }, (_, i) => `N${i}`).join(',')}`),
+        await requestErrorCode(
+          `/data/reference?identifiers=${Array.from({ length: 1001 }, (_, i) => `N${i}`).join(',')}`,
+        ),
       ).toBe('422 VALIDATION_FAILED');
     });
   });
 
-  test('corporate actions compound, add up and leave out what was cancelled', async () => {
+  test('corporate actions compound, add up and omit cancelled ones', async () => {
     const all = await service.ok<CorporateActionsResponse>('GET', '/data/corporate-actions/B');
     expect(all.actions.map(({ type, kind, ex_date, status }) => [type, kind, ex_date, status])).toEqual([
       ['DIVIDEND', 'cash', '2024-01-05', 'paid'],
@@ -97,7 +99,7 @@ export function describeReference(): void {
       trailing_dividend: 0,
       trailing_dividend_yield: null,
     });
-    expect(await code('/data/corporate-actions/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
+    expect(await requestErrorCode('/data/corporate-actions/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
   });
 
   test('a security that any dataset holds is known: without bars its prices are an empty table', async () => {
@@ -156,7 +158,7 @@ export function describeReference(): void {
     });
   });
 
-  test('coverage counts names once and says how old and how large', async () => {
+  test('coverage counts securities once and states age and size', async () => {
     const coverage = await service.ok<CoverageResponse>('GET', '/data/coverage');
     expect(coverage.identifiers_union).toBe(3);
     expect(coverage.cache_size_bytes).toBeGreaterThan(0);
@@ -227,7 +229,7 @@ export function describeReference(): void {
     ).toHaveLength(1);
   });
 
-  test('watchlists keep the order given, each security once, and know what the store lacks', async () => {
+  test('watchlists keep the given order, each security once, and report missing securities', async () => {
     const put = await service.ok<Watchlist>('PUT', '/data/watchlists/mine', {
       name: 'Mine',
       identifiers: ['B', 'GONE', 'A', 'B'],
@@ -247,7 +249,7 @@ export function describeReference(): void {
       ),
     ).toEqual(['empty', 'mine']);
     expect((await service.ask('DELETE', '/data/watchlists/empty')).status).toBe(204);
-    expect(await code('/data/watchlists/empty')).toBe('404 WATCHLIST_NOT_FOUND');
+    expect(await requestErrorCode('/data/watchlists/empty')).toBe('404 WATCHLIST_NOT_FOUND');
     expect((await service.ask('PUT', '/data/watchlists/bad', { name: '', identifiers: ['a/b'] })).status).toBe(422);
   });
 }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll } from 'vitest';
-import { liveService, type LiveService } from '../../../real/live.js';
+import { openLiveService, type LiveService } from '../../../real/live.js';
 
 /** Each response is checked against the OpenAPI document that the service publishes. */
 export let service: LiveService;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
 });
 afterAll(() => service.close());
 
@@ -57,7 +57,7 @@ export const TABLES = {
   ),
 };
 
-export const code = async (path: string) => {
+export const requestErrorCode = async (path: string) => {
   const { status, body } = await service.ask<{ error: { code: string } }>('GET', path);
   return `${status} ${body.error.code}`;
 };

@@ -46,7 +46,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
       expect(JSON.stringify(apart)).toContain('SPX');
     });
 
-    test('attributes the difference to what the series earned, by hand', () =>
+    test('attributes the difference to the return of the series, by hand', () =>
       on('apart', async () => {
         await run('LISTED');
         const { benchmark_return: other } = await get<{ benchmark_return: number }>(
@@ -55,7 +55,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         expect(other).toBeCloseTo(priceOf('SPX', days.length - 1) / priceOf('SPX', 0) - 1, 10);
       }));
 
-    test('has separate levels and figures next to the runs, by hand from its prices in their currency', () =>
+    test('has separate levels and figures in addition to the runs, by hand from its prices in their currency', () =>
       on('apart', async () => {
         await run('LISTED');
         const from = 20;
@@ -81,7 +81,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         expect(own!.volatility).toBeCloseTo(alone.metrics.volatility, 12);
       }));
 
-    test('is an index from its definition next to the runs, as its own run is', () =>
+    test('compares an index from its definition like its own run', () =>
       on('apart', async () => {
         await run('LISTED');
         await run('ALL');
@@ -97,7 +97,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         expectSameNumbers(figuresOf(asBenchmark), figuresOf(asRun));
       }));
 
-    test('is refused for what is neither an index nor an identifier', () =>
+    test('is refused for an id that is neither an index nor an identifier', () =>
       on('apart', async () => {
         await run('LISTED');
         expect(await refusal('/analytics/compare?ids=LISTED')).toMatchObject({
@@ -127,12 +127,12 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
 }
 
 function expectSameNumbers(one: object, other: object): void {
-  const [ours, theirs] = [numbersIn(one), numbersIn(other)];
+  const [ours, theirs] = [listNumbers(one), listNumbers(other)];
   expect(ours.length).toBe(theirs.length);
   ours.forEach((value, i) => expect(value).toBeCloseTo(theirs[i]!, 9));
 }
 
-function numbersIn(value: unknown): number[] {
+function listNumbers(value: unknown): number[] {
   if (typeof value === 'number') return [value];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(listNumbers) : [];
 }

@@ -2,19 +2,19 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { service, marketCsv, registered, store, active, findingsOf } from './set-up.js';
+import { service, formatMarketCsv, registerStore, findStore, readActiveStore, findingsOf } from './set-up.js';
 
 export function describeActivating(): void {
   describe('activating', () => {
     test('switches to the other store once it is read', async () => {
-      await registered('one', ['ONE'], true);
-      await registered('two', ['TWO']);
+      await registerStore('one', ['ONE'], true);
+      await registerStore('two', ['TWO']);
       const { status, body } = await service.ask<JobStatus>('POST', '/data/stores/two/activate');
       expect([status, body.job_id, body.kind]).toEqual([202, 'load:two', 'load']);
       const job = await service.finished('load:two');
       expect(job).toMatchObject({ status: 'succeeded', result: { store_id: 'two', active: true, status: 'ready' } });
-      expect(await active()).toBe('two');
-      expect((await store('one')).active).toBe(false);
+      expect(await readActiveStore()).toBe('two');
+      expect((await findStore('one')).active).toBe(false);
       expect((await service.ask('GET', '/data/prices/TWO')).status).toBe(200);
       expect(await service.refusal('GET', '/data/prices/ONE')).toMatchObject({
         status: 404,
@@ -23,7 +23,7 @@ export function describeActivating(): void {
     });
 
     test('the served store is refused, and so is deleting it', async () => {
-      await registered('here', ['A'], true);
+      await registerStore('here', ['A'], true);
       expect(await service.refusal('POST', '/data/stores/here/activate')).toMatchObject({
         status: 409,
         code: 'STORE_ACTIVE',
@@ -32,23 +32,23 @@ export function describeActivating(): void {
     });
 
     test('a store whose files are damaged fails with a reason, and the old one remains', async () => {
-      await registered('good', ['GOOD'], true);
-      const spoilt = await registered('spoilt', ['X']);
+      await registerStore('good', ['GOOD'], true);
+      const spoilt = await registerStore('spoilt', ['X']);
       await writeFile(join(spoilt.location!, 'market.csv'), 'identifier,date,CLOSE\nX,2024-01-02,text\n');
       await service.ask('POST', '/data/stores/spoilt/activate');
       const job = await service.finished('load:spoilt');
       expect(job).toMatchObject({ status: 'failed', result: null, error: { code: 'STORE_READ_FAILED' } });
       expect(findingsOf(job.error!)).toEqual(['NOT_A_NUMBER market[row 1].CLOSE']);
-      expect(await store('spoilt')).toMatchObject({
+      expect(await findStore('spoilt')).toMatchObject({
         status: 'error',
         error: { code: 'STORE_READ_FAILED' },
         identifiers: 1,
       });
-      expect(await active()).toBe('good');
-      await writeFile(join(spoilt.location!, 'market.csv'), marketCsv(['X']));
+      expect(await readActiveStore()).toBe('good');
+      await writeFile(join(spoilt.location!, 'market.csv'), formatMarketCsv(['X']));
       await service.ask('POST', '/data/stores/spoilt/activate');
       expect((await service.finished('load:spoilt')).status).toBe('succeeded');
-      expect(await store('spoilt')).toMatchObject({ status: 'ready', error: null });
+      expect(await findStore('spoilt')).toMatchObject({ status: 'ready', error: null });
     });
 
     test('an unknown store is not found', async () => {

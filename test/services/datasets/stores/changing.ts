@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
-import { service, marketCsv, folderWith, registered, findingsOf } from './set-up.js';
+import { service, formatMarketCsv, createFolderWith, registerStore, findingsOf } from './set-up.js';
 
 export function describeChanging(): void {
   describe('changing a store', () => {
     test('renames it under its etag', async () => {
-      await registered('rename');
+      await registerStore('rename');
       const before = await service.ask('GET', '/data/stores/rename');
       expect(before.etag).not.toBeNull();
       expect(
@@ -33,8 +33,8 @@ export function describeChanging(): void {
       ).toBe(304);
     });
 
-    test('needs something to change, and a place that is allowed', async () => {
-      await registered('patch');
+    test('needs a change, and an allowed location', async () => {
+      await registerStore('patch');
       expect(await service.refusal('PATCH', '/data/stores/patch', {})).toMatchObject({ status: 422 });
       expect(findingsOf(await service.refusal('PATCH', '/data/stores/patch', { source: '/etc' }))).toEqual([
         'LOCATION_NOT_ALLOWED source',
@@ -42,16 +42,16 @@ export function describeChanging(): void {
       expect(await service.refusal('PATCH', '/data/stores/patch', { colour: 'red' })).toMatchObject({ status: 422 });
     });
 
-    test('takes no place of another store, be it where that lies or where it will be refreshed from', async () => {
-      const taken = await registered('taken');
-      await registered('taker');
+    test('refuses the location of another store, its current one and its refresh source', async () => {
+      const taken = await registerStore('taken');
+      await registerStore('taker');
       expect(await service.refusal('PATCH', '/data/stores/taker', { source: taken.location })).toMatchObject({
         status: 409,
         code: 'FOLDER_REGISTERED',
         message: expect.not.stringContaining(service.root),
         detail: { store_id: 'taken' },
       });
-      const next = await folderWith('next', { 'market.csv': marketCsv(['A']) });
+      const next = await createFolderWith('next', { 'market.csv': formatMarketCsv(['A']) });
       expect((await service.ask<DataStore>('PATCH', '/data/stores/taker', { source: next })).body.source).toBe(next);
       expect((await service.ask('PATCH', '/data/stores/taker', { source: next })).status).toBe(200);
       expect(
@@ -64,39 +64,39 @@ export function describeChanging(): void {
     });
 
     test('declares prices adjusted, also while it is served', async () => {
-      await registered('declare', ['A'], true);
+      await registerStore('declare', ['A'], true);
       expect(
         (await service.ask<DataStore>('PATCH', '/data/stores/declare', { adjustment: 'total' })).body,
       ).toMatchObject({ adjustment: 'total', active: true });
     });
 
-    test('changes the members of its mapping that are given, and keeps the others', async () => {
+    test('changes the given members of its mapping, and keeps the others', async () => {
       const mapping = {
         identifier_from: 'file:{identifier}.csv',
         columns: { date: 'Date', CLOSE: 'Close' },
         adjusted_close: 'Adj Close',
       };
-      const location = await folderWith('mapped', { 'A.csv': 'Date,Close,Adj Close\n2024-01-02,10,10\n' });
+      const location = await createFolderWith('mapped', { 'A.csv': 'Date,Close,Adj Close\n2024-01-02,10,10\n' });
       const request = { store_id: 'mapped', name: 'Mapped', kind: 'folder', location, mapping };
       expect((await service.ask('POST', '/data/stores', request)).status).toBe(201);
-      const patch = async (change: object | null) =>
+      const patchPlan = async (change: object | null) =>
         (await service.ask<DataStore>('PATCH', '/data/stores/mapped', { mapping: change })).body.mapping;
-      expect(await patch({ zero_prices: 'missing' })).toMatchObject({ ...mapping, zero_prices: 'missing' });
-      expect(await patch({ adjusted_close: null })).toMatchObject({
+      expect(await patchPlan({ zero_prices: 'missing' })).toMatchObject({ ...mapping, zero_prices: 'missing' });
+      expect(await patchPlan({ adjusted_close: null })).toMatchObject({
         ...mapping,
         zero_prices: 'missing',
         adjusted_close: null,
       });
-      expect(await patch({ columns: { date: 'Day' } })).toMatchObject({ columns: { date: 'Day' } });
+      expect(await patchPlan({ columns: { date: 'Day' } })).toMatchObject({ columns: { date: 'Day' } });
       expect(findingsOf(await service.refusal('PATCH', '/data/stores/mapped', { mapping: { colour: 'red' } }))).toEqual(
         ['UNKNOWN_FIELD mapping.colour'],
       );
-      expect(await patch(null)).toBeNull();
-      expect(await patch({ decimal: ',' })).toMatchObject({ decimal: ',', layout: 'long', adjusted_close: null });
+      expect(await patchPlan(null)).toBeNull();
+      expect(await patchPlan({ decimal: ',' })).toMatchObject({ decimal: ',', layout: 'long', adjusted_close: null });
     });
 
     test('deleting a folder store leaves its folder', async () => {
-      const { location } = await registered('leave');
+      const { location } = await registerStore('leave');
       expect((await service.ask('DELETE', '/data/stores/leave')).status).toBe(204);
       expect(existsSync(join(location!, 'market.csv'))).toBe(true);
       expect(await service.refusal('DELETE', '/data/stores/leave')).toMatchObject({

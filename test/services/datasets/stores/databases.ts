@@ -33,7 +33,7 @@ export function describeDatabases(): void {
       });
     });
 
-    test('refuses a DuckDB file that is open elsewhere with the number of that process', async () => {
+    test('refuses a DuckDB file that another process has open, with the number of that process', async () => {
       const path = join(service.root, 'open.duckdb');
       const instance = await DuckDBInstance.create(path);
       const location = `duckdb://${path}`;
@@ -134,7 +134,7 @@ export function describeDatabases(): void {
       expect(JSON.stringify(error)).not.toContain('secret');
     });
 
-    test('is refused twice for one file, whatever the way to it', async () => {
+    test('is refused for a registered file, whatever the path to it', async () => {
       const path = join(service.root, 'same.db');
       const database = new sqlite.Database(path);
       database.exec("CREATE TABLE market (identifier, date, CLOSE); INSERT INTO market VALUES ('A', '2024-01-02', 1)");

@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ImportResult } from '#contract/stores/import.js';
-import { service, registered, createTables, store, findingsOf } from './set-up.js';
+import { service, registerStore, createTables, findStore, findingsOf } from './set-up.js';
 
 export function describeImporting(): void {
   describe('importing tables', () => {
-    test('writes a managed store that reads back as it came, and deletes its folder with it', async () => {
+    test('writes a managed store that reads back unchanged, and deletes its folder with it', async () => {
       const { status, body } = await service.ask<ImportResult>('POST', '/data/import', {
         store_id: 'imported',
         name: 'Imported',
@@ -27,7 +27,7 @@ export function describeImporting(): void {
         status: 'succeeded',
         result: { content_hash: body.store.content_hash },
       });
-      await registered('beside', ['A'], true);
+      await registerStore('beside', ['A'], true);
       expect(existsSync(body.store.location!)).toBe(true);
       expect((await service.ask('DELETE', '/data/stores/imported')).status).toBe(204);
       // The folder is removed after the response to the deletion.
@@ -63,7 +63,7 @@ export function describeImporting(): void {
       ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     });
 
-    test('refuses a taken id unless it is to replace, which keeps the store served', async () => {
+    test('refuses an existing id unless it replaces the store, which remains served', async () => {
       await service.ask('POST', '/data/import', {
         store_id: 'twice',
         name: 'x',
@@ -111,7 +111,7 @@ export function describeImporting(): void {
         201,
         { market: 1, reference: 1, corporate_actions: 1, universes: 1, series: 1 },
       ]);
-      expect(body.store.content_hash).toBe((await store('template-xlsx')).content_hash);
+      expect(body.store.content_hash).toBe((await findStore('template-xlsx')).content_hash);
     });
 
     test('that is no base64, or no workbook, is reported', async () => {
@@ -142,7 +142,7 @@ export function describeImporting(): void {
     });
     const append = (tables: object) => ({ store_id: 'grows', name: 'Grows', tables, on_exists: 'append' });
 
-    test('adds names and dates and repeats what is there, whatever the order', async () => {
+    test('adds securities and dates and repeats stored rows, in any order', async () => {
       await service.ask('POST', '/data/import', append(createRows(['B', '2024-01-03', 2], ['A', '2024-01-03', 1])));
       const { status, body } = await service.ask<ImportResult>(
         'POST',
@@ -159,12 +159,12 @@ export function describeImporting(): void {
       expect([body.rows['market'], body.store.rows?.['market']]).toEqual([2, 3]);
     });
 
-    test('refuses to change what is there', async () => {
-      const before = await store('grows');
+    test('refuses changes of stored rows', async () => {
+      const before = await findStore('grows');
       expect(
         findingsOf(await service.refusal('POST', '/data/import', append(createRows(['A', '2024-01-03', 9])))),
       ).toEqual(['DUPLICATE_KEY market[A 2024-01-03].CLOSE']);
-      expect(await store('grows')).toEqual(before);
+      expect(await findStore('grows')).toEqual(before);
     });
 
     test('refuses prices of another basis', async () => {

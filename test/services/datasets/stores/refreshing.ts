@@ -5,17 +5,26 @@ import { describe, expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { JobStatus } from '#jobs/status.js';
-import { service, listDays, folderWith, registered, createTables, store, active, findingsOf } from './set-up.js';
+import {
+  service,
+  listDays,
+  createFolderWith,
+  registerStore,
+  createTables,
+  findStore,
+  readActiveStore,
+  findingsOf,
+} from './set-up.js';
 
 export function describeRefreshing(): void {
   describe('refreshing', () => {
     const append = async (id: string, text: string) => {
-      const file = join((await store(id)).location!, 'market.csv');
+      const file = join((await findStore(id)).location!, 'market.csv');
       await writeFile(file, (await readFile(file, 'utf8')) + text);
     };
 
-    test('a served folder adds the dates of its new files, and reports restatements when asked for all', async () => {
-      const before = await registered('daily', ['A', 'B'], true);
+    test('a served folder adds the dates of its new files, and reports restatements on a full refresh', async () => {
+      const before = await registerStore('daily', ['A', 'B'], true);
       await append('daily', 'A,2024-01-08,50\n');
       expect((await service.ask<JobStatus>('POST', '/data/stores/daily/refresh')).status).toBe(202);
       expect(await service.finished('refresh:daily')).toMatchObject({
@@ -29,12 +38,12 @@ export function describeRefreshing(): void {
           restatements_total: 0,
         },
       });
-      expect(await store('daily')).toMatchObject({
+      expect(await findStore('daily')).toMatchObject({
         end: '2024-01-08',
         active: true,
         last_refreshed_at: expect.any(String) as string,
       });
-      expect((await store('daily')).content_hash).not.toBe(before.content_hash);
+      expect((await findStore('daily')).content_hash).not.toBe(before.content_hash);
       const file = join(before.location!, 'market.csv');
       await writeFile(file, (await readFile(file, 'utf8')).replace('A,2024-01-02,10', 'A,2024-01-02,10.5'));
       await service.ask('POST', '/data/stores/daily/refresh', { full: true });
@@ -46,8 +55,8 @@ export function describeRefreshing(): void {
       expect(served.prices.data[0]).toEqual([10.5]);
     });
 
-    test('the served store is what a sync refreshes', async () => {
-      await registered('synced', ['A'], true);
+    test('sync refreshes the served store', async () => {
+      await registerStore('synced', ['A'], true);
       await append('synced', 'A,2024-01-09,60\n');
       expect((await service.ask<JobStatus>('POST', '/data/sync', {})).body.job_id).toBe('sync:synced');
       expect(await service.finished('sync:synced')).toMatchObject({
@@ -57,8 +66,8 @@ export function describeRefreshing(): void {
       });
     });
 
-    test('a bad file fails and the served version remains', async () => {
-      await registered('turns-bad', ['A'], true);
+    test('an invalid file fails, and the served version remains', async () => {
+      await registerStore('turns-bad', ['A'], true);
       await append('turns-bad', 'A,2024-01-09,text\n');
       await service.ask('POST', '/data/stores/turns-bad/refresh');
       expect(await service.finished('refresh:turns-bad')).toMatchObject({
@@ -66,7 +75,7 @@ export function describeRefreshing(): void {
         error: { code: 'STORE_READ_FAILED' },
       });
       expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
-      expect(await active()).toBe('turns-bad');
+      expect(await readActiveStore()).toBe('turns-bad');
     });
 
     test('is refused for imported files', async () => {
@@ -84,23 +93,23 @@ export function describeRefreshing(): void {
       });
     });
 
-    test('takes later days of a folder that is not active, which stays so', async () => {
-      const before = await active();
-      await registered('idle');
-      const { content_hash: hash } = await store('idle');
+    test('adds later days of a folder that is not active and stays inactive', async () => {
+      const before = await readActiveStore();
+      await registerStore('idle');
+      const { content_hash: hash } = await findStore('idle');
       expect((await service.ask('GET', '/data/prices/A?store_id=idle')).status).toBe(200);
       await append('idle', 'A,2024-01-09,12\n');
       await service.ask('POST', '/data/stores/idle/refresh');
       expect(await service.finished('refresh:idle')).toMatchObject({ status: 'succeeded', result: { dates_added: 1 } });
-      const after = await store('idle');
+      const after = await findStore('idle');
       expect([after.active, after.end, after.content_hash === hash]).toEqual([false, '2024-01-09', false]);
-      expect(await active()).toBe(before);
+      expect(await readActiveStore()).toBe(before);
       const { prices } = (await service.ask<{ prices: { index: string[] } }>('GET', '/data/prices/A?store_id=idle'))
         .body;
       expect(prices.index.at(-1)).toBe('2024-01-09');
     });
 
-    test('synthetic data is extended with its earlier bars as they were, served or not', async () => {
+    test('synthetic data is extended with unchanged earlier bars, served or not', async () => {
       await service.ask('POST', '/data/synthetic', {
         store_id: 'grown',
         assets: 5,
@@ -114,15 +123,17 @@ export function describeRefreshing(): void {
         status: 'succeeded',
         result: { rows_changed: 0, restatements_total: 0, start: '2020-01-02', end: '2020-12-31' },
       });
-      expect((await store('grown')).content_hash).toBe((await store('made')).content_hash);
+      expect((await findStore('grown')).content_hash).toBe((await findStore('made')).content_hash);
     });
   });
 
   describe('auditing a store', () => {
-    test('finds errors with their evidence, and writes a repaired store next to it', async () => {
+    test('finds errors with their evidence, and writes a repaired store separately', async () => {
       const prices = Array.from({ length: 60 }, (_, i) => (i === 30 ? 1000 : 10 + (i % 3) / 10));
       const rows = prices.map((price, i) => `A,${listDays(60)[i]},${price}`);
-      const location = await folderWith('doubtful', { 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` });
+      const location = await createFolderWith('doubtful', {
+        'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n`,
+      });
       await service.ask('POST', '/data/stores', { store_id: 'doubtful', name: 'Doubtful', kind: 'folder', location });
       const { body: audit } = await service.ask<DataAudit>('GET', '/data/stores/doubtful/audit');
       expect(audit).toMatchObject({
@@ -158,7 +169,7 @@ export function describeRefreshing(): void {
       ).toEqual([1000]);
       expect(await service.refusal('GET', '/data/prices/A?store_id=none')).toMatchObject({ code: 'STORE_NOT_FOUND' });
       expect((await service.ask<DataAudit>('GET', '/data/stores/doubtful-repaired-1/audit')).body.doubts).toEqual([]);
-      expect((await store('doubtful')).content_hash).toBe(audit.content_hash);
+      expect((await findStore('doubtful')).content_hash).toBe(audit.content_hash);
       expect(findingsOf(await service.refusal('POST', '/data/stores/doubtful/repairs', { doubts: ['none'] }))).toEqual([
         'NOT_IN_CHOICES doubts[0]',
       ]);
@@ -170,7 +181,7 @@ export function describeRefreshing(): void {
   });
 
   describe('after a restart', () => {
-    test('the store that was served is served again, and lost folders are gone', async () => {
+    test('the served store is served again, and orphaned folders are deleted', async () => {
       await service.ask('POST', '/data/import', {
         store_id: 'kept',
         name: 'kept',
@@ -181,16 +192,16 @@ export function describeRefreshing(): void {
       await mkdir(lost);
       await writeFile(join(lost, '.divisor-store.json'), '{"format":1,"store_id":"lost"}');
       await service.restart();
-      await expect.poll(active).toBe('kept');
+      await expect.poll(readActiveStore).toBe('kept');
       expect((await service.ask('GET', '/data/prices/KEPT')).status).toBe(200);
       await expect.poll(() => existsSync(lost)).toBe(false);
     });
 
-    test('a store that cannot be read again says why and nothing is served', async () => {
-      const missing = await registered('gone', ['A'], true);
+    test('an unreadable store reports the reason and nothing is served', async () => {
+      const missing = await registerStore('gone', ['A'], true);
       rmSync(missing.location!, { recursive: true });
       await service.restart();
-      await expect.poll(async () => (await store('gone')).status).toBe('error');
+      await expect.poll(async () => (await findStore('gone')).status).toBe('error');
       expect(await service.refusal('GET', '/data/prices/A')).toMatchObject({ status: 503, code: 'NO_DATA_SOURCE' });
       expect((await service.ask('GET', '/data/source')).body).toEqual({ configured: false, identifiers: 0 });
     });

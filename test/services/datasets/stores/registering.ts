@@ -2,12 +2,20 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { service, marketCsv, folderWith, registered, store, active, findingsOf } from './set-up.js';
+import {
+  service,
+  formatMarketCsv,
+  createFolderWith,
+  registerStore,
+  findStore,
+  readActiveStore,
+  findingsOf,
+} from './set-up.js';
 
 export function describeRegistering(): void {
   describe('registering a folder', () => {
-    test('reads it in full and does not serve it', async () => {
-      expect(await registered('first')).toMatchObject({
+    test('reads it completely and does not serve it', async () => {
+      expect(await registerStore('first')).toMatchObject({
         store_id: 'first',
         kind: 'folder',
         managed: false,
@@ -19,26 +27,26 @@ export function describeRegistering(): void {
         end: '2024-01-06',
         error: null,
       });
-      expect((await store('first')).content_hash).toMatch(/^[0-9a-f]{64}$/);
-      expect((await store('first')).files).toMatchObject([{ label: 'market' }]);
+      expect((await findStore('first')).content_hash).toMatch(/^[0-9a-f]{64}$/);
+      expect((await findStore('first')).files).toMatchObject([{ label: 'market' }]);
     });
 
-    test('serves it at once when asked to', async () => {
-      expect(await registered('served', ['A', 'B'], true)).toMatchObject({ active: true });
-      expect(await active()).toBe('served');
+    test('serves it at once on request', async () => {
+      expect(await registerStore('served', ['A', 'B'], true)).toMatchObject({ active: true });
+      expect(await readActiveStore()).toBe('served');
       expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
     });
 
-    test('makes an id of the name', async () => {
-      const location = await folderWith('named', { 'market.csv': marketCsv(['A']) });
+    test('derives an id from the name', async () => {
+      const location = await createFolderWith('named', { 'market.csv': formatMarketCsv(['A']) });
       expect(
         (await service.ask<DataStore>('POST', '/data/stores', { name: 'US Large: Caps!', kind: 'folder', location }))
           .body.store_id,
       ).toBe('us-large-caps');
     });
 
-    test('is refused twice for one folder, whatever the way to it, and for a taken id', async () => {
-      const { location } = await registered('once');
+    test('is refused for a registered folder, whatever the path to it, and for an existing id', async () => {
+      const { location } = await registerStore('once');
       expect(
         await service.refusal('POST', '/data/stores', {
           name: 'again',
@@ -46,14 +54,17 @@ export function describeRegistering(): void {
           location: `${location}/../once`,
         }),
       ).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED' });
-      const other = await folderWith('once-more', { 'market.csv': marketCsv(['A']) });
+      const other = await createFolderWith('once-more', { 'market.csv': formatMarketCsv(['A']) });
       expect(
         await service.refusal('POST', '/data/stores', { store_id: 'once', name: 'x', kind: 'folder', location: other }),
       ).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
     });
 
     test('is accepted twice for one folder if each names a different file as the market', async () => {
-      const location = await folderWith('two-markets', { 'a.csv': marketCsv(['A']), 'b.csv': marketCsv(['B', 'C']) });
+      const location = await createFolderWith('two-markets', {
+        'a.csv': formatMarketCsv(['A']),
+        'b.csv': formatMarketCsv(['B', 'C']),
+      });
       const create = (store_id: string, tables: object) =>
         service.ask<DataStore>('POST', '/data/stores', { store_id, name: store_id, kind: 'folder', location, tables });
       expect((await create('two-a', { market: 'a.csv' })).body.identifiers).toBe(1);
@@ -73,7 +84,7 @@ export function describeRegistering(): void {
     });
 
     test('reports every problem and registers nothing', async () => {
-      const location = await folderWith('bad', {
+      const location = await createFolderWith('bad', {
         'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,x\nA,2024-02-30,1\n',
       });
       const error = await service.refusal('POST', '/data/stores', {
@@ -90,7 +101,7 @@ export function describeRegistering(): void {
       expect(await service.refusal('GET', '/data/stores/bad')).toMatchObject({ status: 404, code: 'STORE_NOT_FOUND' });
     });
 
-    test('outside the roots is refused alike whether or not it exists', async () => {
+    test('outside the roots is refused in the same way whether or not it exists', async () => {
       const [there, absent] = [
         await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/etc' }),
         await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/nowhere' }),
@@ -100,8 +111,8 @@ export function describeRegistering(): void {
       expect(absent.message).toBe(there.message);
     });
 
-    test('with a table that is named outside the roots is refused alike whether it exists', async () => {
-      const location = await folderWith('named-outside', { 'market.csv': marketCsv(['A']) });
+    test('with a table outside the roots is refused in the same way whether or not it exists', async () => {
+      const location = await createFolderWith('named-outside', { 'market.csv': formatMarketCsv(['A']) });
       const refusalOf = (market: string) =>
         service.refusal('POST', '/data/stores', {
           name: 'named outside',
@@ -118,10 +129,10 @@ export function describeRegistering(): void {
       expect(findingsOf(await refusalOf('prices.csv'))).toEqual(['LOCATION_NOT_FOUND tables.market']);
     });
 
-    test('with more problems than are listed says how many, and counts the rest last', async () => {
+    test('with more problems than are listed states their number, and the last finding counts the rest', async () => {
       const columns = Array.from({ length: 25 }, (_, k) => `F${k}`);
       const rows = Array.from({ length: 10 }, (_, i) => `A${i},2024-01-02,1,${columns.map(() => 'x').join(',')}`);
-      const location = await folderWith('very-bad', {
+      const location = await createFolderWith('very-bad', {
         'market.csv': `identifier,date,CLOSE,${columns.join(',')}\n${rows.join('\n')}\n`,
       });
       const error = await service.refusal('POST', '/data/stores', { name: 'very bad', kind: 'folder', location });
@@ -136,7 +147,7 @@ export function describeRegistering(): void {
     });
 
     test('with an error in its listing reports the errors of its files as well', async () => {
-      const location = await folderWith('mixed', {
+      const location = await createFolderWith('mixed', {
         'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,0\n',
         'reference.csv': '',
         'corporate_action.csv': 'x\n',
@@ -150,7 +161,7 @@ export function describeRegistering(): void {
     });
 
     test('with a misspelt name is reported with the known one and the store', async () => {
-      const location = await folderWith('nearly', {
+      const location = await createFolderWith('nearly', {
         'market.csv': 'identifier,date,CLOSE,VOLUMNE\nA,2024-01-02,1,1\n',
         'universe.csv': 'x\n',
       });
@@ -166,7 +177,7 @@ export function describeRegistering(): void {
       ]);
     });
 
-    test('that is absent inside the roots is not found', async () => {
+    test('that is missing inside the roots is not found', async () => {
       expect(
         findingsOf(
           await service.refusal('POST', '/data/stores', {

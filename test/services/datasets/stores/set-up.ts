@@ -15,20 +15,20 @@ afterAll(() => service.close());
 
 export const listDays = (count: number) =>
   Array.from({ length: count }, (_, i) => new Date(Date.UTC(2024, 0, 2 + i)).toISOString().slice(0, 10));
-export const marketCsv = (names: readonly string[], count = 5, price = 10) =>
+export const formatMarketCsv = (names: readonly string[], count = 5, price = 10) =>
   `identifier,date,CLOSE\n${listDays(count)
     .flatMap((day, t) => names.map((name, n) => `${name},${day},${price + t + n}`))
     .join('\n')}\n`;
 
-export async function folderWith(name: string, files: Record<string, string>): Promise<string> {
+export async function createFolderWith(name: string, files: Record<string, string>): Promise<string> {
   const folder = join(service.root, name);
   await mkdir(folder, { recursive: true });
   for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text);
   return folder;
 }
 
-export async function registered(id: string, names = ['A', 'B'], activate = false): Promise<DataStore> {
-  const location = await folderWith(id, { 'market.csv': marketCsv(names) });
+export async function registerStore(id: string, names = ['A', 'B'], activate = false): Promise<DataStore> {
+  const location = await createFolderWith(id, { 'market.csv': formatMarketCsv(names) });
   const { status, body } = await service.ask<DataStore>('POST', '/data/stores', {
     store_id: id,
     name: id,
@@ -65,7 +65,7 @@ export const createTables = (names: readonly string[], price = 10) => ({
     data: names.map((name) => [name, '2024-01-02', price]),
   },
 });
-export const store = async (id: string) => (await service.ask<DataStore>('GET', `/data/stores/${id}`)).body;
-export const active = async () => (await service.ask<DataStoreCollection>('GET', '/data/stores')).body.active;
+export const findStore = async (id: string) => (await service.ask<DataStore>('GET', `/data/stores/${id}`)).body;
+export const readActiveStore = async () => (await service.ask<DataStoreCollection>('GET', '/data/stores')).body.active;
 export const findingsOf = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) =>
   ((error.detail ?? {})['findings'] as Finding[]).map(({ code, path }) => `${code} ${path}`);

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { DataStoreCollection } from '#contract/stores/store.js';
 import type { JobStatus } from '#jobs/status.js';
 import { pauseReaders } from '../../../market/process/reading-processes.js';
-import { service, store, active, findingsOf } from './set-up.js';
+import { service, findStore, readActiveStore, findingsOf } from './set-up.js';
 
 export function describeSynthetic(): void {
   describe('synthetic data', () => {
@@ -13,28 +13,28 @@ export function describeSynthetic(): void {
       onTestFinished(goOn);
       const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', { store_id: 'made', ...small });
       expect([status, body.job_id]).toEqual([202, 'generate:made']);
-      expect(await store('made')).toMatchObject({ kind: 'synthetic', managed: true, active: false });
+      expect(await findStore('made')).toMatchObject({ kind: 'synthetic', managed: true, active: false });
       goOn();
       expect(await service.finished('generate:made')).toMatchObject({
         status: 'succeeded',
         result: { store_id: 'made', status: 'ready', active: true, start: '2020-01-02', end: '2020-12-31' },
       });
-      expect(await active()).toBe('made');
+      expect(await readActiveStore()).toBe('made');
     });
 
-    test('has the same content for the same request under another id, and names itself', async () => {
-      const first = await store('made');
+    test('has the same content for the same request under another id, and its own id', async () => {
+      const first = await findStore('made');
       const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...small, activate: false });
       expect(body.job_id).toBe('generate:synthetic-42-1');
       await service.finished(body.job_id);
-      expect(await store('synthetic-42-1')).toMatchObject({
+      expect(await findStore('synthetic-42-1')).toMatchObject({
         content_hash: first.content_hash,
         active: false,
         files: first.files,
       });
     });
 
-    test('without an id gets a new one, however many ask at once', async () => {
+    test('without an id gets a new one, however many requests are concurrent', async () => {
       const asked = await Promise.all(
         [5, 6, 7].map((assets) =>
           service.ask<JobStatus>('POST', '/data/synthetic', {

@@ -11,7 +11,7 @@ export function describeConstraintSets(): void {
       constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }],
     };
 
-    test('are created once, replaced, read as they were put and forgotten', async () => {
+    test('are created once, replaced, read as they were stored and deleted', async () => {
       expect((await service.ask('POST', '/optimise/constraint-sets', core)).status).toBe(200);
       const taken = await service.refusal('POST', '/optimise/constraint-sets', core);
       expect([taken.status, taken.code]).toEqual([422, 'VALIDATION_FAILED']);
@@ -31,7 +31,7 @@ export function describeConstraintSets(): void {
       expect((await service.refusal('GET', '/optimise/constraint-sets/core')).code).toBe('CONSTRAINT_SET_NOT_FOUND');
     });
 
-    test('are refused with every row error named, and validated without a save', async () => {
+    test('are refused with every row error, and validated without being stored', async () => {
       const bad = {
         id: 'bad',
         name: 'Bad',

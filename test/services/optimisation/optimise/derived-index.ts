@@ -7,7 +7,7 @@ import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { parent, service } from './set-up.js';
 
 /** Index of the four securities that fell most in the quarter; they differ at nearly every rebalance. */
-const MOVING = {
+const MOVING_INDEX = {
   ...parent,
   id: 'MOVING',
   pipeline: {
@@ -43,7 +43,10 @@ async function createDerivedFromMoving(id: string, priority: object) {
   };
 }
 
-function turnoverBetween(before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>): number {
+function computeTurnoverBetween(
+  before: Readonly<Record<string, number>>,
+  after: Readonly<Record<string, number>>,
+): number {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names.reduce((sum, name) => sum + Math.abs((after[name] ?? 0) - (before[name] ?? 0)), 0) / 2;
 }
@@ -58,7 +61,7 @@ export function describeDerivedIndex(): void {
     const derive = (id: string, body: object = {}) =>
       service.ask('POST', '/indices/BROAD/optimise', { id, name: id, constraints, ...body });
 
-    test('inherits from its parent, and an id is taken once', async () => {
+    test('inherits from its parent, and an existing id is refused', async () => {
       const { status, body } = await derive('CORE');
       expect(status, JSON.stringify(body)).toBe(200);
       expect(body['index']).toMatchObject({
@@ -92,7 +95,7 @@ export function describeDerivedIndex(): void {
       );
     });
 
-    test('previews with every row, and a run holds at each rebalance what the preview shows', async () => {
+    test('previews with every row, and a run holds at each rebalance the weights of the preview', async () => {
       expect([200, 409]).toContain((await derive('CORE')).status);
       const { body: job } = await service.ask<JobStatus>('POST', '/analytics/CORE/backtest', {});
       const finished = await service.finished(job.job_id);
@@ -131,7 +134,7 @@ export function describeDerivedIndex(): void {
       }
     });
 
-    test('keeps its weights with a warning where its rows cannot hold, and has no run where they never did', async () => {
+    test('keeps its weights with a warning if its rows are infeasible, and has no run if they never were feasible', async () => {
       const still = [
         { id: 'still', type: 'Turnover', params: { limit: 0, reference: 'previous' } },
         { id: 'near', type: 'RelativePositionBounds', params: { lower: 0.999, upper: 1.001 } },
@@ -166,7 +169,7 @@ export function describeDerivedIndex(): void {
     });
 
     test('whose turnover row has a priority trades the minimum for securities that left, with a finding; without a priority it is skipped', async () => {
-      expect((await service.ask('POST', '/indices', MOVING)).status).toBe(200);
+      expect((await service.ask('POST', '/indices', MOVING_INDEX)).status).toBe(200);
       const [giving, never, silent] = [
         await createDerivedFromMoving('GIVING', { priority: 1 }),
         await createDerivedFromMoving('NEVER-0', { priority: 0 }),
@@ -196,7 +199,7 @@ export function describeDerivedIndex(): void {
         const members = new Set(preview.assets.map(({ identifier }) => identifier));
         const leaving = Object.entries(before).filter(([name]) => !members.has(name));
         const sold = leaving.reduce((sum, [, weight]) => sum + weight, 0);
-        const traded = turnoverBetween(before, weights);
+        const traded = computeTurnoverBetween(before, weights);
         if (sold <= 0.1) {
           expect(reported).toEqual([]);
           expect(turnover.relaxed_by).toBeNull();
@@ -221,7 +224,7 @@ export function describeDerivedIndex(): void {
       expect(relaxed).toBeGreaterThan(2);
     });
 
-    test('without a date is previewed at its first rebalance, also where the base date is a holiday', async () => {
+    test('without a date is previewed at its first rebalance, also if the base date is a holiday', async () => {
       // The range 2023-05-27 to 29 is the weekend before Memorial Day and the holiday itself, so the first session is
       // the 30th.
       expect(
@@ -243,21 +246,21 @@ export function describeDerivedIndex(): void {
       expect(first.body.total_weight).toBeCloseTo(1, 12);
     });
 
-    test('has no preview before its first rebalance, and says from when there is one', async () => {
-      const at = async (asOf: string) => {
+    test('has no preview before its first rebalance, and states the first date with one', async () => {
+      const planAt = async (asOf: string) => {
         const { status, code, message, detail } = await service.refusal('POST', '/indices/HOLIDAY-CORE/preview', {
           as_of: asOf,
         });
         return { status, code, message, detail };
       };
-      expect(await at('2023-05-29')).toEqual({
+      expect(await planAt('2023-05-29')).toEqual({
         status: 422,
         code: 'NO_DATA_AT_DATE',
         detail: { as_of: '2023-05-29' },
         message:
           'The parent HOLIDAY has no rebalance on or before 2023-05-29: from its base date 2023-05-28 to that day the data contains no price for its universe.',
       });
-      expect(await at('2023-04-03')).toMatchObject({
+      expect(await planAt('2023-04-03')).toMatchObject({
         code: 'NO_DATA_AT_DATE',
         message: 'The parent HOLIDAY has no rebalance on or before 2023-04-03: its base date is 2023-05-28.',
       });
@@ -273,7 +276,7 @@ export function describeDerivedIndex(): void {
       expect(early.body).toMatchObject({ as_of: '2023-01-03', solve: { rebalance_date: '2023-01-03' } });
     });
 
-    test('whose rows cannot hold is refused as a preview with its conflict', async () => {
+    test('with infeasible rows is refused as a preview with its conflict', async () => {
       expect(
         (await derive('TIGHT', { constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } }] }))
           .status,

@@ -7,7 +7,7 @@ import type { ObjectiveTypes } from '#contract/optimise.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import type { JobStatus } from '#jobs/status.js';
-import { marketRows, put, service } from './set-up.js';
+import { createMarketRows, put, service } from './set-up.js';
 
 type Result = z.infer<typeof OptimisationRunResult>;
 
@@ -72,7 +72,7 @@ export function describeObjectives(): void {
       },
     );
 
-    test('has the contributions of its budgets of risk', async () => {
+    test('has the contributions of its risk budgets', async () => {
       const budgets = { Energy: 0.5, Health: 0.2, N02: 0.3 };
       await put('free', []);
       const { weights } = await requireSolution({
@@ -98,7 +98,7 @@ export function describeObjectives(): void {
       expect(run.turnover).toBeLessThan((await requireSolution({ objective: 'min_variance' })).turnover);
     });
 
-    test('takes expected returns from a datapoint', async () => {
+    test('reads expected returns from a datapoint', async () => {
       const field = { node: 'field', name: 'SCORE' };
       const run = await requireSolution({ objective: 'max_return', expected_returns: { type: 'field', field } });
       // SCORE increases with the number of a security, so the last five securities of the index are at the cap.
@@ -107,7 +107,7 @@ export function describeObjectives(): void {
       expect(run.expected_return).toBeCloseTo((49 + 64 + 81 + 100 + 121) / 5, 8);
     });
 
-    test('takes the risk-free rate off once, of returns above cash and of total ones', async () => {
+    test('subtracts the risk-free rate once, from returns above cash and from total returns', async () => {
       const objective = { type: 'max_sharpe', risk_free_rate: 0.02 };
       const rate = { objective, constraint_set_id: 'uncapped' };
       await put('uncapped', []);
@@ -133,7 +133,7 @@ export function describeObjectives(): void {
       expect(same.frontier!.tangency!.sharpe).toBeCloseTo(same.objective_value, 8);
     });
 
-    test('whose goal no weights can reach is refused with the maximum', async () => {
+    test('with a goal that no weights reach is refused with the maximum', async () => {
       const { error } = await runToEnd({
         objective: { type: 'max_sharpe', risk_free_rate: 0.9 },
         expected_returns: HISTORICAL,
@@ -207,21 +207,21 @@ export function describeObjectives(): void {
   describe('a derived index with an objective', () => {
     const derive = (id: string, body: object) =>
       service.ask('POST', '/indices/BROAD/optimise', { id, name: id, ...body });
-    const backtest = async (id: string) => {
+    const runBacktestJob = async (id: string) => {
       const { body } = await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {});
       const { result, error } = await service.finished(body.job_id);
       expect(error, JSON.stringify(error)).toBeNull();
       return result as unknown as z.infer<typeof BacktestRunResult>;
     };
 
-    test('is previewed at each rebalance as its run has it, costs and the drift before them included', async () => {
+    test('is previewed at each rebalance as its run computes it, including costs and the drift before', async () => {
       const body = {
         objective: { type: 'max_utility', risk_aversion: 4 },
         expected_returns: { type: 'historical', shrinkage: 0.5 },
         costs: { linear_bps: 30, impact_coefficient: 0.02 },
       };
       expect((await derive('UTILITY', body)).status).toBe(200);
-      const { rebalances } = await backtest('UTILITY');
+      const { rebalances } = await runBacktestJob('UTILITY');
       expect(rebalances.length).toBeGreaterThan(4);
       for (const { date: day, weights } of rebalances.slice(0, 4)) {
         const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/UTILITY/preview', {
@@ -233,20 +233,20 @@ export function describeObjectives(): void {
       }
     });
 
-    test('of the worst losses is previewed as its run has it, on as many sessions as it asks for', async () => {
+    test('of the worst losses is previewed as its run computes it, on the requested number of sessions', async () => {
       const body = { objective: { type: 'min_cvar', confidence: 0.9, scenarios: 250 }, costs: { linear_bps: 20 } };
       expect((await derive('TAIL', body)).status).toBe(200);
-      const { rebalances } = await backtest('TAIL');
+      const { rebalances } = await runBacktestJob('TAIL');
       const { date: day, weights } = rebalances.at(-1)!;
       const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/TAIL/preview', { as_of: day });
       for (const [name, weight] of Object.entries(weights))
         expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
     });
 
-    test('with costs beyond all gain keeps what its weights have become', async () => {
+    test('with costs above all gain keeps its drifted weights', async () => {
       expect((await derive('KEPT', { objective: 'min_variance', costs: { linear_bps: 9000 } })).status).toBe(200);
-      const { rebalances } = await backtest('KEPT');
-      const closes = new Map(marketRows().map(([name, day, close]) => [`${name} ${day}`, close as number]));
+      const { rebalances } = await runBacktestJob('KEPT');
+      const closes = new Map(createMarketRows().map(([name, day, close]) => [`${name} ${day}`, close as number]));
       const [first, second] = rebalances;
       const grown = Object.entries(first!.weights).map(([name, weight]): [string, number] => [
         name,
@@ -270,18 +270,18 @@ export function describeObjectives(): void {
       expect((await service.ask('POST', '/indices', early)).status).toBe(200);
       const body = { id: 'TOO-EARLY-LOW', name: 'Early', objective: 'min_variance' };
       expect((await service.ask('POST', '/indices/TOO-EARLY/optimise', body)).status).toBe(200);
-      const { rebalances, findings } = await backtest('TOO-EARLY-LOW');
+      const { rebalances, findings } = await runBacktestJob('TOO-EARLY-LOW');
       // Eleven equal weights have the smallest sum of squares.
       for (const weight of Object.values(rebalances[0]!.weights)) expect(weight).toBeCloseTo(1 / 11, 9);
       const message: string = expect.stringContaining('at least 20 are required');
       expect(findings).toContainEqual(expect.objectContaining({ code: 'RISK_FALLBACK_IDENTITY', message }));
     });
 
-    test('chosen from the universe holds names that its parent does not, and so may one derived from it', async () => {
+    test('chosen from the universe holds securities outside its parent, and so may an index derived from it', async () => {
       const body = { objective: 'min_variance', candidates: 'universe' };
       expect((await derive('WIDE', body)).status).toBe(200);
-      const { rebalances } = await backtest('WIDE');
-      const parents = await backtest('BROAD');
+      const { rebalances } = await runBacktestJob('WIDE');
+      const parents = await runBacktestJob('BROAD');
       const entrants = rebalances.map(({ date, weights }) => {
         const own = parents.rebalances.find((rebalance) => rebalance.date === date)!.weights;
         return Object.keys(weights).filter((name) => own[name] === undefined);
@@ -301,13 +301,13 @@ export function describeObjectives(): void {
       expect((await service.ask('POST', '/indices/WIDE/optimise', { ...wider, constraints: floor })).status).toBe(200);
       // A floor of 2 % holds every candidate, which are more securities than the parent has.
       expect(Object.keys(rebalances[0]!.weights).length).toBeLessThan(12);
-      expect(Object.keys((await backtest('WIDER')).rebalances[0]!.weights)).toHaveLength(12);
+      expect(Object.keys((await runBacktestJob('WIDER')).rebalances[0]!.weights)).toHaveLength(12);
     });
 
     test('has the risk of its estimator at every rebalance, with a finding', async () => {
       const risk_model = { target: 'scaled_identity', intensity: 1, sessions: 120 };
       expect((await derive('EVEN', { objective: 'min_variance', risk_model })).status).toBe(200);
-      const { rebalances } = await backtest('EVEN');
+      const { rebalances } = await runBacktestJob('EVEN');
       expect(rebalances.length).toBeGreaterThan(2);
       for (const { weights } of rebalances)
         for (const weight of Object.values(weights)) expect(weight).toBeCloseTo(1 / 11, 10);
@@ -317,15 +317,15 @@ export function describeObjectives(): void {
       );
     });
 
-    test('has its objective in the sentences of its methodology', async () => {
+    test('states its objective in its methodology', async () => {
       const { body } = await service.ask<{ methodology: string[] }>('GET', '/indices/UTILITY/methodology');
       expect(JSON.stringify(body)).toContain('the largest expected return less 4/2 times the variance');
       expect(JSON.stringify(body)).toContain('historical means of the window of the risk model, shrunk by 0.5');
       expect(JSON.stringify(body)).toContain('30 basis points of each traded weight');
     });
 
-    test('explains a weight between its bounds by forces that are none at rest', async () => {
-      const { body } = await service.ask<Explained>('GET', '/indices/UTILITY/explain/N05?as_of=2024-06-28');
+    test('explains a weight between its bounds by forces that sum to zero', async () => {
+      const { body } = await service.ask<SolveExplanation>('GET', '/indices/UTILITY/explain/N05?as_of=2024-06-28');
       const { solve } = body.derivation;
       expect(solve.centre).toBe(0);
       if (solve.held_by === 'free')
@@ -336,7 +336,7 @@ export function describeObjectives(): void {
   });
 }
 
-interface Explained {
+interface SolveExplanation {
   readonly derivation: {
     readonly solve: {
       readonly centre: number;

@@ -9,7 +9,7 @@ interface RiskModel {
 
 export function describeRiskAndCandidates(): void {
   describe('a run', () => {
-    test('among the names of the universe has an entrant with an index weight of 0, and is never better without it', async () => {
+    test('with candidates of the universe has an entrant with an index weight of 0, and never a worse objective', async () => {
       await put('caps', CAPS);
       for (const request of [
         { objective: 'min_variance' },
@@ -23,8 +23,9 @@ export function describeRiskAndCandidates(): void {
         const entrant = many.weights.find(({ identifier }) => !held.has(identifier))!;
         expect(entrant.index_weight).toBe(0);
         // The joint covariance of all securities differs from the covariance of the constituents.
-        const ofJoint = ({ findings }: typeof few) => findings.filter(({ code }) => code === 'JOINT_ESTIMATE').length;
-        expect([ofJoint(few), ofJoint(many)]).toEqual([0, 1]);
+        const listJointFindings = ({ findings }: typeof few) =>
+          findings.filter(({ code }) => code === 'JOINT_ESTIMATE').length;
+        expect([listJointFindings(few), listJointFindings(many)]).toEqual([0, 1]);
         // An equal risk model over these securities, one of which may not be held.
         const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
         await put('without', rows);

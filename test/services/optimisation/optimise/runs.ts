@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { service, put, optimised, requireSolution } from './set-up.js';
+import { service, put, runOptimisation, requireSolution } from './set-up.js';
 
 export function describeRuns(): void {
   describe('a run', () => {
-    test('without rows is the index itself', async () => {
+    test('without rows equals the index itself', async () => {
       const result = await requireSolution([]);
       expect(result).toMatchObject({
         converged: true,
@@ -16,7 +16,7 @@ export function describeRuns(): void {
       expect(result.weights.every(({ weight, index_weight }) => weight === index_weight)).toBe(true);
     });
 
-    test('satisfies its rows, adds up and can be read again', async () => {
+    test('satisfies its rows, its weights sum to 1, and it can be read again', async () => {
       const result = await requireSolution([
         { id: 'pos', type: 'PositionBounds', params: { upper: 0.14 } },
         { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.03, upper: 0.03 } },
@@ -66,7 +66,7 @@ export function describeRuns(): void {
       expect((await service.ask('GET', `/optimise/runs/${result.run_id}`)).body).toEqual(result);
     });
 
-    test('that keeps few securities says that it searched, or that it proved its choice', async () => {
+    test('with few securities states whether the choice is proven or only searched', async () => {
       const row = { id: 'n', type: 'Cardinality', params: { maximum: 5 } };
       const quick = await requireSolution([row]);
       expect(quick).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'quick' });
@@ -74,7 +74,7 @@ export function describeRuns(): void {
       expect(thorough).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'thorough' });
     });
 
-    test('with a short position counts weights above 0 as holdings, and also every position', async () => {
+    test('with a short position counts weights above 0 as holdings, and separately every position', async () => {
       const result = await requireSolution([
         { id: 'short', type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: ['N10', 'N11'] } },
       ]);
@@ -83,12 +83,12 @@ export function describeRuns(): void {
       expect([result.holdings, result.gross_holdings]).toEqual([long, long + 2]);
     });
 
-    test('that cannot hold fails with a conflict whose every relaxation succeeds', async () => {
+    test('that is infeasible fails with a conflict whose relaxations all succeed', async () => {
       const rows = [
         { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },
         { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.5, upper: 0.5 } },
       ];
-      const job = await optimised(rows);
+      const job = await runOptimisation(rows);
       expect(job).toMatchObject({ status: 'failed', error: { code: 'INFEASIBLE' } });
       const detail = job.error!.detail as {
         proven: boolean;
@@ -105,7 +105,7 @@ export function describeRuns(): void {
         const relaxed = rows.map((row, i) =>
           i === index ? { ...row, params: { ...row.params, [parameter]: to } } : row,
         );
-        expect((await optimised(relaxed)).status).toBe('succeeded');
+        expect((await runOptimisation(relaxed)).status).toBe('succeeded');
       }
     });
 
@@ -152,7 +152,7 @@ export function describeRuns(): void {
       ],
     ])('%s: every remedy works', async (_, rows) => {
       type Remedy = { index: number; parameter: string; to: number };
-      const job = await optimised(rows);
+      const job = await runOptimisation(rows);
       expect(job).toMatchObject({ status: 'failed', error: { code: 'INFEASIBLE' } });
       const detail = job.error!.detail as {
         conflict: { index: number | null; multiplier: number }[];
@@ -163,12 +163,13 @@ export function describeRuns(): void {
       const own = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
       expect(new Set(own).size).toBe(own.length);
       // If the conflict consists of all rows, the rows are the ones that have just failed.
-      if (own.length < rows.length) expect((await optimised(own.map((index) => rows[index]))).status).toBe('failed');
+      if (own.length < rows.length)
+        expect((await runOptimisation(own.map((index) => rows[index]))).status).toBe('failed');
       for (const dropped of own)
-        expect((await optimised(own.filter((index) => index !== dropped).map((index) => rows[index]))).status).toBe(
-          'succeeded',
-        );
-      const mended = (remedies: Remedy[]) =>
+        expect(
+          (await runOptimisation(own.filter((index) => index !== dropped).map((index) => rows[index]))).status,
+        ).toBe('succeeded');
+      const applyRemedies = (remedies: Remedy[]) =>
         rows.map((row, i) => ({
           ...row,
           params: {
@@ -179,12 +180,12 @@ export function describeRuns(): void {
           },
         }));
       for (const remedy of detail.relaxations)
-        expect((await optimised(mended([remedy]))).status, JSON.stringify(remedy)).toBe('succeeded');
+        expect((await runOptimisation(applyRemedies([remedy]))).status, JSON.stringify(remedy)).toBe('succeeded');
       expect(detail.all_rows_relaxation).toBeDefined();
-      expect((await optimised(mended(detail.all_rows_relaxation!))).status).toBe('succeeded');
+      expect((await runOptimisation(applyRemedies(detail.all_rows_relaxation!))).status).toBe('succeeded');
     });
 
-    test('over too short a window reports the number of returns, and the start that made it short', async () => {
+    test('over a window that is too short reports the number of returns, and the start that limits it', async () => {
       // Sessions from 2024-03-19 to 28, and from 2023-01-03 to 11, the first sessions of the store.
       const late = { start: '2024-03-19', end: '2024-03-28' };
       const first = { start: '2023-01-03', end: '2023-01-11' };
@@ -192,14 +193,14 @@ export function describeRuns(): void {
         [late, 7, ' The window begins on start 2024-03-19; choose an earlier start.'],
         [first, 6, ''],
       ] as const)
-        expect((await optimised([], window)).error).toMatchObject({
+        expect((await runOptimisation([], window)).error).toMatchObject({
           code: 'RISK_INSUFFICIENT_DATA',
           message: `0 of 11 securities are covered, with ${returns} sessions of returns for risk_model; at least 20 are required.${told}`,
           detail: { assets: 0, observations: returns, needed: 20 },
         });
     });
 
-    test('is refused before it begins where something named is missing', async () => {
+    test('is refused before it begins if a named document is missing', async () => {
       await put('probe', []);
       const start = (body: object) =>
         service.refusal('POST', '/optimise/runs', { index_id: 'BROAD', constraint_set_id: 'probe', ...body });

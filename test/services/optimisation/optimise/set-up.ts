@@ -14,7 +14,7 @@ const SECTORS = ['Energy', 'Health', 'Tech'];
 const createFrame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
 /** Returns rows of identifier, day, close, shares and volume. */
-export function marketRows(): unknown[][] {
+export function createMarketRows(): unknown[][] {
   const random = createCounterRandom({ seed: 11, stream: 3 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day) => {
@@ -52,7 +52,7 @@ export function useOptimisations(): void {
 async function startService(): Promise<void> {
   service = await runService();
   const tables = {
-    market: createFrame(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], marketRows()),
+    market: createFrame(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], createMarketRows()),
     reference: createFrame(
       ['identifier', 'SECTOR', 'SCORE'],
       NAMES.map((name, i) => [name, SECTORS[i % 3], i * i]),
@@ -74,7 +74,7 @@ export const put = async (id: string, constraints: unknown[]) => {
   expect(status, JSON.stringify(body)).toBe(200);
 };
 
-export async function optimised(constraints: unknown[], rest: object = {}): Promise<JobStatus> {
+export async function runOptimisation(constraints: unknown[], rest: object = {}): Promise<JobStatus> {
   await put('probe', constraints);
   const { status, body } = await service.ask<JobStatus>('POST', '/optimise/runs', {
     index_id: 'BROAD',
@@ -86,7 +86,7 @@ export async function optimised(constraints: unknown[], rest: object = {}): Prom
 }
 
 export async function requireSolution(constraints: unknown[], rest: object = {}): Promise<OptimisationRunResult> {
-  const job = await optimised(constraints, rest);
+  const job = await runOptimisation(constraints, rest);
   expect(job.error, JSON.stringify(job.error)).toBeNull();
   return job.result as OptimisationRunResult;
 }

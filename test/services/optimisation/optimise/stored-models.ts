@@ -4,7 +4,7 @@ import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { SweepView } from '#contract/sweeps.js';
 import type { JobStatus } from '#jobs/status.js';
 import { CAPM, runToEnd, requireSolution } from './objectives.js';
-import { plainOrder, plainWeights, pointsOf } from '../../../kernels/weighting/plain-hierarchy.js';
+import { computePlainOrder, computePlainWeights, pointsOf } from '../../../kernels/weighting/plain-hierarchy.js';
 import { NAMES, put, service } from './set-up.js';
 
 interface RiskModel {
@@ -17,7 +17,7 @@ interface StoredSpan {
   readonly diagnostics: { readonly observations: number };
 }
 
-const BEFORE = '2023-02-28';
+const DATE_BEFORE = '2023-02-28';
 const FIRST = '2023-03-01';
 
 /** Estimates a model of securities over the sessions up to a day. @returns the covariance in the response */
@@ -44,17 +44,17 @@ function expectLeastVariance(
   });
 }
 
-const least = { objective: 'min_variance', candidates: 'universe' };
+const leastVariance = { objective: 'min_variance', candidates: 'universe' };
 const derive = (id: string, body: object) =>
-  service.ask('POST', '/indices/BROAD/optimise', { id, name: id, ...least, ...body });
+  service.ask('POST', '/indices/BROAD/optimise', { id, name: id, ...leastVariance, ...body });
 
-async function backtested(id: string): Promise<JobStatus> {
+async function runBacktestJob(id: string): Promise<JobStatus> {
   const { status, body } = await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {});
   expect(status, JSON.stringify(body)).toBe(202);
   return service.finished(body.job_id);
 }
 
-const staleReasons = async (id: string) => {
+const listStaleReasons = async (id: string) => {
   const { body } = await service.ask<{ stale: { reasons: string[] } | null }>('GET', `/analytics/${id}/levels`);
   return body.stale?.reasons ?? null;
 };
@@ -67,18 +67,23 @@ const rerunOptimisation = async (id: string) => {
 export function describeStoredModels(): void {
   describe('a stored risk model', () => {
     test('is the risk measure of a run', async () => {
-      const model = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      const model = await estimate('early', { identifiers: NAMES, end: DATE_BEFORE, intensity: 0.3 });
       await put('free', []);
-      const run = await requireSolution({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'early' });
+      const run = await requireSolution({
+        ...leastVariance,
+        constraint_set_id: 'free',
+        as_of: FIRST,
+        risk_model: 'early',
+      });
       const weights = Object.fromEntries(run.weights.map(({ identifier, weight }) => [identifier, weight]));
       expectLeastVariance(model, weights);
       expect(run.volatility ** 2).toBeCloseTo(run.objective_value, 12);
     });
 
     test('is named in the result with its own returns, and an estimate of the run with those of its window', async () => {
-      await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      await estimate('early', { identifiers: NAMES, end: DATE_BEFORE, intensity: 0.3 });
       const { body: stored } = await service.ask<StoredSpan>('GET', '/risk-models/early');
-      const ask = { ...least, constraint_set_id: 'free', as_of: FIRST };
+      const ask = { ...leastVariance, constraint_set_id: 'free', as_of: FIRST };
       expect((await requireSolution({ ...ask, risk_model: 'early' })).risk_model).toEqual({
         model_id: 'early',
         estimator: 'shrinkage',
@@ -99,15 +104,20 @@ export function describeStoredModels(): void {
       });
     });
 
-    test('of factors measures by them: a run has the least variance by the covariance that they make', async () => {
+    test('of factors measures by its factors: a run has the least variance by their covariance', async () => {
       const model = await estimate('factors', {
         identifiers: NAMES.toReversed(),
-        end: BEFORE,
+        end: DATE_BEFORE,
         estimator: 'statistical',
         factors: 3,
       });
       await put('free', []);
-      const run = await requireSolution({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'factors' });
+      const run = await requireSolution({
+        ...leastVariance,
+        constraint_set_id: 'free',
+        as_of: FIRST,
+        risk_model: 'factors',
+      });
       const weights = Object.fromEntries(run.weights.map(({ identifier, weight }) => [identifier, weight]));
       expectLeastVariance(model, weights);
       const w = model.index.map((name) => weights[name] ?? 0);
@@ -118,11 +128,11 @@ export function describeStoredModels(): void {
       expect(run.volatility ** 2 / variance).toBeCloseTo(1, 11);
     });
 
-    test('measures the names of the index and those of the universe alike: more candidates never worsen', async () => {
-      await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+    test('measures the securities of the index and of the universe alike: more candidates never worsen the objective', async () => {
+      await estimate('early', { identifiers: NAMES, end: DATE_BEFORE, intensity: 0.3 });
       const terms = { as_of: FIRST, risk_model: 'early', expected_returns: CAPM };
       const { volatility } = await requireSolution({
-        ...least,
+        ...leastVariance,
         ...terms,
         candidates: 'parent',
         constraint_set_id: 'free',
@@ -137,9 +147,9 @@ export function describeStoredModels(): void {
     });
 
     test('is the risk measure of a derived index at every rebalance, and in a preview', async () => {
-      const model = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      const model = await estimate('early', { identifiers: NAMES, end: DATE_BEFORE, intensity: 0.3 });
       expect((await derive('MODELLED', { risk_model: 'early' })).status).toBe(200);
-      const { result, error } = await backtested('MODELLED');
+      const { result, error } = await runBacktestJob('MODELLED');
       expect(error).toBeNull();
       const { rebalances } = result as unknown as BacktestRunResult;
       expect(rebalances.length).toBeGreaterThan(3);
@@ -151,7 +161,7 @@ export function describeStoredModels(): void {
     });
 
     test('is the risk measure of a weighting by hierarchical risk parity', async () => {
-      const { index, data } = await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
+      const { index, data } = await estimate('early', { identifiers: NAMES, end: DATE_BEFORE, intensity: 0.3 });
       const createWeighting = (model: string) => ({
         type: 'HierarchicalRiskParityWeight',
         params: { risk_model: model },
@@ -171,19 +181,19 @@ export function describeStoredModels(): void {
         expect.stringMatching(/RISK_MODEL_NOT_FOUND.*pipeline\.weighting\.params\.risk_model/),
       ]);
       expect((await service.ask('PUT', '/indices/TREE', createTree('early'))).status).toBe(200);
-      const { result, error } = await backtested('TREE');
+      const { result, error } = await runBacktestJob('TREE');
       expect(error).toBeNull();
       const { rebalances } = result as unknown as BacktestRunResult;
       expect(rebalances.length).toBeGreaterThan(3);
       const places = NAMES.toSorted().map((name) => index.indexOf(name));
       const sigma = places.map((i) => places.map((j) => data[i]![j]!));
-      const plain = plainWeights(sigma, plainOrder(pointsOf(null, sigma, 'columns'), 'single'));
+      const plain = computePlainWeights(sigma, computePlainOrder(pointsOf(null, sigma, 'columns'), 'single'));
       const expected = Object.fromEntries(NAMES.toSorted().map((name, i) => [name, expect.closeTo(plain[i]!, 9)]));
       for (const { weights } of rebalances) expect(weights).toEqual(expected);
     });
 
     test('is a parameter of a sweep', async () => {
-      await estimate('other', { identifiers: NAMES, end: BEFORE, intensity: 1 });
+      await estimate('other', { identifiers: NAMES, end: DATE_BEFORE, intensity: 1 });
       const { status, body } = await service.ask<JobStatus>('POST', '/analytics/sweeps', {
         index_id: 'MODELLED',
         grid: { '/document/derivation/risk_model': ['early', 'other'] },
@@ -196,19 +206,19 @@ export function describeStoredModels(): void {
     });
 
     test('that is estimated again makes the run stale, and the run can still be replayed', async () => {
-      expect(await staleReasons('MODELLED')).toBeNull();
-      await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.9 });
-      expect(await staleReasons('MODELLED')).toEqual(['The risk model early changed since this run.']);
+      expect(await listStaleReasons('MODELLED')).toBeNull();
+      await estimate('early', { identifiers: NAMES, end: DATE_BEFORE, intensity: 0.9 });
+      expect(await listStaleReasons('MODELLED')).toEqual(['The risk model early changed since this run.']);
       expect(await rerunOptimisation('MODELLED')).toMatchObject({
         equal: true,
         inputs_equal: true,
         definition_changed: true,
       });
       // After the model is estimated with its former settings again, nothing differs from the run.
-      await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
-      expect(await staleReasons('MODELLED')).toBeNull();
+      await estimate('early', { identifiers: NAMES, end: DATE_BEFORE, intensity: 0.3 });
+      expect(await listStaleReasons('MODELLED')).toBeNull();
       expect((await service.ask('DELETE', '/risk-models/early')).status).toBe(204);
-      expect(await staleReasons('MODELLED')).toEqual([
+      expect(await listStaleReasons('MODELLED')).toEqual([
         'It cannot be run any more: The index MODELLED is measured by the risk model early, which is not stored.',
       ]);
       expect(await rerunOptimisation('MODELLED')).toMatchObject({ equal: true });
@@ -216,7 +226,7 @@ export function describeStoredModels(): void {
 
     test('of returns after the decision is refused for it', async () => {
       await estimate('late', { identifiers: NAMES, end: '2023-06-15' });
-      const run = await runToEnd({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'late' });
+      const run = await runToEnd({ ...leastVariance, constraint_set_id: 'free', as_of: FIRST, risk_model: 'late' });
       expect(run.error).toMatchObject({
         code: 'LOOK_AHEAD',
         detail: { model_id: 'late', observed_end: '2023-06-15', decision_date: FIRST },
@@ -228,7 +238,7 @@ export function describeStoredModels(): void {
       const expectLookAhead = (path: string): unknown =>
         expect.arrayContaining([{ severity: 'warning', code: 'LOOK_AHEAD', value: 'late', message, path }]);
       expect([status, body['findings']]).toEqual([200, expectLookAhead('risk_model')]);
-      expect((await backtested('LATE')).error).toMatchObject({ code: 'LOOK_AHEAD' });
+      expect((await runBacktestJob('LATE')).error).toMatchObject({ code: 'LOOK_AHEAD' });
       const early = await service.refusal('POST', '/indices/LATE/preview', { as_of: FIRST });
       expect([early.status, early.code]).toEqual([422, 'LOOK_AHEAD']);
       const after = await service.ask<PreviewResponse>('POST', '/indices/LATE/preview', { as_of: '2023-12-29' });
@@ -236,17 +246,17 @@ export function describeStoredModels(): void {
     });
 
     test('without an estimate of a candidate is refused with its name', async () => {
-      await estimate('few', { identifiers: NAMES.slice(0, 10), end: BEFORE });
+      await estimate('few', { identifiers: NAMES.slice(0, 10), end: DATE_BEFORE });
       const lacking = { model_id: 'few', identifiers: NAMES.slice(10) };
-      const run = await runToEnd({ ...least, constraint_set_id: 'free', as_of: FIRST, risk_model: 'few' });
+      const run = await runToEnd({ ...leastVariance, constraint_set_id: 'free', as_of: FIRST, risk_model: 'few' });
       expect(run.error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: lacking });
       expect((await derive('FEW', { risk_model: 'few' })).status).toBe(200);
       const preview = await service.refusal('POST', '/indices/FEW/preview', { as_of: FIRST });
       expect([preview.status, preview.code, preview.detail]).toEqual([422, 'MODEL_LACKS_NAMES', lacking]);
-      expect((await backtested('FEW')).error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: lacking });
+      expect((await runBacktestJob('FEW')).error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: lacking });
     });
 
-    test('that is not stored is reported where it is named', async () => {
+    test('that does not exist is reported at its position', async () => {
       const run = { index_id: 'BROAD', constraint_set_id: 'free', risk_model: 'none' };
       expect((await service.refusal('POST', '/optimise/runs', run)).code).toBe('RISK_MODEL_NOT_FOUND');
       const refused = await service.refusal('POST', '/indices/BROAD/optimise', {

@@ -2,22 +2,22 @@ import { describe, expect, test } from 'vitest';
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { StudyRow } from '#contract/studies.js';
 import type { JobStatus } from '#jobs/status.js';
-import { optimised, put, service } from './set-up.js';
+import { runOptimisation, put, service } from './set-up.js';
 
-const ASKED = { index_id: 'BROAD', constraint_set_id: 'probe' };
+const STUDY_REQUEST = { index_id: 'BROAD', constraint_set_id: 'probe' };
 const createBounds = (upper: number) => [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper } }];
 
 export function describeStudies(): void {
   describe('a study', () => {
-    test('has the result of each run as if it was run by itself, and rows in blocks', async () => {
-      const single = await optimised(createBounds(0.2), { objective: 'min_variance' });
+    test('has the result of each single run, and rows in blocks', async () => {
+      const single = await runOptimisation(createBounds(0.2), { objective: 'min_variance' });
       await put('impossible', createBounds(0.01));
       const runs = [
-        ASKED,
-        { ...ASKED, objective: 'min_variance' },
-        { ...ASKED, constraint_set_id: 'impossible' },
-        { ...ASKED, as_of: '2023-02-01' },
-        ...Array.from({ length: 6 }, () => ASKED),
+        STUDY_REQUEST,
+        { ...STUDY_REQUEST, objective: 'min_variance' },
+        { ...STUDY_REQUEST, constraint_set_id: 'impossible' },
+        { ...STUDY_REQUEST, as_of: '2023-02-01' },
+        ...Array.from({ length: 6 }, () => STUDY_REQUEST),
       ];
       const { status, body } = await service.ask<JobStatus>('POST', '/optimise/studies', { study_id: 'S', runs });
       expect([status, body]).toEqual([202, expect.anything()]);
@@ -44,10 +44,10 @@ export function describeStudies(): void {
         const { status, body } = await service.ask('POST', '/optimise/studies', { runs });
         return { status, text: JSON.stringify(body) };
       };
-      const wrong = await requestRefusal([ASKED, { ...ASKED, objective: 'least_of_all' }]);
+      const wrong = await requestRefusal([STUDY_REQUEST, { ...STUDY_REQUEST, objective: 'least_of_all' }]);
       expect(wrong).toEqual({ status: 422, text: expect.stringContaining('"runs[1].objective"') });
-      expect(await requestRefusal([{ ...ASKED, index_id: 'NOBODY' }])).toMatchObject({ status: 404 });
-      expect(await requestRefusal([{ ...ASKED, constraint_set_id: 'nothing' }])).toMatchObject({ status: 404 });
+      expect(await requestRefusal([{ ...STUDY_REQUEST, index_id: 'NOBODY' }])).toMatchObject({ status: 404 });
+      expect(await requestRefusal([{ ...STUDY_REQUEST, constraint_set_id: 'nothing' }])).toMatchObject({ status: 404 });
       expect(await requestRefusal([])).toMatchObject({ status: 422 });
     });
   });

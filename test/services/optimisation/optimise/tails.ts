@@ -4,8 +4,8 @@ import { put } from './set-up.js';
 
 /** Uses the constraint set of `describeObjectives`, which runs before. */
 export function describeTails(): void {
-  describe('a run for the worst of scenarios', () => {
-    test('whose tail is every scenario has the largest mean return of them', async () => {
+  describe('a run for the worst scenarios', () => {
+    test('with every scenario in the tail has the largest mean return', async () => {
       const all = { type: 'min_cvar', confidence: 0 };
       const { objective_value: loss, tail, weights } = await requireSolution({ objective: all });
       const historical = { type: 'historical', shrinkage: 0 };
@@ -19,7 +19,7 @@ export function describeTails(): void {
       expect(most.tail).toBeNull();
     });
 
-    test('of the worst drawdowns takes as many sessions as it is asked to, costs on top', async () => {
+    test('of the worst drawdowns uses the requested number of sessions, and adds costs', async () => {
       const request = { objective: { type: 'min_cdar', confidence: 0.9, scenarios: 120 } };
       const { tail, objective_value, costs } = await requireSolution({ ...request, costs: { linear_bps: 10 } });
       expect(tail!.scenarios).toBe(120);

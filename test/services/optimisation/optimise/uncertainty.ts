@@ -12,8 +12,8 @@ const UTILITY = {
 };
 
 export function describeUncertainty(): void {
-  describe('estimates that may be wrong', () => {
-    test('take a standard error off the return, and widen the variance', async () => {
+  describe('uncertain estimates', () => {
+    test('subtract a standard error from the return, and increase the variance', async () => {
       const returns = { set: 'ellipsoid', radius: 1, sessions: 252 };
       const run = await requireSolution({ ...UTILITY, uncertainty: { returns, covariance: { radius: 0.2 } } });
       const worst = run.worst_case!;
@@ -27,7 +27,7 @@ export function describeUncertainty(): void {
       expect((await requireSolution(UTILITY)).worst_case).toBeNull();
     });
 
-    test('are as certain as the mean of the returns of the window', async () => {
+    test('have the uncertainty of the mean of the returns of the window', async () => {
       const errorOf = async (request: object) => {
         const run = await requireSolution({ ...UTILITY, ...request, uncertainty: { returns: { radius: 1 } } });
         return (run.expected_return! - run.worst_case!.expected_return!) / run.volatility;
@@ -36,7 +36,7 @@ export function describeUncertainty(): void {
         expect(252 / (await errorOf({ risk_model: { sessions } })) ** 2).toBeCloseTo(sessions, 8);
     });
 
-    test('are refused where the objective has no worst case of them', async () => {
+    test('are refused if the objective has no worst case of them', async () => {
       const request = {
         index_id: 'BROAD',
         constraint_set_id: 'caps',
@@ -61,7 +61,7 @@ export function describeUncertainty(): void {
       expect((await requireSolution(UTILITY)).frontier!.resampled).toBeNull();
     });
 
-    test('of a derived index are those of its preview', async () => {
+    test('of a derived index equal those of its preview', async () => {
       const uncertainty = { returns: { set: 'box', radius: 0.5 } };
       const derived = { id: 'CAREFUL', name: 'Careful', ...UTILITY, uncertainty };
       expect((await service.ask('POST', '/indices/BROAD/optimise', derived)).status).toBe(200);

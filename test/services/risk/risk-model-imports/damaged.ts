@@ -1,7 +1,17 @@
 import { Field, Float64, Table, tableToIPC, Utf8, vectorFromArray } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import { NAMES, service } from '../../optimisation/optimise/set-up.js';
-import { ARROW, type Frame, requireImport, sendFile, readModel, frameOf, EARLY, F, factorModel } from './set-up.js';
+import {
+  ARROW,
+  type Frame,
+  requireImport,
+  sendFile,
+  readModel,
+  frameOf,
+  EARLY_DATE,
+  F,
+  factorModel,
+} from './set-up.js';
 
 export function describeRepairs(): void {
   describe('a repair', () => {
@@ -26,9 +36,12 @@ export function describeRepairs(): void {
           [-0.9, 0.9, 1],
         ],
       };
-      const refusedFor = async (covariance: Frame) =>
-        service.refusal('POST', '/risk-models/bad/import', { units: 'annual', models: [{ date: EARLY, covariance }] });
-      expect((await refusedFor(skew)).detail).toMatchObject({
+      const refuseImport = async (covariance: Frame) =>
+        service.refusal('POST', '/risk-models/bad/import', {
+          units: 'annual',
+          models: [{ date: EARLY_DATE, covariance }],
+        });
+      expect((await refuseImport(skew)).detail).toMatchObject({
         findings: [
           {
             code: 'OUT_OF_RANGE',
@@ -37,11 +50,11 @@ export function describeRepairs(): void {
           },
         ],
       });
-      expect((await refusedFor(indefinite)).detail).toMatchObject({
+      expect((await refuseImport(indefinite)).detail).toMatchObject({
         findings: [{ code: 'OUT_OF_RANGE', message: expect.stringContaining('smallest eigenvalue is -0.79') }],
       });
       for (const covariance of [skew, indefinite]) {
-        const body = { units: 'annual', repair: true, models: [{ date: EARLY, covariance }] };
+        const body = { units: 'annual', repair: true, models: [{ date: EARLY_DATE, covariance }] };
         const result = await requireImport('repaired', body);
         expect(result.imported.dates[0]).toMatchObject({ repaired: true });
         expect(result.findings).toMatchObject([{ severity: 'warning', path: 'repair' }]);
@@ -57,26 +70,26 @@ export function describeRepairs(): void {
   });
 }
 
-const two = frameOf(NAMES.slice(0, 2), 0.01);
-const of = (...models: unknown[]) => ({ units: 'annual', models });
+const twoNames = frameOf(NAMES.slice(0, 2), 0.01);
+const createSeries = (...models: unknown[]) => ({ units: 'annual', models });
 
-const model = { date: EARLY, covariance: two };
-const addData = (data: unknown[][]) => of({ date: EARLY, covariance: { ...two, data } });
-const { factor_covariance: _f, ...withoutF } = factorModel(EARLY);
+const model = { date: EARLY_DATE, covariance: twoNames };
+const addData = (data: unknown[][]) => createSeries({ date: EARLY_DATE, covariance: { ...twoNames, data } });
+const { factor_covariance: _f, ...withoutF } = factorModel(EARLY_DATE);
 
-const DAMAGED: readonly (readonly [string, unknown, readonly string[]])[] = [
+const DAMAGED_IMPORTS: readonly (readonly [string, unknown, readonly string[]])[] = [
   ['no units', { models: [model] }, ['REQUIRED units']],
-  ['other units', { ...of(model), units: 'monthly' }, ['NOT_IN_CHOICES units']],
-  ['no models', of(), ['OUT_OF_RANGE models']],
-  ['an unknown member', { ...of(model), kind: 'x' }, ['UNKNOWN_FIELD kind']],
-  ['an unknown table', of({ ...model, covariances: two }), ['UNKNOWN_FIELD models[0].covariances']],
-  ['no table', of({ date: EARLY }), ['REQUIRED models[0]']],
-  ['no date', of({ covariance: two }), ['REQUIRED models[0].date']],
-  ['a date that is none', of({ ...model, date: '2023-02-30' }), ['BAD_DATE models[0].date']],
-  ['dates out of order', of({ ...model, date: '2023-03-31' }, model), ['BAD_DATE models[1]']],
-  ['both kinds', of({ ...factorModel(EARLY), covariance: two }), ['REQUIRED models[0]']],
-  ['no factor covariance', of(withoutF), ['REQUIRED models[0]']],
-  ['kinds that change', of(model, factorModel('2023-06-30')), ['NOT_IN_CHOICES models[1]']],
+  ['other units', { ...createSeries(model), units: 'monthly' }, ['NOT_IN_CHOICES units']],
+  ['no models', createSeries(), ['OUT_OF_RANGE models']],
+  ['an unknown member', { ...createSeries(model), kind: 'x' }, ['UNKNOWN_FIELD kind']],
+  ['an unknown table', createSeries({ ...model, covariances: twoNames }), ['UNKNOWN_FIELD models[0].covariances']],
+  ['no table', createSeries({ date: EARLY_DATE }), ['REQUIRED models[0]']],
+  ['no date', createSeries({ covariance: twoNames }), ['REQUIRED models[0].date']],
+  ['a date that is none', createSeries({ ...model, date: '2023-02-30' }), ['BAD_DATE models[0].date']],
+  ['dates out of order', createSeries({ ...model, date: '2023-03-31' }, model), ['BAD_DATE models[1]']],
+  ['both kinds', createSeries({ ...factorModel(EARLY_DATE), covariance: twoNames }), ['REQUIRED models[0]']],
+  ['no factor covariance', createSeries(withoutF), ['REQUIRED models[0]']],
+  ['kinds that change', createSeries(model, factorModel('2023-06-30')), ['NOT_IN_CHOICES models[1]']],
   [
     'a text',
     addData([
@@ -105,25 +118,25 @@ const DAMAGED: readonly (readonly [string, unknown, readonly string[]])[] = [
   ],
   [
     'no security of the store',
-    of({ date: EARLY, covariance: { ...two, index: ['P', 'Q'], columns: ['P', 'Q'] } }),
+    createSeries({ date: EARLY_DATE, covariance: { ...twoNames, index: ['P', 'Q'], columns: ['P', 'Q'] } }),
     ['UNKNOWN_IDENTIFIER models'],
   ],
   [
     'a security twice',
-    of({ date: EARLY, covariance: { ...two, index: ['N00', 'N00'], columns: ['N00', 'N00'] } }),
+    createSeries({ date: EARLY_DATE, covariance: { ...twoNames, index: ['N00', 'N00'], columns: ['N00', 'N00'] } }),
     Array(3)
       .fill('DUPLICATE_KEY models[0].covariance.data')
       .map((path, k) => `${path}[${[0, 1, 1][k]}][${[1, 0, 1][k]}]`),
   ],
   [
     'a variance that is absent',
-    of({ ...factorModel(EARLY), specific_variances: { N00: 0.01 } }),
+    createSeries({ ...factorModel(EARLY_DATE), specific_variances: { N00: 0.01 } }),
     NAMES.slice(1).map(() => 'REQUIRED models[0].specific_variances'),
   ],
   [
     'a factor without exposures',
-    of({
-      ...factorModel(EARLY),
+    createSeries({
+      ...factorModel(EARLY_DATE),
       factor_covariance: { index: ['SIZE', 'MARKET'], columns: ['SIZE', 'MARKET'], data: F },
     }),
     ['REQUIRED', 'REQUIRED', 'UNKNOWN_FIELD', 'UNKNOWN_FIELD'].map((code) => `${code} models[0].factor_covariance`),
@@ -132,7 +145,7 @@ const DAMAGED: readonly (readonly [string, unknown, readonly string[]])[] = [
 
 export function describeDamagedBodies(): void {
   describe('a damaged body', () => {
-    test.each(DAMAGED)(
+    test.each(DAMAGED_IMPORTS)(
       'a body with %s is refused at its place, and nothing is stored',
       async (_what, body, expected) => {
         const { status, code, detail } = await service.refusal('POST', '/risk-models/damaged/import', body);
@@ -145,41 +158,51 @@ export function describeDamagedBodies(): void {
   });
 }
 
-const LONG = 'date,table,row,column,value';
+const LONG_HEADER = 'date,table,row,column,value';
 
 const DAMAGED_FILES: readonly (readonly [string, string, string, readonly string[]])[] = [
-  ['no units', '', `${LONG}\n`, ['REQUIRED units']],
-  ['no rows', 'units=annual', `${LONG}\n`, ['EMPTY_DATASET model']],
+  ['no units', '', `${LONG_HEADER}\n`, ['REQUIRED units']],
+  ['no rows', 'units=annual', `${LONG_HEADER}\n`, ['EMPTY_DATASET model']],
   ['nothing', 'units=annual', '\n', ['UNREADABLE_FILE model']],
-  ['an open quote', 'units=annual', `${LONG}\n"2023`, ['UNREADABLE_FILE model[row 1]']],
+  ['an open quote', 'units=annual', `${LONG_HEADER}\n"2023`, ['UNREADABLE_FILE model[row 1]']],
   ['no date', 'units=annual', 'identifier,N00\nN00,0.04\n', ['REQUIRED date']],
   ['no securities', 'units=annual', 'date,N00\n2023-02-28,0.04\n', ['REQUIRED model']],
-  ['an unknown column', 'units=annual', `${LONG},note\n`, ['UNKNOWN_FIELD model']],
-  ['an unknown table', 'units=annual', `${LONG}\n2023-02-28,covar,N00,N00,1\n`, ['NOT_IN_CHOICES model[row 1].table']],
-  ['a bad date', 'units=annual', `${LONG}\n28.2.2023,covariance,N00,N00,1\n`, ['BAD_DATE model[row 1].date']],
+  ['an unknown column', 'units=annual', `${LONG_HEADER},note\n`, ['UNKNOWN_FIELD model']],
+  [
+    'an unknown table',
+    'units=annual',
+    `${LONG_HEADER}\n2023-02-28,covar,N00,N00,1\n`,
+    ['NOT_IN_CHOICES model[row 1].table'],
+  ],
+  ['a bad date', 'units=annual', `${LONG_HEADER}\n28.2.2023,covariance,N00,N00,1\n`, ['BAD_DATE model[row 1].date']],
   [
     'dates out of order',
     'units=annual',
-    `${LONG}\n2023-02-28,covariance,N00,N00,1\n2023-01-31,covariance,N00,N00,1\n`,
+    `${LONG_HEADER}\n2023-02-28,covariance,N00,N00,1\n2023-01-31,covariance,N00,N00,1\n`,
     ['BAD_DATE model[row 2].date'],
   ],
-  ['a text', 'units=annual', `${LONG}\n2023-02-28,covariance,N00,N00,one\n`, ['NOT_A_NUMBER model[row 1].value']],
+  [
+    'a text',
+    'units=annual',
+    `${LONG_HEADER}\n2023-02-28,covariance,N00,N00,one\n`,
+    ['NOT_A_NUMBER model[row 1].value'],
+  ],
   [
     'an infinite number',
     'units=annual',
-    `${LONG}\n2023-02-28,covariance,N00,N00,1e999\n`,
+    `${LONG_HEADER}\n2023-02-28,covariance,N00,N00,1e999\n`,
     ['NOT_A_NUMBER model[row 1].value'],
   ],
   [
     'a pair twice',
     'units=annual',
-    `${LONG}\n2023-02-28,covariance,N00,N00,1\n2023-02-28,covariance,N00,N00,2\n`,
+    `${LONG_HEADER}\n2023-02-28,covariance,N00,N00,1\n2023-02-28,covariance,N00,N00,2\n`,
     ['DUPLICATE_KEY model[row 2]'],
   ],
   [
     'a pair that is absent',
     'units=annual',
-    `${LONG}\n2023-02-28,covariance,N00,N00,1\n2023-02-28,covariance,N01,N01,2\n`,
+    `${LONG_HEADER}\n2023-02-28,covariance,N00,N00,1\n2023-02-28,covariance,N01,N01,2\n`,
     ['REQUIRED model.covariance'],
   ],
   [
@@ -226,7 +249,7 @@ export function describeCoverage(): void {
       const ids = ['N00', 'ZZZ'];
       const result = await requireImport(
         'warned',
-        of({ date: EARLY, covariance: { ...two, index: ids, columns: ids } }),
+        createSeries({ date: EARLY_DATE, covariance: { ...twoNames, index: ids, columns: ids } }),
       );
       expect(result.findings).toMatchObject([{ severity: 'warning', code: 'UNKNOWN_IDENTIFIER', places: ['ZZZ'] }]);
       expect((await readModel('warned')).findings).toMatchObject([{ code: 'UNKNOWN_IDENTIFIER' }]);

@@ -10,7 +10,7 @@ import {
   requireSolution,
   expectSameOptimum,
   frameOf,
-  EARLY,
+  EARLY_DATE,
   FIRST,
   FACTORS,
   factorModel,
@@ -18,7 +18,7 @@ import {
 
 export function describeDated(): void {
   describe('an imported model of several dates', () => {
-    test('one triangle is enough, and securities of one date may be absent on another', async () => {
+    test('one triangle is enough, and securities of one date may be missing on another', async () => {
       const [a, b, c] = NAMES as [string, string, string];
       const csv = [
         'date,table,row,column,value',
@@ -59,14 +59,14 @@ export function describeDated(): void {
     test('the model in force at a decision is the newest dated on or before it, in a run and in a derived index', async () => {
       const [low, high] = [frameOf(NAMES, 0.01), frameOf(NAMES, 0.2)];
       const late = '2023-06-30';
-      const alone = async (id: string, covariance: Frame) =>
-        requireImport(id, { units: 'annual', models: [{ date: EARLY, covariance }] });
-      await alone('low', low);
-      await alone('high', high);
+      const importSingleModel = async (id: string, covariance: Frame) =>
+        requireImport(id, { units: 'annual', models: [{ date: EARLY_DATE, covariance }] });
+      await importSingleModel('low', low);
+      await importSingleModel('high', high);
       await requireImport('dated', {
         units: 'annual',
         models: [
-          { date: EARLY, covariance: low },
+          { date: EARLY_DATE, covariance: low },
           { date: late, covariance: high },
         ],
       });
@@ -111,7 +111,7 @@ export function describeDated(): void {
     test('held weights are measured by the model in force on their date', async () => {
       await service.ask('POST', '/analytics/BROAD/backtest', {});
       await service.finished('backtest:BROAD');
-      const uncorrelated = (variance: number): Frame => ({
+      const createUncorrelated = (variance: number): Frame => ({
         index: NAMES,
         columns: NAMES,
         data: NAMES.map((_, i) => NAMES.map((__, j) => (i === j ? variance : 0))),
@@ -119,8 +119,8 @@ export function describeDated(): void {
       await requireImport('measure', {
         units: 'annual',
         models: [
-          { date: '2023-01-31', covariance: uncorrelated(0.04) },
-          { date: '2024-01-31', covariance: uncorrelated(0.25) },
+          { date: '2023-01-31', covariance: createUncorrelated(0.04) },
+          { date: '2024-01-31', covariance: createUncorrelated(0.25) },
         ],
       });
       for (const [day, variance, date] of [

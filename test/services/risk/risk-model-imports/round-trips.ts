@@ -11,7 +11,7 @@ import {
   requireSolution,
   weightsOf,
   expectSameOptimum,
-  EARLY,
+  EARLY_DATE,
   FIRST,
   FACTORS,
   EXPOSURES,
@@ -30,9 +30,9 @@ export function describeRoundTrips(): void {
     ])(
       'a model by %s is the same after an export and an import, and gives the same optimum',
       async (estimator, rest) => {
-        await estimateToEnd('inside', { identifiers: NAMES, end: EARLY, estimator, ...rest });
+        await estimateToEnd('inside', { identifiers: NAMES, end: EARLY_DATE, estimator, ...rest });
         const body = await exportModel('inside');
-        expect(body.models.map(({ date }) => date)).toEqual([EARLY]);
+        expect(body.models.map(({ date }) => date)).toEqual([EARLY_DATE]);
         const result = await requireImport('outside', body);
         expect(result).toMatchObject({ model_id: 'outside', assets: NAMES.length, findings: [] });
         const [inside, outside] = [await readModel('inside'), await readModel('outside')];
@@ -46,13 +46,13 @@ export function describeRoundTrips(): void {
         expect(other.risk_model).toMatchObject({
           model_id: 'outside',
           estimator: 'imported',
-          start: EARLY,
-          end: EARLY,
+          start: EARLY_DATE,
+          end: EARLY_DATE,
         });
       },
     );
 
-    test('an optimum by an imported covariance is that by the estimate inside the optimisation', async () => {
+    test('an optimum by an imported covariance equals the optimum by the estimate of the optimisation', async () => {
       const settings = { target: 'constant_correlation', intensity: 0.4 };
       const window = { start: '2023-06-01', end: '2024-03-01' };
       const inside = await requireSolution({ ...window, candidates: 'parent', risk_model: settings });
@@ -82,7 +82,7 @@ export function describeRoundTrips(): void {
         [{ units: 'daily' }, 252],
         [{ units: 'daily', annualisation: 365 }, 365],
       ] as const) {
-        const result = await requireImport('factors', { ...terms, models: [factorModel(EARLY)] });
+        const result = await requireImport('factors', { ...terms, models: [factorModel(EARLY_DATE)] });
         expect(result.factors).toEqual(FACTORS);
         // Such small daily figures are implausible for a market, so the service questions the units.
         expect(result.findings.map(({ code, path }) => [code, path])).toEqual(
@@ -95,8 +95,11 @@ export function describeRoundTrips(): void {
       }
     });
 
-    test('a model as CSV and as Arrow, with one number a row or a column for each security, is that of JSON', async () => {
-      await requireImport('json', { units: 'annual', models: [factorModel(EARLY), { ...factorModel('2023-06-30') }] });
+    test('a model as CSV and as Arrow, with one number per row or a column per security, equals the model as JSON', async () => {
+      await requireImport('json', {
+        units: 'annual',
+        models: [factorModel(EARLY_DATE), { ...factorModel('2023-06-30') }],
+      });
       const whole = await exportModel('json');
       const rows = whole.models.flatMap(({ date, exposures, factor_covariance: own, specific_variances: specific }) => [
         ...exposures!.index.flatMap((row, i) =>
@@ -124,16 +127,16 @@ export function describeRoundTrips(): void {
       expect((await sendFile('arrow', 'units=annual', ARROW, tableToIPC(table, 'stream'))).status).toBe(201);
       expect(await exportModel('arrow')).toEqual(whole);
 
-      await estimateToEnd('inside', { identifiers: NAMES, end: EARLY });
+      await estimateToEnd('inside', { identifiers: NAMES, end: EARLY_DATE });
       const { covariance, asset_ids: ids } = await readModel('inside');
-      const wide = ids.map((name, i) => [EARLY, name, ...covariance.data[i]!].join(','));
+      const wide = ids.map((name, i) => [EARLY_DATE, name, ...covariance.data[i]!].join(','));
       const wideCsv = `date,identifier,${ids.join(',')}\n${wide.join('\n')}\n`;
       expect((await sendFile('wide', 'units=annual', 'text/csv', wideCsv)).status).toBe(201);
       expect((await readModel('wide')).covariance).toEqual(covariance);
       // The metadata of the response contains the date of the last return.
       const answer = await fetch(`${service.url()}/risk-models/inside`, { headers: { accept: ARROW } });
       const asServed = await sendFile('served', 'units=annual', ARROW, new Uint8Array(await answer.arrayBuffer()));
-      expect(asServed.body.imported?.dates.map(({ date }) => date)).toEqual([EARLY]);
+      expect(asServed.body.imported?.dates.map(({ date }) => date)).toEqual([EARLY_DATE]);
       expect((await readModel('served')).covariance).toEqual(covariance);
     });
   });

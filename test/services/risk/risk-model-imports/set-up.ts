@@ -13,7 +13,7 @@ export interface Frame {
   readonly columns: readonly string[];
   readonly data: readonly (readonly number[])[];
 }
-export interface Exported {
+export interface ExportedModels {
   readonly units: string;
   readonly models: readonly {
     readonly date: string;
@@ -23,7 +23,7 @@ export interface Exported {
     readonly specific_variances?: Readonly<Record<string, number>>;
   }[];
 }
-export interface Served {
+export interface ServedModel {
   readonly date?: string;
   readonly asset_ids: readonly string[];
   readonly covariance: Frame;
@@ -50,15 +50,16 @@ export async function sendFile(id: string, query: string, type: string, bytes: s
 }
 
 export const readModel = async (id: string, query = '') =>
-  (await service.ask<Served>('GET', `/risk-models/${id}${query}`)).body;
-export const exportModel = async (id: string) => (await service.ask<Exported>('GET', `/risk-models/${id}/export`)).body;
+  (await service.ask<ServedModel>('GET', `/risk-models/${id}${query}`)).body;
+export const exportModel = async (id: string) =>
+  (await service.ask<ExportedModels>('GET', `/risk-models/${id}/export`)).body;
 
 export async function estimateToEnd(id: string, request: object): Promise<void> {
   const { body } = await service.ask<JobStatus>('POST', `/risk-models/${id}/estimate`, request);
   expect((await service.finished(body.job_id)).error).toBeNull();
 }
 
-export const LEAST = {
+export const LEAST_VARIANCE = {
   objective: 'min_variance',
   candidates: 'universe',
   index_id: 'BROAD',
@@ -67,7 +68,7 @@ export const LEAST = {
 
 export async function runJob(request: object): Promise<JobStatus> {
   await put('capped', [{ type: 'PositionBounds', params: { upper: 0.3 } }]);
-  const { status, body } = await service.ask<JobStatus>('POST', '/optimise/runs', { ...LEAST, ...request });
+  const { status, body } = await service.ask<JobStatus>('POST', '/optimise/runs', { ...LEAST_VARIANCE, ...request });
   expect(status, JSON.stringify(body)).toBe(202);
   return service.finished(body.job_id);
 }
@@ -90,15 +91,15 @@ export function expectSameOptimum(own: OptimisationRunResult, other: Optimisatio
 
 /** Returns a positive definite covariance of some securities, computed by a formula. */
 export function frameOf(names: readonly string[], common: number): Frame {
-  const own = (name: string) => 0.02 + 0.01 * NAMES.indexOf(name);
+  const readOwnVolatility = (name: string) => 0.02 + 0.01 * NAMES.indexOf(name);
   return {
     index: names,
     columns: names,
-    data: names.map((row) => names.map((column) => common + (row === column ? own(row) : 0))),
+    data: names.map((row) => names.map((column) => common + (row === column ? readOwnVolatility(row) : 0))),
   };
 }
 
-export const EARLY = '2023-02-28';
+export const EARLY_DATE = '2023-02-28';
 export const FIRST = '2023-03-01';
 
 export const FACTORS = ['VALUE', 'MARKET'];

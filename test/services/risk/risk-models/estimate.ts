@@ -11,14 +11,14 @@ import {
   estimateToEnd,
   createView,
   listCodes,
-  rawText,
+  fetchText,
 } from './set-up.js';
 
 export function describeEstimate(): void {
   describe('an estimate', () => {
     const names = ['1398', '700', 'AAA', 'BBB'];
 
-    test('is the matrix of the definitions, names ascending by code point', async () => {
+    test('is the matrix of the definitions, securities ascending by code point', async () => {
       const job = await estimateToEnd('core', { identifiers: ['BBB', '700', 'AAA', '1398', 'BBB'] });
       expect(job).toMatchObject({ job_id: 'risk:core', status: 'succeeded', progress: 1, error: null });
       const model = await createView('core');
@@ -50,38 +50,38 @@ export function describeEstimate(): void {
       });
     });
 
-    test('comes with its job as it comes from its route', async () => {
+    test('is equal in its job and on its route', async () => {
       const job = await service.ask<JobStatus>('GET', '/jobs/risk:core');
       expect(job.body.result).toEqual(await createView('core'));
     });
 
     test('has volatilities that are roots of the diagonal and an exactly symmetric correlation with unit diagonal', async () => {
       const { covariance, correlation, volatilities } = await createView('core');
-      const cell = (frame: View['covariance'], i: number, j: number) => frame.data[i]![j] as number;
+      const readCell = (frame: View['covariance'], i: number, j: number) => frame.data[i]![j] as number;
       names.forEach((name, i) => {
-        expect(volatilities[name]).toBe(Math.sqrt(cell(covariance, i, i)));
-        expect(cell(correlation, i, i)).toBe(1);
+        expect(volatilities[name]).toBe(Math.sqrt(readCell(covariance, i, i)));
+        expect(readCell(correlation, i, i)).toBe(1);
         names.forEach((other, j) => {
-          expect(cell(correlation, i, j)).toBe(cell(correlation, j, i));
-          expect(cell(correlation, i, j)).toBeCloseTo(
-            cell(covariance, i, j) / (volatilities[name]! * volatilities[other]!),
+          expect(readCell(correlation, i, j)).toBe(readCell(correlation, j, i));
+          expect(readCell(correlation, i, j)).toBeCloseTo(
+            readCell(covariance, i, j) / (volatilities[name]! * volatilities[other]!),
             12,
           );
         });
       });
     });
 
-    test('writes maps in code-point order, digits too', async () => {
+    test('writes maps in code-point order, also for digits', async () => {
       const response = await service.ask('GET', '/risk-models/core');
       const text = JSON.stringify(response.body); // Parsing would reorder digit keys numerically, so the text is checked.
       expect(text).toContain('"700"');
-      const raw = await rawText('/risk-models/core');
+      const raw = await fetchText('/risk-models/core');
       expect(raw.indexOf('"1398":', raw.indexOf('"volatilities"'))).toBeLessThan(
         raw.indexOf('"700":', raw.indexOf('"volatilities"')),
       );
     });
 
-    test('of factors knows sectors and the history before its window for securities that are listed, too', async () => {
+    test('of factors includes sectors and the history before its window, also for listed securities', async () => {
       await estimateToEnd('sectors', { identifiers: names, estimator: 'industries' });
       const { factor_model: sectors } = await createView('sectors');
       expect(sectors!.factors.map(({ factor }) => factor)).toEqual(['MARKET', 'Banks', 'Media']);
@@ -150,13 +150,13 @@ export function describeEstimate(): void {
       });
     });
 
-    test('loses two returns of every security for each hole of one', async () => {
+    test('loses two returns of every security for each gap of one', async () => {
       await estimateToEnd('gaps', { identifiers: ['AAA', 'GAPS'] });
       const holes = DAYS.filter((_, t) => isGap(t)).length;
       expect((await createView('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
     });
 
-    test('takes twenty returns and not nineteen', async () => {
+    test('needs twenty returns, and nineteen are refused', async () => {
       const job = await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
       await estimateToEnd('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[20] });
@@ -194,7 +194,7 @@ export function describeEstimate(): void {
       expect(job.error?.message).toContain(`start ${DAYS.at(-1)} and end 2031-12-31; the data covers ${DAYS[0]} to`);
     });
 
-    test('reports settings that its estimator does not read, in the model as in the message', async () => {
+    test('reports settings that its estimator does not read, in the model and in the message', async () => {
       const job = await estimateToEnd('idle', { identifiers: names, estimator: 'gerber', half_life: 60, lags: 3 });
       const { findings } = await createView('idle');
       expect(findings.map(({ code, path, value }) => [code, path, value])).toEqual([
@@ -206,7 +206,7 @@ export function describeEstimate(): void {
       expect((await createView('read')).findings).toEqual([]);
     });
 
-    test('takes its window, its half-life and its method', async () => {
+    test('uses its window, its half-life and its method', async () => {
       const window = { identifiers: names, start: DAYS[50], end: DAYS[149] };
       await estimateToEnd('window', { ...window, intensity: 0 });
       const plain = await createView('window');
@@ -229,7 +229,7 @@ export function describeEstimate(): void {
     });
 
     test.each(['shape', 'ledoit_wolf'])(
-      'by a half-life that leaves all weight to one session is refused with both numbers, by %s',
+      'by a half-life that gives all weight to one session is refused with both numbers, by %s',
       async (method) => {
         const job = await estimateToEnd('brief', { identifiers: names, half_life: 0.05, intensity_method: method });
         expect(job).toMatchObject({
@@ -251,7 +251,7 @@ export function describeEstimate(): void {
       expect((await createView('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
     });
 
-    test('fails without enough returns and leaves the stored model as it was', async () => {
+    test('fails without enough returns and leaves the stored model unchanged', async () => {
       const before = await createView('core');
       const job = await estimateToEnd('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
       expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
@@ -259,7 +259,7 @@ export function describeEstimate(): void {
       expect(await createView('core')).toEqual(before);
     });
 
-    test('without a body asks again for what was asked before', async () => {
+    test('without a body repeats the last request', async () => {
       const before = await createView('core');
       expect((await estimateToEnd('core')).status).toBe('succeeded');
       expect(await createView('core')).toEqual(before);
@@ -273,7 +273,7 @@ export function describeEstimate(): void {
       });
     });
 
-    test('names every identifier that the store does not hold', async () => {
+    test('reports every identifier that the store does not contain', async () => {
       const error = await service.refusal('POST', '/risk-models/x/estimate', { identifiers: ['AAA', 'NO1', 'NO2'] });
       expect(error.status).toBe(422);
       expect(listCodes(error)).toEqual(['UNKNOWN_IDENTIFIER identifiers[1]', 'UNKNOWN_IDENTIFIER identifiers[2]']);

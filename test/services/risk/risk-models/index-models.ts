@@ -4,7 +4,7 @@ import { DAYS, service, estimateToEnd, createView } from './set-up.js';
 
 export function describeIndexModels(): void {
   describe('a model of the names of an index', () => {
-    test('covers what its latest run held, on the sessions of its calendar', async () => {
+    test('covers the holdings of its latest run, on the sessions of its calendar', async () => {
       const index = {
         id: 'PAIR',
         name: 'Pair',

@@ -21,9 +21,9 @@ export const DAYS = Array.from({ length: 420 }, (_, i) => new Date(Date.UTC(2023
 const NAMES = ['1398', '700', 'AAA', 'BBB', 'FLAT', 'LATE'];
 const SHADOWS = ['GAPS', 'TWIN'];
 export const isGap = (t: number): boolean => t % 50 === 7;
-export const prices = closes();
+export const prices = createCloses();
 
-function closes(): Record<string, (number | null)[]> {
+function createCloses(): Record<string, (number | null)[]> {
   const random = createCounterRandom({ seed: 5, stream: 1 });
   const levels = new Map(NAMES.map((name) => [name, 100]));
   const series: Record<string, (number | null)[]> = Object.fromEntries(NAMES.map((name) => [name, []]));
@@ -112,10 +112,10 @@ export async function createView(modelId: string): Promise<View> {
 export const listCodes = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) =>
   ((error.detail ?? {})['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`);
 
-export async function rawBytes(path: string, accept: string): Promise<Uint8Array> {
+export async function fetchBytes(path: string, accept: string): Promise<Uint8Array> {
   return new Uint8Array(await (await fetch(service.url() + path, { headers: { accept } })).arrayBuffer());
 }
 
-export async function rawText(path: string): Promise<string> {
+export async function fetchText(path: string): Promise<string> {
   return (await fetch(service.url() + path)).text();
 }

@@ -2,7 +2,7 @@ import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import type { JobStatus } from '#jobs/status.js';
-import { DAYS, service, createView, rawBytes } from './set-up.js';
+import { DAYS, service, createView, fetchBytes } from './set-up.js';
 
 export function describeStored(): void {
   describe('stored models', () => {
@@ -23,16 +23,16 @@ export function describeStored(): void {
       ).toEqual([ids[1]]);
     });
 
-    test('survive a restart', async () => {
+    test('are kept over a restart', async () => {
       const before = await createView('core');
       await service.restart(undefined, 'new');
       expect(await createView('core')).toEqual(before);
       expect((await service.ask<JobStatus>('GET', '/jobs/risk:core')).body.result).toEqual(before);
     });
 
-    test('travel as Arrow with all but the covariance in the metadata', async () => {
+    test('are sent as Arrow with everything except the covariance in the metadata', async () => {
       const json = await createView('core');
-      const table = tableFromIPC(await rawBytes('/risk-models/core', 'application/vnd.apache.arrow.stream'));
+      const table = tableFromIPC(await fetchBytes('/risk-models/core', 'application/vnd.apache.arrow.stream'));
       expect(table.schema.fields.map(({ name }) => name)).toEqual(['asset_id', ...json.asset_ids]);
       json.asset_ids.forEach((name, j) =>
         expect([...(table.getChild(name) ?? [])]).toEqual(json.covariance.data.map((row) => row[j])),
@@ -41,7 +41,7 @@ export function describeStored(): void {
       expect(JSON.parse(table.schema.metadata.get('body') ?? 'null')).toEqual(rest);
     });
 
-    test('are forgotten on demand, the document of an If-Match only', async () => {
+    test('are deleted on request, with If-Match only the given version', async () => {
       const { etag } = await service.ask('GET', '/risk-models/flat');
       expect((await service.ask('DELETE', '/risk-models/flat', undefined, { 'if-match': '"other"' })).status).toBe(412);
       expect((await service.ask('DELETE', '/risk-models/flat', undefined, { 'if-match': etag ?? '' })).status).toBe(

@@ -7,15 +7,15 @@ const NAMES = ['1398', '700', 'AAA', 'BBB'];
 
 export function describeValidate(): void {
   describe('a validation', () => {
-    const validated = async (modelId: string, body: unknown) => {
+    const validateToEnd = async (modelId: string, body: unknown) => {
       const { status, body: job } = await service.ask<JobStatus>('POST', `/risk-models/${modelId}/validate`, body);
       expect(status, JSON.stringify(job)).toBe(202);
       return service.finished(job.job_id);
     };
 
-    test('forecasts with the model of the returns up to each day, and compares it with the returns after it', async () => {
+    test('forecasts with the model of the returns up to each day, and compares the forecast with the returns after it', async () => {
       await estimateToEnd('four', { identifiers: NAMES });
-      const job = await validated('four', { sessions: 60, horizon: 10, eigenportfolios: 2 });
+      const job = await validateToEnd('four', { sessions: 60, horizon: 10, eigenportfolios: 2 });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded', job_id: 'validate:four' });
       const shown = job.result as RiskValidationView;
       const { index, columns, data } = shown.by_date;
@@ -28,25 +28,27 @@ export function describeValidate(): void {
         'eigenportfolio',
       ]);
 
-      const cell = (row: number, name: string) => data[row]![columns.indexOf(name)] as number;
+      const readCell = (row: number, name: string) => data[row]![columns.indexOf(name)] as number;
       const row = 5;
       const t = DAYS.indexOf(String(index[row]));
       await estimateToEnd('until', { identifiers: NAMES, start: DAYS[t - 60], end: DAYS[t] });
       const { covariance } = await createView('until');
       const variance = covariance.data.flat().reduce<number>((sum, value) => sum + Number(value) / 16, 0);
-      expect(cell(row, 'equal_weight_forecast')).toBeCloseTo(Math.sqrt((variance * 10) / 252), 12);
+      expect(readCell(row, 'equal_weight_forecast')).toBeCloseTo(Math.sqrt((variance * 10) / 252), 12);
       const returned = NAMES.map((name) => prices[name]![t + 10]! / prices[name]![t]! - 1);
-      expect(cell(row, 'equal_weight_return')).toBeCloseTo(returned.reduce((sum, value) => sum + value, 0) / 4, 12);
+      expect(readCell(row, 'equal_weight_return')).toBeCloseTo(returned.reduce((sum, value) => sum + value, 0) / 4, 12);
 
-      const standardised = data.map((_, k) => cell(k, 'equal_weight_return') / cell(k, 'equal_weight_forecast'));
+      const standardised = data.map(
+        (_, k) => readCell(k, 'equal_weight_return') / readCell(k, 'equal_weight_forecast'),
+      );
       const mean = standardised.reduce((sum, z) => sum + z, 0) / standardised.length;
       const squares = standardised.reduce((sum, z) => sum + (z - mean) ** 2, 0);
       expect(shown.portfolios[0]!.bias).toBeCloseTo(Math.sqrt(squares / (standardised.length - 1)), 12);
     });
 
-    test('of a model of an index has what the index held as a portfolio', async () => {
+    test('of a model of an index has the holdings of the index as a portfolio', async () => {
       await estimateToEnd('held', { index_id: 'PAIR' });
-      const job = await validated('held', {
+      const job = await validateToEnd('held', {
         sessions: 40,
         horizon: 10,
         random: 0,
@@ -63,7 +65,7 @@ export function describeValidate(): void {
       expect(index!.bias).toBeCloseTo(equal!.bias, 1);
     });
 
-    test('of no model, over no time or of an index without a run is refused', async () => {
+    test('of no model, without sessions or of an index without a run is refused', async () => {
       const ask = (modelId: string, body: unknown) =>
         service.ask<{ error: Parameters<typeof listCodes>[0] & { code: string } }>(
           'POST',
@@ -73,7 +75,7 @@ export function describeValidate(): void {
       expect((await ask('none', {})).body.error.code).toBe('RISK_MODEL_NOT_FOUND');
       expect((await ask('four', { start: '2024-01-02', end: '2023-01-02' })).body.error.code).toBe('INVALID_RANGE');
       expect(listCodes((await ask('four', { index_id: 'NOWHERE' })).body.error)).toEqual(['RUN_NOT_FOUND index_id']);
-      expect(await validated('four', { sessions: 400 })).toMatchObject({
+      expect(await validateToEnd('four', { sessions: 400 })).toMatchObject({
         status: 'failed',
         error: { code: 'RISK_INSUFFICIENT_DATA' },
       });

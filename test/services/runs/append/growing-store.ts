@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import {
   type Body,
-  WHOLE,
-  dateAt,
+  WHOLE_CONTENT,
+  formatDateAt,
   INDEX,
   REQUEST,
   service,
@@ -13,8 +13,8 @@ import {
   put,
   grow,
   sessions,
-  backtest,
-  wholeRun,
+  startBacktest,
+  runWhole,
   readText,
   formatNumbers,
   readViews,
@@ -24,15 +24,15 @@ import {
 
 export function describeGrowingStore(): void {
   describe('a backtest after the store has grown', () => {
-    test('extends the stored run, and every view has what running the whole gives', async () => {
-      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: null });
+    test('extends the stored run, and every view equals that of a whole run', async () => {
+      expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: null });
       let from = 420;
       // First a few days are appended, then the days to the end, which include a rebalance; the service restarts in
       // between.
       for (const rows of [424, 438]) {
         await put(cutMarket(rows));
-        const extended = await backtest();
-        expect([extended.extended_from, extended.full_run_reason]).toEqual([dateAt(from - 1), null]);
+        const extended = await startBacktest();
+        expect([extended.extended_from, extended.full_run_reason]).toEqual([formatDateAt(from - 1), null]);
         const shown = await readViews();
         if (rows === 424) {
           const replayed = await service.ask<{ job_id: string }>('POST', '/analytics/GROWS/replay');
@@ -45,7 +45,7 @@ export function describeGrowingStore(): void {
           await restart();
           expect(await readViews()).toEqual(shown);
         }
-        const whole = await wholeRun();
+        const whole = await runWhole();
         expect(formatNumbers(JSON.stringify(extended))).toBe(formatNumbers(JSON.stringify(whole)));
         expect(shown).toEqual(await readViews());
         from = rows;
@@ -55,17 +55,17 @@ export function describeGrowingStore(): void {
     test('is extended repeatedly, and its first files are deleted with the last of them', async () => {
       await put(cutMarket(410), { full: true });
       await service.ask('DELETE', '/analytics/GROWS/record');
-      await wholeRun();
+      await runWhole();
       for (const rows of [411, 412, 413]) {
         await put(cutMarket(rows));
-        expect(await backtest()).toMatchObject({ extended_from: dateAt(rows - 2), full_run_reason: null });
+        expect(await startBacktest()).toMatchObject({ extended_from: formatDateAt(rows - 2), full_run_reason: null });
       }
       const shown = await readViews();
-      await wholeRun();
+      await runWhole();
       expect(shown).toEqual(await readViews());
       await put(cutMarket(414));
       const before = listArtifacts(); // includes the earlier content of the store
-      expect(await backtest()).toMatchObject({ extended_from: dateAt(412) });
+      expect(await startBacktest()).toMatchObject({ extended_from: formatDateAt(412) });
       const results = listArtifacts().filter((name) => !before.includes(name));
       expect(results.length).toBeGreaterThanOrEqual(5);
       expect((await service.ask('DELETE', '/indices/GROWS')).status).toBeLessThan(300);
@@ -81,7 +81,7 @@ export function describeGrowingStore(): void {
         ...INDEX,
         id: 'JOINS',
         name: 'Joins',
-        base_date: dateAt(270),
+        base_date: formatDateAt(270),
         rebalance: { frequency: 'monthly' },
         pipeline: { ...INDEX.pipeline, selection: [risen], weighting: { type: 'EqualWeight' } },
       };
@@ -97,18 +97,18 @@ export function describeGrowingStore(): void {
           })
         ).status,
       ).toBe(200);
-      const namesIn = (rebalances: readonly { readonly weights: object }[]): Set<string> =>
+      const listRebalanceNames = (rebalances: readonly { readonly weights: object }[]): Set<string> =>
         new Set(rebalances.flatMap(({ weights }) => Object.keys(weights)));
-      const known = namesIn((await wholeRun('JOINS')).rebalances);
-      await wholeRun('HALF', {});
+      const known = listRebalanceNames((await runWhole('JOINS')).rebalances);
+      await runWhole('HALF', {});
       let last: Body;
       for (const rows of [331, 438]) {
         await put(cutMarket(rows));
-        last = await backtest('JOINS');
+        last = await startBacktest('JOINS');
         expect(last.full_run_reason).toBeNull();
-        expect((await backtest('HALF', {})).full_run_reason).toBeNull();
+        expect((await startBacktest('HALF', {})).full_run_reason).toBeNull();
       }
-      const joined = [...namesIn(last.rebalances)].filter((name) => !known.has(name));
+      const joined = [...listRebalanceNames(last.rebalances)].filter((name) => !known.has(name));
       expect(joined.length).toBeGreaterThan(1);
       const readLaterViews = async () => ({
         ...(await readViews('JOINS')),
@@ -125,24 +125,24 @@ export function describeGrowingStore(): void {
         expect((await service.finished(body.job_id)).result).toMatchObject({ equal: true, first_difference: null });
         expect(JSON.parse(await readText(`/analytics/${id}/reconcile`)).reconciles).toBe(true);
       }
-      await wholeRun('JOINS');
-      await wholeRun('HALF', {});
+      await runWhole('JOINS');
+      await runWhole('HALF', {});
       expect(shown).toEqual(await readLaterViews());
     });
 
-    test('is another one as soon as anything before has changed', async () => {
+    test('runs whole if any earlier value has changed', async () => {
       await put(cutMarket(420), { full: true });
-      await wholeRun();
+      await runWhole();
       const restated = cutMarket(422);
       const close = restated.fields.get('CLOSE')!;
-      close[200 * WHOLE.identifiers.length] = close[200 * WHOLE.identifiers.length]! * 1.01;
+      close[200 * WHOLE_CONTENT.identifiers.length] = close[200 * WHOLE_CONTENT.identifiers.length]! * 1.01;
       await put(restated, { full: true });
-      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
+      expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
       const late = cutMarket(423);
       const action = {
         ...late.actions.find(({ type }) => type === 'DIVIDEND')!,
-        identifier: WHOLE.identifiers[1]!,
-        exDay: WHOLE.dates[150]!,
+        identifier: WHOLE_CONTENT.identifiers[1]!,
+        exDay: WHOLE_CONTENT.dates[150]!,
         value: 0.37,
       };
       const actions = [...late.actions, action].toSorted((a, b) =>
@@ -164,55 +164,57 @@ export function describeGrowingStore(): void {
       // A late corporate action changes the history of its security. Without `full`, neither the action nor the later
       // bar is accepted.
       await put(changed);
-      const { full_run_reason: why } = await backtest();
+      const { full_run_reason: why } = await startBacktest();
       expect(why).not.toBe('history_changed');
       await put(changed, { full: true });
-      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
-      expect(formatNumbers(JSON.stringify(await backtest()))).toBe(formatNumbers(JSON.stringify(await wholeRun())));
-    });
-
-    test('is another one for another definition or request, unless the end alone lies later', async () => {
-      await put(cutMarket(420), { full: true });
-      await wholeRun();
-      expect(await backtest()).toMatchObject({ full_run_reason: 'no_new_session' });
-      await put(cutMarket(421));
-      expect(await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({
-        full_run_reason: 'request_changed',
-      });
-      expect(await backtest('GROWS', { transaction_cost_bps: 11 })).toMatchObject({
-        full_run_reason: 'request_changed',
-      });
-      await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 });
-      const changed = { ...INDEX, pipeline: { ...INDEX.pipeline, weighting: { type: 'MarketCapWeight', cap: 0.2 } } };
-      expect((await service.ask('PUT', '/indices/GROWS', changed)).status).toBe(200);
-      expect(await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({
-        full_run_reason: 'definition_changed',
-      });
-      expect((await service.ask('PUT', '/indices/GROWS', INDEX)).status).toBe(200);
-      await wholeRun('GROWS', { ...REQUEST, end: dateAt(350) });
-      const later = await backtest('GROWS', { ...REQUEST, end: dateAt(352) });
-      expect(later).toMatchObject({ extended_from: dateAt(350), full_run_reason: null });
-      expect(await backtest('GROWS', { ...REQUEST, end: dateAt(349) })).toMatchObject({
-        full_run_reason: 'no_new_session',
-      });
-      expect(formatNumbers(JSON.stringify(later))).toBe(
-        formatNumbers(JSON.stringify(await wholeRun('GROWS', { ...REQUEST, end: dateAt(352) }))),
+      expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: 'history_changed' });
+      expect(formatNumbers(JSON.stringify(await startBacktest()))).toBe(
+        formatNumbers(JSON.stringify(await runWhole())),
       );
     });
 
-    test('is a whole one where a file of the stored run is damaged', async () => {
+    test('runs whole for another definition or request, unless only the end is later', async () => {
+      await put(cutMarket(420), { full: true });
+      await runWhole();
+      expect(await startBacktest()).toMatchObject({ full_run_reason: 'no_new_session' });
+      await put(cutMarket(421));
+      expect(await startBacktest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({
+        full_run_reason: 'request_changed',
+      });
+      expect(await startBacktest('GROWS', { transaction_cost_bps: 11 })).toMatchObject({
+        full_run_reason: 'request_changed',
+      });
+      await startBacktest('GROWS', { ...REQUEST, transaction_cost_bps: 11 });
+      const changed = { ...INDEX, pipeline: { ...INDEX.pipeline, weighting: { type: 'MarketCapWeight', cap: 0.2 } } };
+      expect((await service.ask('PUT', '/indices/GROWS', changed)).status).toBe(200);
+      expect(await startBacktest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({
+        full_run_reason: 'definition_changed',
+      });
+      expect((await service.ask('PUT', '/indices/GROWS', INDEX)).status).toBe(200);
+      await runWhole('GROWS', { ...REQUEST, end: formatDateAt(350) });
+      const later = await startBacktest('GROWS', { ...REQUEST, end: formatDateAt(352) });
+      expect(later).toMatchObject({ extended_from: formatDateAt(350), full_run_reason: null });
+      expect(await startBacktest('GROWS', { ...REQUEST, end: formatDateAt(349) })).toMatchObject({
+        full_run_reason: 'no_new_session',
+      });
+      expect(formatNumbers(JSON.stringify(later))).toBe(
+        formatNumbers(JSON.stringify(await runWhole('GROWS', { ...REQUEST, end: formatDateAt(352) }))),
+      );
+    });
+
+    test('runs whole if a file of the stored run is damaged', async () => {
       const before = new Set(listArtifacts());
-      await wholeRun();
+      await runWhole();
       for (const name of listArtifacts())
         if (!before.has(name)) truncateSync(join(service.root, 'home', 'artifacts', name), 100);
       await grow();
-      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
+      expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
       expect((await service.ask('GET', '/analytics/GROWS/record')).status).toBe(200);
     });
 
-    test('gives another overview in place of one whose plan is damaged, which is refused until then', async () => {
+    test('replaces a run with a damaged plan, whose overview is refused until then', async () => {
       const before = new Set(listArtifacts());
-      await wholeRun();
+      await runWhole();
       const path = listArtifacts()
         .filter((name) => !before.has(name))
         .map((name) => join(service.root, 'home', 'artifacts', name))
@@ -225,13 +227,13 @@ export function describeGrowingStore(): void {
         body: { error: { code: 'DOCUMENT_UNREADABLE' } },
       });
       await grow();
-      await backtest();
+      await startBacktest();
       expect((await service.ask('GET', '/analytics/GROWS/overview')).status).toBe(200);
     });
 
-    test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
+    test('runs whole if a bit of a stored weight differs, whether the new run begins in the file or copies it', async () => {
       /** Returns the file to which a run was written: the smallest new file if the run continues other files. */
-      const columnsSince = (before: readonly string[]): string => {
+      const formatNewColumns = (before: readonly string[]): string => {
         const results = listArtifacts()
           .filter((name) => !before.includes(name))
           .map((name) => join(service.root, 'home', 'artifacts', name));
@@ -246,18 +248,18 @@ export function describeGrowingStore(): void {
         writeFileSync(path, bytes);
       };
       let before = listArtifacts();
-      await wholeRun();
-      damage(columnsSince(before));
+      await runWhole();
+      damage(formatNewColumns(before));
       await grow();
-      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
+      expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
       await grow();
       before = listArtifacts();
-      expect(await backtest()).toMatchObject({ extended_from: dateAt(sessions - 2) });
-      damage(columnsSince(before));
+      expect(await startBacktest()).toMatchObject({ extended_from: formatDateAt(sessions - 2) });
+      damage(formatNewColumns(before));
       await grow();
-      expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
+      expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
       const shown = await readViews();
-      await wholeRun();
+      await runWhole();
       expect(shown).toEqual(await readViews());
     });
   });

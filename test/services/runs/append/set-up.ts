@@ -10,7 +10,7 @@ import { type RunningService, runService } from '../../running-service.js';
 /**
  * Market of 24 securities over 440 sessions, with splits, dividends, delistings and gaps, but without late listings.
  */
-export const WHOLE: MarketContent = generateMarket(
+export const WHOLE_CONTENT: MarketContent = generateMarket(
   {
     seed: 11,
     assets: 24,
@@ -33,10 +33,10 @@ export const WHOLE: MarketContent = generateMarket(
   () => {},
 );
 
-const isoDay = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
-export const dateAt = (row: number): string => isoDay(WHOLE.dates[row]!);
+const formatIsoDay = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
+export const formatDateAt = (row: number): string => formatIsoDay(WHOLE_CONTENT.dates[row]!);
 
-export const DEFINITION = { calendar: 'XNYS', base_date: dateAt(3), rebalance: { frequency: 'quarterly' } };
+export const DEFINITION = { calendar: 'XNYS', base_date: formatDateAt(3), rebalance: { frequency: 'quarterly' } };
 export const INDEX = {
   ...DEFINITION,
   id: 'GROWS',
@@ -52,13 +52,13 @@ export let sessions = 420;
 
 /** Returns the market reduced to a number of sessions. */
 export function cutMarket(rows: number): MarketContent {
-  const names = WHOLE.identifiers.length;
-  const last = WHOLE.dates[rows - 1]!;
+  const names = WHOLE_CONTENT.identifiers.length;
+  const last = WHOLE_CONTENT.dates[rows - 1]!;
   return {
-    ...WHOLE,
-    dates: WHOLE.dates.slice(0, rows),
-    fields: new Map([...WHOLE.fields].map(([name, panel]) => [name, panel.slice(0, rows * names)])),
-    actions: WHOLE.actions.filter(({ exDay }) => exDay <= last),
+    ...WHOLE_CONTENT,
+    dates: WHOLE_CONTENT.dates.slice(0, rows),
+    fields: new Map([...WHOLE_CONTENT.fields].map(([name, panel]) => [name, panel.slice(0, rows * names)])),
+    actions: WHOLE_CONTENT.actions.filter(({ exDay }) => exDay <= last),
   };
 }
 
@@ -78,7 +78,7 @@ export const grow = (): Promise<void> => put(cutMarket(sessions + 1));
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Body = any;
 
-export async function backtest(id = 'GROWS', request: object = REQUEST): Promise<Body> {
+export async function startBacktest(id = 'GROWS', request: object = REQUEST): Promise<Body> {
   expect((await service.ask('POST', `/analytics/${id}/backtest`, request)).status).toBe(202);
   const { error, result } = await service.finished(`backtest:${id}`);
   expect(error).toBeNull();
@@ -86,9 +86,9 @@ export async function backtest(id = 'GROWS', request: object = REQUEST): Promise
 }
 
 /** Runs a full backtest that replaces the stored run. */
-export async function wholeRun(id = 'GROWS', request: object = REQUEST): Promise<Body> {
+export async function runWhole(id = 'GROWS', request: object = REQUEST): Promise<Body> {
   await service.ask('DELETE', `/analytics/${id}/record`);
-  const result = await backtest(id, request);
+  const result = await startBacktest(id, request);
   expect(result).toMatchObject({ extended_from: null, full_run_reason: null });
   return result;
 }
@@ -100,7 +100,7 @@ export const formatNumbers = (json: string): string =>
   json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
 
 export async function readViews(id = 'GROWS'): Promise<Record<string, string>> {
-  const mid = dateAt(300);
+  const mid = formatDateAt(300);
   const paths = {
     record: 'record',
     overview: 'overview',
@@ -108,7 +108,7 @@ export async function readViews(id = 'GROWS'): Promise<Record<string, string>> {
     window: `attribution?start=${mid}`,
     levels: 'levels?variant=net',
     weights: 'weights?risk=true&benchmark=EQUAL',
-    asset: `assets/${WHOLE.identifiers[0]}`,
+    asset: `assets/${WHOLE_CONTENT.identifiers[0]}`,
     groups: 'attribution/groups?by=SECTOR',
   };
   const texts = await Promise.all(Object.values(paths).map((path) => readText(`/analytics/${id}/${path}`)));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../../../soak.js';
-import { DEFINITION, service, cutMarket, put, backtest, wholeRun, readText, formatNumbers } from './set-up.js';
+import { DEFINITION, service, cutMarket, put, startBacktest, runWhole, readText, formatNumbers } from './set-up.js';
 
 const DEFINITIONS = {
   '/strategies/TILT': {
@@ -35,14 +35,14 @@ export function describeStrategies(): void {
         expect((await service.ask('PUT', path, body)).status, path).toBe(200);
       const ids = ['TILT', 'MONTHS', 'CHILD'] as const;
       const seen: Record<(typeof ids)[number], unknown[]> = { TILT: [], MONTHS: [], CHILD: [] };
-      for (const id of ids) await wholeRun(id, {});
+      for (const id of ids) await runWhole(id, {});
       for (const rows of STEPS) {
         await put(cutMarket(rows));
         for (const id of ids) {
-          const result = await backtest(id, {});
+          const result = await startBacktest(id, {});
           const shown = await readText(`/analytics/${id}/record`);
           seen[id].push(result.full_run_reason);
-          const whole = await wholeRun(id, {});
+          const whole = await runWhole(id, {});
           expect(formatNumbers(JSON.stringify(result))).toBe(formatNumbers(JSON.stringify(whole)));
           expect(formatNumbers(shown)).toBe(formatNumbers(await readText(`/analytics/${id}/record`)));
         }

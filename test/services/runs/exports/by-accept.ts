@@ -67,7 +67,7 @@ export function describeCsvByAccept(): void {
       expect(rows).toEqual(capped!.level.index.map((date, t) => [date, capped!.level.data[t], lazy!.level.data[t]]));
     });
 
-    test('of reference data has a row a security, and of an unknown one nothing', async () => {
+    test('of reference data has a row per security, and none for an unknown one', async () => {
       const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>(
         'GET',
         '/data/identifiers?limit=2',

@@ -1,7 +1,7 @@
 import type { Row } from './set-up.js';
 
 /** Returns the rows of a CSV without quoted cells: numbers are parsed, empty cells are null. */
-export function csvTable(text: string): Row[] {
+export function parseCsvTable(text: string): Row[] {
   const [header = '', ...lines] = text.trim().split(/\r?\n/);
   const columns = header.split(',');
   const findCell = (word: string) => (word === '' ? null : isNaN(+word) ? word : +word);

@@ -2,7 +2,7 @@ import { INDEX_FILE_TABLES } from '#domain/exports/index-file-tables.js';
 import { describe, expect, test } from 'vitest';
 import { EXPORT_NAMES, findExportTable } from '#domain/exports/catalogue.js';
 import { runHere } from '../../../cli/process.js';
-import { csvTable } from './csv-table.js';
+import { parseCsvTable } from './csv-table.js';
 import { IDS, jsonOf, service, type Row } from './set-up.js';
 
 /** Columns that identify a row. */
@@ -21,46 +21,49 @@ const VIEWS: readonly { readonly words: readonly string[]; readonly isOfLastDate
 /** Columns whose meaning depends on the row, such as a trade or a holding: their tables describe different subjects. */
 const OF_ITS_ROW = new Set(['value of export constituents and export trades']);
 
-interface Named {
+interface NamedTable {
   readonly name: string;
   readonly rows: readonly Row[];
 }
 
-async function tablesOf(id: string): Promise<Named[]> {
+async function tablesOf(id: string): Promise<NamedTable[]> {
   const last = String((await jsonOf({ id, table: 'levels' })).at(-1)!['date']);
-  const dateRows = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
-  const tables: Named[] = [];
+  const dateRowsByLast = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
+  const tables: NamedTable[] = [];
   // Index files have weights before the trades of their session, computed from index shares.
   for (const table of EXPORT_NAMES.filter((name) => !(name in INDEX_FILE_TABLES))) {
     const rows = await jsonOf({ id, table });
-    tables.push({ name: `export ${table}`, rows: table === 'constituents' ? dateRows(rows) : rows });
+    tables.push({ name: `export ${table}`, rows: table === 'constituents' ? dateRowsByLast(rows) : rows });
   }
   for (const { words, isOfLastDate } of VIEWS) {
     const [command = '', ...flags] = words;
     const { out, status, err } = await runHere([command, id, ...flags, '--csv', '--url', service.url]);
     expect(status, err).toBe(0);
-    tables.push({ name: words.join(' '), rows: isOfLastDate === true ? dateRows(csvTable(out)) : csvTable(out) });
+    tables.push({
+      name: words.join(' '),
+      rows: isOfLastDate === true ? dateRowsByLast(parseCsvTable(out)) : parseCsvTable(out),
+    });
   }
   const exposures = await fetch(`${service.url}/analytics/${id}/exposures`, { headers: { accept: 'text/csv' } });
-  tables.push({ name: 'exposures', rows: csvTable(await exposures.text()) });
+  tables.push({ name: 'exposures', rows: parseCsvTable(await exposures.text()) });
   return tables;
 }
 
 /** Returns rows by the given keys; undefined for keys that several rows share. */
-function byKey({ rows }: Named, keys: readonly string[]): ReadonlyMap<string, Row> | undefined {
+function indexRowsByKey({ rows }: NamedTable, keys: readonly string[]): ReadonlyMap<string, Row> | undefined {
   const results = new Map(rows.map((row) => [keys.map((key) => row[key]).join(' '), row]));
   return results.size === rows.length ? results : undefined;
 }
 
 export function describeSameNames(): void {
-  test.each(IDS)('a column of one name has the same number in every view and export of %s', async (id) => {
+  test.each(IDS)('columns with one name have equal numbers in every view and export of %s', async (id) => {
     const tables = await tablesOf(id);
     const compared = new Set<string>();
     for (const [i, one] of tables.entries())
       for (const other of tables.slice(i + 1)) {
         const shared = Object.keys(one.rows[0]!).filter((column) => column in other.rows[0]!);
         const keys = shared.filter((column) => KEYS.includes(column));
-        const [left, right] = [byKey(one, keys), byKey(other, keys)];
+        const [left, right] = [indexRowsByKey(one, keys), indexRowsByKey(other, keys)];
         if (keys.length === 0 || left === undefined || right === undefined) continue;
         for (const column of shared.filter((name) => !keys.includes(name))) {
           const pair = `${column} of ${one.name} and ${other.name}`;
@@ -94,7 +97,7 @@ export function describeSameNames(): void {
       for (const [column, { unit }] of Object.entries(findExportTable(table).columns))
         named.set(column, (named.get(column) ?? new Set()).add(unit));
 
-    test('a column of one name has one unit, but for the price of an index and of a share', () => {
+    test('columns with one name have one unit, except prices of an index and of a share', () => {
       const several = [...named].flatMap(([column, units]) => (units.size === 1 ? [] : [column]));
       expect(several).toEqual(['price']);
     });

@@ -8,7 +8,7 @@ import type { ExportView } from '#contract/exports.js';
 import { listExportColumns, type ExportTableName } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
 import { formatDay } from '#domain/time/days.js';
-import { liveService, type LiveService } from '../../../real/live.js';
+import { openLiveService, type LiveService } from '../../../real/live.js';
 import { readWorkbook } from '../../../views/exports/read-workbook.js';
 
 export const IDS = ['CAPPED', 'HEDGED', 'LAZY'] as const;
@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'divisor-exports-'));
 
 export async function openExports(): Promise<void> {
   connection = await (await DuckDBInstance.create()).connect();
-  service = await liveService();
+  service = await openLiveService();
   await service.job('/data/synthetic', {
     store_id: 'market',
     seed: 11,
@@ -88,7 +88,7 @@ export async function closeExports(): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-export interface Asked {
+export interface ExportRequest {
   readonly id: string;
   readonly table: ExportTableName;
   readonly query?: string;
@@ -98,16 +98,16 @@ export interface Asked {
 const columnsOf = (table: ExportTableName) => listExportColumns(table, []);
 
 /** Returns the request for a table; announced compositions are requested on a session that has one. */
-export const askedOf = (id: string, table: ExportTableName): Asked => ({
+export const createExportRequest = (id: string, table: ExportTableName): ExportRequest => ({
   id,
   table,
   ...(table === 'proforma' ? { query: '&date=2022-06-15' } : {}),
 });
 
-export const pathOf = ({ id, table, query = '' }: Asked, format: ExportFormat): string =>
+export const pathOf = ({ id, table, query = '' }: ExportRequest, format: ExportFormat): string =>
   `/analytics/${id}/exports/${table}?format=${format}${query}`;
 
-export async function bytesOf(asked: Asked, format: ExportFormat): Promise<Buffer> {
+export async function bytesOf(asked: ExportRequest, format: ExportFormat): Promise<Buffer> {
   const response = await fetch(`${service.url}${pathOf(asked, format)}`);
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toContain(EXPORT_FORMATS[format].media);
@@ -133,11 +133,11 @@ export function expectRows(found: readonly Row[], expected: readonly Row[], what
 }
 
 /** Rows by path, reused while the ETag is unchanged. */
-const known = new Map<string, { readonly etag: string; readonly rows: Row[] }>();
+const knownExports = new Map<string, { readonly etag: string; readonly rows: Row[] }>();
 
-export async function jsonOf(asked: Asked): Promise<Row[]> {
+export async function jsonOf(asked: ExportRequest): Promise<Row[]> {
   const path = pathOf(asked, 'json');
-  const last = known.get(path);
+  const last = knownExports.get(path);
   if (last !== undefined) {
     const headers = { 'if-none-match': last.etag };
     if ((await fetch(`${service.url}${path}`, { method: 'HEAD', headers })).status === 304) return last.rows;
@@ -145,11 +145,11 @@ export async function jsonOf(asked: Asked): Promise<Row[]> {
   const { headers, body } = await service.ask<ExportView>('GET', path);
   if (body.columns === undefined) throw new Error(`${path} answered ${JSON.stringify(body).slice(0, 500)}`);
   const rows = rowsOf(asked, body);
-  known.set(path, { etag: headers.get('etag')!, rows });
+  knownExports.set(path, { etag: headers.get('etag')!, rows });
   return rows;
 }
 
-function rowsOf(asked: Asked, { columns, data }: ExportView): Row[] {
+function rowsOf(asked: ExportRequest, { columns, data }: ExportView): Row[] {
   expect(columns).toEqual(Object.keys(columnsOf(asked.table)));
   return data.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]!])));
 }
@@ -157,7 +157,7 @@ function rowsOf(asked: Asked, { columns, data }: ExportView): Row[] {
 /** Column types that a reader receives, by their names in DuckDB. */
 const DUCK_TYPES = { date: 'VARCHAR', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
-export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
+export async function readCsvByDuckDb(asked: ExportRequest): Promise<Row[]> {
   const columns = columnsOf(asked.table);
   const path = join(folder, `${asked.id}-${asked.table}.csv`);
   writeFileSync(path, await bytesOf(asked, 'csv'));
@@ -171,7 +171,7 @@ export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
 /** Column types in Parquet, by their names in DuckDB. */
 const PARQUET_TYPES = { date: 'DATE', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
-export async function parquetByDuckDb(asked: Asked): Promise<Row[]> {
+export async function readParquetByDuckDb(asked: ExportRequest): Promise<Row[]> {
   const columns = columnsOf(asked.table);
   const path = join(folder, `${asked.id}-${asked.table}.parquet`);
   writeFileSync(path, await bytesOf(asked, 'parquet'));
@@ -185,7 +185,7 @@ export async function parquetByDuckDb(asked: Asked): Promise<Row[]> {
   });
 }
 
-export async function rowsByArrow(asked: Asked): Promise<Row[]> {
+export async function readRowsByArrow(asked: ExportRequest): Promise<Row[]> {
   const columns = columnsOf(asked.table);
   const table = tableFromIPC(await bytesOf(asked, 'arrow'));
   expect(table.schema.metadata.get('table')).toBe(asked.table);
@@ -204,7 +204,7 @@ export async function rowsByArrow(asked: Asked): Promise<Row[]> {
   });
 }
 
-export async function rowsByWorkbook(asked: Asked): Promise<Row[]> {
+export async function readRowsByWorkbook(asked: ExportRequest): Promise<Row[]> {
   const [sheet, ...others] = await readWorkbook(await bytesOf(asked, 'xlsx'));
   expect(others).toEqual([]);
   const [header, ...rows] = sheet!.rows;

@@ -33,7 +33,7 @@ export function describeBatches(service: () => LiveService): void {
       expect(outcomesOf(answer)).toEqual(['current', 'current', 'current']);
     });
 
-    test('queues those that are stale for its terms, and answers a refusal of one by itself', async () => {
+    test('queues the runs that are stale for its terms, and reports each refusal separately', async () => {
       const before = await hashOf('BASE');
       await service().job('/analytics/RIVAL/backtest', { transaction_cost_bps: 7 });
       const answer = await batch({ ids: ['BASE', 'NOBODY', 'RIVAL'], if_stale: true, transaction_cost_bps: 7 });
@@ -49,7 +49,7 @@ export function describeBatches(service: () => LiveService): void {
       expect(outcomesOf(again)).toEqual(['current', 'current']);
     });
 
-    test('with if_stale runs what is stale on the terms of its stored run, where the request says none', async () => {
+    test('with if_stale runs stale indices on the terms of their stored run, where the request has none', async () => {
       const terms = { transaction_cost_bps: 9, initial_capital: 500, start: '2023-02-01', benchmark: 'identifier:A' };
       await service().job('/analytics/RIVAL/backtest', terms);
       const requestOf = async () =>
@@ -71,7 +71,7 @@ export function describeBatches(service: () => LiveService): void {
       expect(await waitForJob('backtest:RIVAL')).toBe('succeeded');
     });
 
-    test('without if_stale gives the run of each that a request for one gives', async () => {
+    test('without if_stale runs each index as a single request does', async () => {
       const answer = await batch({ ids: ['BASE', 'RIVAL'] });
       expect(outcomesOf(answer)).toEqual(['queued', 'queued']);
       for (const id of ['BASE', 'RIVAL']) expect(await waitForJob(`backtest:${id}`)).toBe('succeeded');
@@ -80,7 +80,7 @@ export function describeBatches(service: () => LiveService): void {
       expect(await hashOf('BASE')).toBe(both);
     });
 
-    test('is refused whole where its ids are none or too many', async () => {
+    test('is refused as a whole if it has no ids or too many', async () => {
       for (const [ids, code] of [
         [[], 'OUT_OF_RANGE'],
         [Array.from({ length: 501 }, (_, i) => `I${i}`), 'OUT_OF_RANGE'],

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { LiveService } from '../../../real/live.js';
-import { equalIndex } from '../random-walks.js';
+import { createEqualIndex } from '../random-walks.js';
 
 /** Tests watchlists as universes. @param service serves a store with the securities A, B, C, D */
 export function describeWatchlistUniverses(service: () => LiveService): void {
@@ -18,13 +18,13 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
   describe('a universe of a watchlist', () => {
     beforeAll(async () => {
       await follow(['A', 'C']);
-      await service().ok('POST', '/indices', equalIndex('LISTED', ['A', 'C']));
-      await service().ok('POST', '/indices', equalIndex('FOLLOWED', null, { universe }));
+      await service().ok('POST', '/indices', createEqualIndex('LISTED', ['A', 'C']));
+      await service().ok('POST', '/indices', createEqualIndex('FOLLOWED', null, { universe }));
       await service().job('/analytics/LISTED/backtest');
       await service().job('/analytics/FOLLOWED/backtest');
     });
 
-    test('holds what a universe of the same names holds, in runs, previews, sweeps and what derives from it', async () => {
+    test('equals a universe of the same securities, in runs, previews, sweeps and derived indices', async () => {
       expect(await levelsOf('FOLLOWED')).toEqual(await levelsOf('LISTED'));
       const weightsOf = async (id: string) =>
         (
@@ -38,7 +38,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       await service().ok(
         'POST',
         '/indices',
-        equalIndex('AROUND', null, { universe: { kind: 'index', id: 'FOLLOWED' } }),
+        createEqualIndex('AROUND', null, { universe: { kind: 'index', id: 'FOLLOWED' } }),
       );
       await service().job('/analytics/AROUND/backtest');
       expect(await levelsOf('AROUND')).toEqual(await levelsOf('LISTED'));
@@ -65,7 +65,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       expect(await service().ok('GET', '/indices/FOLLOWED')).toMatchObject({ universe });
     });
 
-    test('makes runs stale when the watchlist changes, and no longer once it is as it was', async () => {
+    test('makes runs stale when the watchlist changes, until the change is reverted', async () => {
       const staleOf = async (id: string) =>
         (
           await service().ok<{ stale: { definition: boolean; reasons: string[] } | null }>(
@@ -91,11 +91,11 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
     });
 
     test('is refused without a watchlist, and for another in a variant of a sweep', async () => {
-      const other = equalIndex('OTHER', null, { universe: { kind: 'watchlist', watchlist_id: 'nobodys' } });
+      const other = createEqualIndex('OTHER', null, { universe: { kind: 'watchlist', watchlist_id: 'nobodys' } });
       expect(await requestRefusal('POST', '/indices', other)).toMatchObject({
         findings: [{ code: 'WATCHLIST_NOT_FOUND', path: 'universe.watchlist_id' }, { severity: 'warning' }],
       });
-      const none = equalIndex('OTHER', null, { universe: { kind: 'watchlist' } });
+      const none = createEqualIndex('OTHER', null, { universe: { kind: 'watchlist' } });
       expect(await requestRefusal('POST', '/indices', none)).toMatchObject({
         findings: [{ code: 'REQUIRED', path: 'universe.watchlist_id' }],
       });

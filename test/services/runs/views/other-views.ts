@@ -85,7 +85,7 @@ export function describeOtherViews(): void {
       expect([unknown.status, unknown.body.error.detail.findings[0].code]).toEqual([422, 'UNKNOWN_FIELD_NAME']);
     });
 
-    test('every identity of the run holds when it is computed again', async () => {
+    test('every identity of the run holds when it is recomputed', async () => {
       const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
       expect(body.checks.filter(({ holds }: { holds: boolean }) => !holds)).toEqual([]);
       expect(body.reconciles).toBe(true);
@@ -94,13 +94,13 @@ export function describeOtherViews(): void {
       );
     });
 
-    test('bytes that were changed are found, however often it was asked before', async () => {
+    test('changed bytes are detected, however often the view was requested before', async () => {
       const folder = join(service.home, 'artifacts');
       const files = readdirSync(folder).map((name) => join(folder, name));
       const isPlan = (text: string) => text.startsWith('{"documents":') && text.includes('"runId":"MAIN"');
       const plan = files.find((path) => isPlan(readFileSync(path, 'latin1')))!;
       const stored = readFileSync(plan);
-      const failing = async (): Promise<string[]> => {
+      const listFailingChecks = async (): Promise<string[]> => {
         const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
         const names = body.checks
           .filter(({ holds }: { holds: boolean }) => !holds)
@@ -112,13 +112,13 @@ export function describeOtherViews(): void {
         const changed = Uint8Array.from(stored);
         changed[change === 'first' ? 0 : changed.length - 1]! ^= 1;
         writeFileSync(plan, changed);
-        expect(await failing()).toEqual(['stored plan']);
+        expect(await listFailingChecks()).toEqual(['stored plan']);
         writeFileSync(plan, stored);
-        expect(await failing()).toEqual([]);
+        expect(await listFailingChecks()).toEqual([]);
       }
     });
 
-    test('the record answers under an etag that spares writing it again, and is forgotten under that etag alone', async () => {
+    test('the record has an etag that avoids writing it again, and is deleted only under that etag', async () => {
       const first = await service.call('GET', '/analytics/MAIN/record');
       const etag = first.headers.get('etag')!;
       expect([first.status, first.body.portfolio.portfolio_id]).toEqual([200, 'portfolio-MAIN']);
@@ -141,7 +141,7 @@ export function describeOtherViews(): void {
       expect(never.error.code).toBe('ASSET_NOT_IN_RUN');
     });
 
-    test('levels come in every variant, cut to a window', async () => {
+    test('levels are returned in every variant, cut to a window', async () => {
       const whole = await service.checked('getLevels', '/analytics/MAIN/levels');
       const cut = await service.checked('getLevels', '/analytics/MAIN/levels?start=2022-06-01&end=2022-06-30');
       expect(whole.body.variant).toBe('total');
@@ -152,7 +152,7 @@ export function describeOtherViews(): void {
       expect(price.body.levels.data.at(-1)).toBeLessThan(whole.body.levels.data.at(-1));
     });
 
-    test('levels of one name are its prices and dividends by the variant, its market value the same in each', async () => {
+    test('levels of one security are its prices and dividends by the variant, its market value equal in each', async () => {
       await service.call('POST', '/analytics/ONE/backtest', {});
       expect((await service.finished('backtest:ONE')).body.error).toBeNull();
       const { body: held } = await service.checked('getWeights', '/analytics/ONE/weights');
@@ -164,7 +164,7 @@ export function describeOtherViews(): void {
       const actions: { type: string; value: number; ex_date: string }[] = (
         await service.call('GET', `/data/corporate-actions/${name}`)
       ).body.actions;
-      const on = (day: string, types: readonly string[]) =>
+      const listActionsOn = (day: string, types: readonly string[]) =>
         actions.filter(({ type, ex_date }) => types.includes(type) && ex_date === day).map(({ value }) => value);
       expect(actions.filter(({ type }) => type === 'DIVIDEND').length).toBeGreaterThan(4);
       expect((await service.checked('getLevels', '/analytics/ONE/levels')).body.variant).toBe('net');
@@ -181,9 +181,9 @@ export function describeOtherViews(): void {
         levels.index.forEach((day: string, t: number) => {
           if (t > 0) {
             const before = closes.get(levels.index[t - 1])!;
-            const ratio = on(day, ['SPLIT']).reduce((product, value) => product * value, 1);
-            const adjusted = before / ratio - sum(on(day, ['SPECIAL_DIVIDEND']));
-            level *= (closes.get(day)! + expected * sum(on(day, ['DIVIDEND']))) / adjusted;
+            const ratio = listActionsOn(day, ['SPLIT']).reduce((product, value) => product * value, 1);
+            const adjusted = before / ratio - sum(listActionsOn(day, ['SPECIAL_DIVIDEND']));
+            level *= (closes.get(day)! + expected * sum(listActionsOn(day, ['DIVIDEND']))) / adjusted;
             worth *= (ratio * closes.get(day)!) / before;
           }
           expect(levels.data[t] / level).toBeCloseTo(1, 12);
@@ -193,7 +193,7 @@ export function describeOtherViews(): void {
       }
     });
 
-    test('the record holds the benchmark and answers a known etag with 304', async () => {
+    test('the record contains the benchmark and answers a known etag with 304', async () => {
       const { body, headers } = await service.checked('getRecord', '/analytics/MAIN/record');
       expect(body.benchmark.levels.data[0]).toBe(100);
       expect(body.index.optimised).toBeNull();

@@ -14,7 +14,7 @@ const ask = async <T>(view: string): Promise<T> => {
 
 /** Tests the performance of a portfolio, and of the index that it tracks, over a window. */
 export function describePerformance(): void {
-  test('an index is measured in each of its returns, without costs and against nothing that it tracks', async () => {
+  test('an index is measured in each of its returns, without costs and without a tracking error', async () => {
     const totals: number[] = [];
     for (const variant of ['price', 'net', 'total'] as const) {
       const view = await ask<PerformanceView>(`performance?${WINDOW}&variant=${variant}`);
@@ -33,7 +33,7 @@ export function describePerformance(): void {
     expect(totals[1]!).toBeCloseTo(totals[2]!, 12);
   });
 
-  test('the figures of the portfolio differ from those of its index by what it cost, against the same benchmark', async () => {
+  test('the figures of the portfolio differ from those of its index by its costs, against the same benchmark', async () => {
     const portfolio = await ask<PerformanceView>(`performance?${WINDOW}`);
     const index = await ask<PerformanceView>(`performance?${WINDOW}&of=index`);
     expect([portfolio.of, index.of]).toEqual(['portfolio', 'index']);
@@ -70,7 +70,7 @@ export function describePerformance(): void {
     expect(portfolio.coming_rebalance! >= today!).toBe(true);
   });
 
-  test('a portfolio has the return of its run alone', async () => {
+  test('a portfolio has only the return of its run', async () => {
     const { status, body } = await service.call('GET', '/analytics/MAIN/performance?of=portfolio&variant=net');
     expect([status, body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
   });

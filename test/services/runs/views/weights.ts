@@ -9,7 +9,7 @@ const estimate = async (id: string, request: object) => {
 
 export function describeWeights(): void {
   describe('weights of a run', () => {
-    test('carry risk that sums to the volatility and active risk that sums to the tracking error', async () => {
+    test('have risk that sums to the volatility and active risk that sums to the tracking error', async () => {
       const { status, body } = await service.checked(
         'getWeights',
         '/analytics/MAIN/weights?risk=true&benchmark=WIDE&as_of=2023-05-17',
@@ -35,7 +35,7 @@ export function describeWeights(): void {
       expect([body.risk.window_start, body.risk.window_end]).toEqual(['2022-01-03', '2023-12-29']);
     });
 
-    test('carry the risk of a stored model: that of the same estimate where it has the same returns', async () => {
+    test('have the risk of a stored model: equal to that of the same estimate on the same returns', async () => {
       const readWeights = async (query: string) =>
         (await service.checked('getWeights', `/analytics/MAIN/weights?${query}`)).body as WeightsView;
       await estimate('held', { index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });

@@ -35,7 +35,7 @@ export async function startKeyService(): Promise<KeyService> {
     isSilent: false,
     objectRefusal: undefined,
   };
-  const expiration = (): string => `${new Date(Date.now() + state.lifeMs).toISOString().slice(0, 19)}Z`;
+  const formatExpiration = (): string => `${new Date(Date.now() + state.lifeMs).toISOString().slice(0, 19)}Z`;
 
   /** @returns status and text of the response */
   async function answer(incoming: IncomingMessage): Promise<readonly [number, string]> {
@@ -46,7 +46,7 @@ export async function startKeyService(): Promise<KeyService> {
     asked.push(`${method} ${url} ${sent || String(token)}`.trim());
     if (state.isSilent) return new Promise(() => {});
     if (method === 'POST')
-      return state.refusal === undefined ? [200, assumed(++given)] : [state.refusal[0], stsError()];
+      return state.refusal === undefined ? [200, formatAssumedRole(++given)] : [state.refusal[0], formatStsError()];
     if (state.refusal !== undefined)
       return [state.refusal[0], JSON.stringify({ code: state.refusal[1], message: 'secret' })];
     if (method === 'PUT') return [200, 'AQAEAN-token-of-the-machine=='];
@@ -69,10 +69,10 @@ export async function startKeyService(): Promise<KeyService> {
     AccessKeyId: `ASIA${n}`,
     SecretAccessKey: `secret/${n}+=`,
     Token: `session-${n}`,
-    Expiration: expiration(),
+    Expiration: formatExpiration(),
   });
 
-  const assumed = (n: number): string =>
+  const formatAssumedRole = (n: number): string =>
     `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
   <AssumeRoleWithWebIdentityResult>
     <SubjectFromWebIdentityToken>system:serviceaccount:default:divisor</SubjectFromWebIdentityToken>
@@ -84,7 +84,7 @@ export async function startKeyService(): Promise<KeyService> {
     <Credentials>
       <SessionToken>session-${n}</SessionToken>
       <SecretAccessKey>secret/${n}+=</SecretAccessKey>
-      <Expiration>${expiration()}</Expiration>
+      <Expiration>${formatExpiration()}</Expiration>
       <AccessKeyId>ASIA${n}</AccessKeyId>
     </Credentials>
     <Provider>arn:aws:iam::111122223333:oidc-provider/oidc.eks.us-east-1.amazonaws.com/id/1</Provider>
@@ -92,7 +92,7 @@ export async function startKeyService(): Promise<KeyService> {
   <ResponseMetadata><RequestId>ad4156e9-bce1-11e2-82e6-6b6efEXAMPLE</RequestId></ResponseMetadata>
 </AssumeRoleWithWebIdentityResponse>`;
 
-  const stsError = (): string =>
+  const formatStsError = (): string =>
     `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
   <Error><Type>Sender</Type><Code>${state.refusal![1]}</Code><Message>of ${IDENTITY_TOKEN}</Message></Error>
   <RequestId>c6104cbe-af31-11e0-8154-cbc7ccf896c7</RequestId>

@@ -10,10 +10,10 @@ import { chooseKeys, type AwsSettings } from '#store/s3/keys/choose-source.js';
 import { createRenewedKeys } from '#store/s3/keys/current-keys.js';
 import type { KeySource } from '#store/access/key-source.js';
 import { createS3Client, type S3Client } from '#store/s3/s3-client.js';
-import { temporaryFolders } from '../../temporary-folder.js';
+import { openTemporaryFolders } from '../../temporary-folder.js';
 import { IDENTITY_TOKEN, startKeyService, type KeyService } from './key-service.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 let service: KeyService;
 let folder: string;
 beforeEach(async () => {
@@ -46,13 +46,16 @@ const refusalOf = async (work: Promise<unknown>): Promise<string> => {
   return `${(thrown as Error).stack} ${JSON.stringify(thrown)} ${String((thrown as Error).cause)}`;
 };
 
-async function filed(name: string, content: string): Promise<string> {
+async function writeKeyFile(name: string, content: string): Promise<string> {
   await writeFile(join(folder, name), content);
   return join(folder, name);
 }
 
-test('keys are taken from the first source that is given: keys, an identity, a profile, the container, the machine', async () => {
-  const credentialsFile = await filed('credentials', '[default]\naws_access_key_id = A\naws_secret_access_key = B\n');
+test('keys are read from the first given source: keys, an identity, a profile, the container, the machine', async () => {
+  const credentialsFile = await writeKeyFile(
+    'credentials',
+    '[default]\naws_access_key_id = A\naws_secret_access_key = B\n',
+  );
   const sources: readonly (readonly [Environment, KeySource['kind']])[] = [
     [{ AWS_ACCESS_KEY_ID: 'A', AWS_SECRET_ACCESS_KEY: 'B' }, 'given'],
     [{ AWS_WEB_IDENTITY_TOKEN_FILE: '/token', AWS_ROLE_ARN: ROLE }, 'web-identity'],
@@ -80,7 +83,7 @@ test('keys are taken from the first source that is given: keys, an identity, a p
 });
 
 test('an incomplete source, or one that sends a token to another host, is refused with its setting', async () => {
-  const credentialsFile = await filed('credentials', '[other]\naws_access_key_id = A\n');
+  const credentialsFile = await writeKeyFile('credentials', '[other]\naws_access_key_id = A\n');
   const refusals: readonly (readonly [Environment, RegExp])[] = [
     [{ AWS_ACCESS_KEY_ID: 'A' }, /both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/],
     [{ AWS_WEB_IDENTITY_TOKEN_FILE: '/t' }, /AWS_ROLE_ARN/],
@@ -102,13 +105,14 @@ test('an incomplete source, or one that sends a token to another host, is refuse
     expect(chooseSource({ AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl }).kind).toBe('container');
 });
 
-test('a profile has keys and region in either file, those of credentials first, and other keys once the file has them', async () => {
-  const configFile = await filed(
+test('a profile has keys and region in either file, the credentials file first, and new keys once the file has them', async () => {
+  const configFile = await writeKeyFile(
     'config',
     '# by hand\n[profile  desk]\nregion = eu-west-1\naws_access_key_id=OLD\ns3 =\n  aws_access_key_id = nested\n[default]\nregion=us-west-2\n[profile sso]\nsso_session = x\n',
   );
-  const keys = (n: number): string => `[desk]\r\naws_access_key_id = AKIA${n}\r\naws_secret_access_key=a/b+=c${n}\r\n`;
-  const credentialsFile = await filed('credentials', keys(1));
+  const formatKeysFile = (n: number): string =>
+    `[desk]\r\naws_access_key_id = AKIA${n}\r\naws_secret_access_key=a/b+=c${n}\r\n`;
+  const credentialsFile = await writeKeyFile('credentials', formatKeysFile(1));
   const files = { AWS_CONFIG_FILE: configFile, AWS_SHARED_CREDENTIALS_FILE: credentialsFile };
   const place = parseArtifactLocation({
     url: 's3://bucket/prefix',
@@ -129,7 +133,7 @@ test('a profile has keys and region in either file, those of credentials first, 
     { now: () => now },
   );
   expect(await current.get()).toMatchObject({ accessKeyId: 'AKIA1', secretAccessKey: 'a/b+=c1' });
-  await filed('credentials', keys(2));
+  await writeKeyFile('credentials', formatKeysFile(2));
   now += 60_000;
   await current.get();
   await new Promise((resolve) => setImmediate(resolve));
@@ -137,8 +141,8 @@ test('a profile has keys and region in either file, those of credentials first, 
 });
 
 test('a role by a token file, an agent of containers and the metadata of the machine each sign requests', async () => {
-  const tokenFile = await filed('token', `${IDENTITY_TOKEN}\n`);
-  const agentToken = await filed('agent', 'Basic of-the-agent');
+  const tokenFile = await writeKeyFile('token', `${IDENTITY_TOKEN}\n`);
+  const agentToken = await writeKeyFile('agent', 'Basic of-the-agent');
   const sts = chooseSource({
     AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile,
     AWS_ROLE_ARN: ROLE,
@@ -189,7 +193,7 @@ test('concurrent callers share one request for keys, which is repeated before an
   expect([service.asked.length, service.signed.at(-1)]).toEqual([2, 'ASIA2 session-2']);
 });
 
-test('a failed renewal is reported and retried while the keys are valid; after their expiry the place is unavailable until one succeeds', async () => {
+test('a failed renewal is reported and retried while the keys are valid; after their expiry the object store is unavailable until one succeeds', async () => {
   let now = 0;
   let fails = false;
   let calls = 0;
@@ -200,29 +204,29 @@ test('a failed renewal is reported and retried while the keys are valid; after t
     return { accessKeyId: `A${calls}`, secretAccessKey: 'S', expiresAt: now + 3_600_000 };
   };
   const keys = createRenewedKeys(source, { now: () => now, ask });
-  const idAt = async (time: number): Promise<string> => {
+  const resolveKeyIdAt = async (time: number): Promise<string> => {
     now = time;
     const { accessKeyId } = await keys.get();
     await new Promise((resolve) => setImmediate(resolve));
     return accessKeyId;
   };
-  expect([await idAt(0), await idAt(3_299_999), calls]).toEqual(['A1', 'A1', 1]);
+  expect([await resolveKeyIdAt(0), await resolveKeyIdAt(3_299_999), calls]).toEqual(['A1', 'A1', 1]);
   fails = true;
-  expect([await idAt(3_300_000), calls]).toEqual(['A1', 2]);
+  expect([await resolveKeyIdAt(3_300_000), calls]).toEqual(['A1', 2]);
   expect(keys.fault()).toBe('The credentials of the object store cannot be renewed. The agent answers 500.');
-  expect([await idAt(3_301_999), calls]).toEqual(['A1', 2]);
-  expect([await idAt(3_302_000), calls]).toEqual(['A1', 3]);
-  expect([await idAt(3_594_999), calls]).toEqual(['A1', 4]);
-  await expect(idAt(3_595_000)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect([await resolveKeyIdAt(3_301_999), calls]).toEqual(['A1', 2]);
+  expect([await resolveKeyIdAt(3_302_000), calls]).toEqual(['A1', 3]);
+  expect([await resolveKeyIdAt(3_594_999), calls]).toEqual(['A1', 4]);
+  await expect(resolveKeyIdAt(3_595_000)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   expect(calls).toBe(4);
-  await expect(idAt(3_596_999)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  await expect(resolveKeyIdAt(3_596_999)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   fails = false;
-  expect([await idAt(3_599_000), keys.fault(), calls]).toEqual(['A6', undefined, 6]);
+  expect([await resolveKeyIdAt(3_599_000), keys.fault(), calls]).toEqual(['A6', undefined, 6]);
 });
 
 test('a source without keys is reported with its status and code, without keys or tokens', async () => {
-  const tokenFile = await filed('token', IDENTITY_TOKEN);
-  const containerTokenFile = await filed('agent', 'SECRET-OF-MINE');
+  const tokenFile = await writeKeyFile('token', IDENTITY_TOKEN);
+  const containerTokenFile = await writeKeyFile('agent', 'SECRET-OF-MINE');
   const createIdentity = (sessionName: string) =>
     clientOf(
       chooseSource({
@@ -232,7 +236,7 @@ test('a source without keys is reported with its status and code, without keys o
         AWS_ENDPOINT_URL_STS: service.origin,
       }),
     );
-  const container = (path: string) =>
+  const authenticateInContainer = (path: string) =>
     clientOf(
       chooseSource({
         AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.origin}/${path}`,
@@ -252,14 +256,14 @@ test('a source without keys is reported with its status and code, without keys o
   service.refusal = [503, 'ServiceUnavailable'];
   await expectRefusal(createIdentity('b'), /answers 503 ServiceUnavailable/);
   service.refusal = [400, 'AccessDenied'];
-  await expectRefusal(container('c'), /agent with the keys of this container answers 400 AccessDenied/);
+  await expectRefusal(authenticateInContainer('c'), /agent with the keys of this container answers 400 AccessDenied/);
   service.refusal = [404, 'x'];
   await expectRefusal(
     clientOf(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: service.origin })),
     /metadata service of this machine answers 404/,
   );
-  await filed('agent', 'SECRET-OF-MINE\nsecond: line');
-  await expectRefusal(container('d'), /must contain one line/);
+  await writeKeyFile('agent', 'SECRET-OF-MINE\nsecond: line');
+  await expectRefusal(authenticateInContainer('d'), /must contain one line/);
   service.isSilent = true;
   const silent = clientOf(chooseSource({ AWS_EC2_METADATA_SERVICE_ENDPOINT: `${service.origin}/silent` }));
   await expectRefusal(

@@ -4,11 +4,11 @@ import { toCivilDate, parseValidDay, toWeekday } from '#domain/time/days.js';
 import { createDateTicks, type DateTick } from '#views/report/chart/date-axis.js';
 
 const createSpan = (first: string, last: string) => ({ first: parseValidDay(first), last: parseValidDay(last) });
-const atMost = (count: number) => (ticks: readonly DateTick[]) => ticks.length <= count;
+const limitTickCount = (count: number) => (ticks: readonly DateTick[]) => ticks.length <= count;
 const listLabels = (ticks: readonly DateTick[]) => ticks.map(({ label }) => label);
 
 test('twenty years tick in years', () => {
-  expect(listLabels(createDateTicks(createSpan('2004-01-02', '2023-12-29'), atMost(10)))).toEqual([
+  expect(listLabels(createDateTicks(createSpan('2004-01-02', '2023-12-29'), limitTickCount(10)))).toEqual([
     '2004',
     '2006',
     '2008',
@@ -23,7 +23,7 @@ test('twenty years tick in years', () => {
 });
 
 test('two years tick in quarters, the year at the first and at each January', () => {
-  expect(listLabels(createDateTicks(createSpan('2022-02-15', '2023-12-29'), atMost(8)))).toEqual([
+  expect(listLabels(createDateTicks(createSpan('2022-02-15', '2023-12-29'), limitTickCount(8)))).toEqual([
     'Apr 2022',
     'Jul',
     'Oct',
@@ -35,7 +35,7 @@ test('two years tick in quarters, the year at the first and at each January', ()
 });
 
 test('some months tick in months', () => {
-  expect(listLabels(createDateTicks(createSpan('2023-10-12', '2024-02-20'), atMost(6)))).toEqual([
+  expect(listLabels(createDateTicks(createSpan('2023-10-12', '2024-02-20'), limitTickCount(6)))).toEqual([
     'Nov 2023',
     'Dec',
     'Jan 2024',
@@ -44,20 +44,20 @@ test('some months tick in months', () => {
 });
 
 test('a month ticks in weeks, on Mondays', () => {
-  const ticks = createDateTicks(createSpan('2023-11-29', '2024-01-03'), atMost(6));
+  const ticks = createDateTicks(createSpan('2023-11-29', '2024-01-03'), limitTickCount(6));
   expect(listLabels(ticks)).toEqual(['4 Dec 2023', '11 Dec', '18 Dec', '25 Dec', '1 Jan 2024']);
   expect(ticks.every(({ day }) => toWeekday(day) === 0)).toBe(true);
 });
 
-test('two days are labelled as they are', () => {
-  expect(listLabels(createDateTicks(createSpan('2024-03-05', '2024-03-06'), atMost(6)))).toEqual([
+test('two days are labelled with their dates', () => {
+  expect(listLabels(createDateTicks(createSpan('2024-03-05', '2024-03-06'), limitTickCount(6)))).toEqual([
     '2024-03-05',
     '2024-03-06',
   ]);
 });
 
 test('a line that begins with the first session of a year begins with the year', () => {
-  const [first] = createDateTicks(createSpan('2019-01-02', '2023-12-29'), atMost(6));
+  const [first] = createDateTicks(createSpan('2019-01-02', '2023-12-29'), limitTickCount(6));
   expect(first).toEqual({ day: parseValidDay('2019-01-02'), label: '2019' });
 });
 
@@ -68,7 +68,7 @@ test('ticks are within the span, ascend, and fit', () => {
       fc.integer({ min: 1, max: 40_000 }),
       fc.integer({ min: 2, max: 20 }),
       (first, length, count) => {
-        const ticks = createDateTicks({ first, last: first + length }, atMost(count));
+        const ticks = createDateTicks({ first, last: first + length }, limitTickCount(count));
         expect(ticks.length).toBeGreaterThan(0);
         expect(ticks.length).toBeLessThanOrEqual(count);
         ticks.forEach(({ day }, i) => {

@@ -21,7 +21,7 @@ test('keeps the ends, and of every bucket the lowest and the highest point', () 
   );
 });
 
-test('keeps every point that lies further from its neighbour than a bucket is wide', () => {
+test('keeps every point that is further from its neighbour than a bucket is wide', () => {
   const values = Float64Array.from({ length: 50 }, (_, i) => i % 7);
   expect([...simplifyLine({ xs: values.map((_, i) => i * 2), values, bucket: 1 })]).toEqual([...values.keys()]);
 });

@@ -2,14 +2,14 @@ import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { createLinearAxis, createLogAxis } from '#views/report/chart/value-axis.js';
 
-const extent = fc
+const extents = fc
   .tuple(fc.double({ min: -1e6, max: 1e6, noNaN: true }), fc.double({ min: 1e-3, max: 1e6, noNaN: true }))
   .map(([low, spread]) => ({ low, high: low + spread }));
 
 describe('a linear axis', () => {
-  test('has ticks at round values within it, not more than it may, evenly spaced', () => {
+  test('has ticks at round values within it, at most the allowed number, evenly spaced', () => {
     fc.assert(
-      fc.property(extent, fc.integer({ min: 2, max: 12 }), (range, ticksMax) => {
+      fc.property(extents, fc.integer({ min: 2, max: 12 }), (range, ticksMax) => {
         const { ticks, step, position } = createLinearAxis(range, ticksMax);
         expect(ticks.length).toBeLessThanOrEqual(ticksMax);
         expect(ticks.length).toBeGreaterThanOrEqual(1);
@@ -24,9 +24,9 @@ describe('a linear axis', () => {
     );
   });
 
-  test('shows every value, with some room', () => {
+  test('shows every value, with some margin', () => {
     fc.assert(
-      fc.property(extent, (range) => {
+      fc.property(extents, (range) => {
         const { position } = createLinearAxis(range, 6);
         expect(position(range.low)).toBeGreaterThanOrEqual(0);
         expect(position(range.high)).toBeLessThanOrEqual(1);
@@ -35,7 +35,7 @@ describe('a linear axis', () => {
     );
   });
 
-  test('begins or ends at a zero that its values begin or end at', () => {
+  test('begins or ends at zero if its values do', () => {
     expect(createLinearAxis({ low: 0, high: 0.3 }, 5).position(0)).toBe(0);
     expect(createLinearAxis({ low: -0.3, high: 0 }, 5).position(0)).toBe(1);
   });
@@ -45,7 +45,7 @@ describe('a linear axis', () => {
     expect(createLinearAxis({ low: 0, high: 0.47 }, 4).ticks).toEqual([0, 0.2, 0.4]);
   });
 
-  test('of a value that never moves lies around it', () => {
+  test('of a constant value surrounds it', () => {
     const { ticks, position } = createLinearAxis({ low: 100, high: 100 }, 5);
     expect(ticks).toContain(100);
     expect(position(100)).toBeCloseTo(0.5, 9);

@@ -24,7 +24,7 @@ const sketches = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
-function lay({ title, head, rows }: Sketch): LaidBlock {
+function layBlock({ title, head, rows }: Sketch): LaidBlock {
   return {
     title: title === 0 ? null : createPart(title),
     sections: [{ head: head === 0 ? null : createPart(head), rows: rows.map(createPart) }],
@@ -32,11 +32,11 @@ function lay({ title, head, rows }: Sketch): LaidBlock {
 }
 
 /** Returns bands as in a report: pairs of half-width blocks share a band. */
-function bandsOf(blocks: readonly Sketch[]) {
+function listBands(blocks: readonly Sketch[]) {
   const bands: { block: LaidBlock; x: number }[][] = [];
   let isOpen = false;
   for (const sketch of blocks) {
-    const block = lay(sketch);
+    const block = layBlock(sketch);
     if (sketch.isHalf && isOpen) bands.at(-1)!.push({ block, x: 300 });
     else bands.push([{ block, x: 0 }]);
     isOpen = sketch.isHalf && !isOpen;
@@ -47,10 +47,10 @@ function bandsOf(blocks: readonly Sketch[]) {
 const bottomOf = ({ y, part: { height } }: Placement): number => y + height;
 
 describe('pages', () => {
-  test('hold every part once, uncut, in reading order', () => {
+  test('contain every part once, complete, in reading order', () => {
     fc.assert(
       fc.property(sketches, (blocks) => {
-        const bands = bandsOf(blocks);
+        const bands = listBands(blocks);
         const pages = paginate(bands, frame);
         const rows = bands.flat().flatMap(({ block }) => block.sections.flatMap((section) => section.rows));
         const placed = pages.flatMap((placements, page) => placements.map((placement) => ({ ...placement, page })));
@@ -69,10 +69,10 @@ describe('pages', () => {
     );
   });
 
-  test('never lay two parts of a column on each other', () => {
+  test('never overlap two parts of a column', () => {
     fc.assert(
       fc.property(sketches, (blocks) => {
-        for (const placements of paginate(bandsOf(blocks), frame)) {
+        for (const placements of paginate(listBands(blocks), frame)) {
           const full = new Set(placements.filter(({ x }) => x === 300).map(({ block }) => block - 1));
           for (const left of placements) {
             for (const right of placements) {
@@ -89,7 +89,7 @@ describe('pages', () => {
   test('draw the head of a section above its rows on every page, and the title directly above the head', () => {
     fc.assert(
       fc.property(sketches, (blocks) => {
-        const bands = bandsOf(blocks);
+        const bands = listBands(blocks);
         const pages = paginate(bands, frame);
         bands.flat().forEach(({ block }, position) => {
           const [section] = block.sections;
@@ -110,14 +110,14 @@ describe('pages', () => {
 
 test('halves begin side by side', () => {
   const half = { title: 20, head: 0, rows: [100], isHalf: true };
-  const [page] = paginate(bandsOf([{ ...half, rows: [200], isHalf: false }, half, { ...half, rows: [150] }]), frame);
+  const [page] = paginate(listBands([{ ...half, rows: [200], isHalf: false }, half, { ...half, rows: [150] }]), frame);
   const titles = page!.filter(({ part: { height } }) => height === 20);
   expect(titles[1]!.y).toBe(titles[2]!.y);
 });
 
 test('a small block that does not fit is not split', () => {
   const pages = paginate(
-    bandsOf([
+    listBands([
       { title: 0, head: 0, rows: [450], isHalf: false },
       { title: 20, head: 10, rows: [30, 30, 30], isHalf: false },
     ]),
@@ -128,6 +128,6 @@ test('a small block that does not fit is not split', () => {
 
 test('a report of too many pages is refused', () => {
   const block = { title: 0, head: 0, rows: Array.from({ length: 201 }, () => 500), isHalf: false };
-  expect(() => paginate(bandsOf([block]), frame)).toThrow(Refusal);
-  expect(() => paginate(bandsOf([{ ...block, rows: block.rows.slice(1) }]), frame)).not.toThrow();
+  expect(() => paginate(listBands([block]), frame)).toThrow(Refusal);
+  expect(() => paginate(listBands([{ ...block, rows: block.rows.slice(1) }]), frame)).not.toThrow();
 });

@@ -2,17 +2,17 @@ import { describe, expect, test } from 'vitest';
 import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createAttributionView } from '#views/attribution-view.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { createRunFigures } from '#views/report/figures.js';
 import { countText, formatPercent, formatRatio } from '#views/report/numbers.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
-import { builtIn, parse, render, sample } from './set-up.js';
+import { renderBuiltIn, parse, render, sample } from './set-up.js';
 
 export function describeFigures(): void {
   describe('the numbers of a factsheet are those of the service', () => {
     test('metrics and concentration', () => {
-      const { text } = builtIn('FACTSHEET-A4', sample);
+      const { text } = renderBuiltIn('FACTSHEET-A4', sample);
       const { metrics } = sample.result;
       const held = sample.figures.constituents().map(({ weight }) => weight);
       for (const name of [
@@ -35,7 +35,7 @@ export function describeFigures(): void {
     });
 
     test('returns by year', () => {
-      const { text } = builtIn('FACTSHEET-A4', sample);
+      const { text } = renderBuiltIn('FACTSHEET-A4', sample);
       for (const [year, value] of Object.entries(sample.result.annual_returns)) {
         expect(text).toMatch(new RegExp(`^${year} .*${formatPercent(value).replaceAll(/[.-]/g, '\\$&')}$`, 'm'));
       }
@@ -46,26 +46,26 @@ export function describeFigures(): void {
       const { weights } = createWeightsView({
         runId: 'SAMPLE',
         requestedAsOf: null,
-        weights: readHeldWeights(columns, null),
+        weights: readPositiveWeights(columns, null),
         benchmark: null,
         sharesOf: () => null,
         risk: null,
         activeRisk: null,
       });
-      const { text } = builtIn('FACTSHEET-A4', sample);
+      const { text } = renderBuiltIn('FACTSHEET-A4', sample);
       for (const { identifier, weight, raw_weight } of weights.slice(0, 10)) {
         expect(text).toMatch(new RegExp(`^${identifier} .*${formatPercent(weight)} ${formatPercent(raw_weight)}`, 'm'));
       }
       expect(text).toContain(`The largest 10 of ${weights.length} constituents held on ${sample.figures.overview.end}`);
     });
 
-    test('attribution, down to its total', () => {
+    test('attribution, including its total', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
       const { contributions, total_return, cap_drag, cost_drag } = createAttributionView(columns, {
         start: null,
         end: null,
       });
-      const { text } = builtIn('TEARSHEET-A4', sample);
+      const { text } = renderBuiltIn('TEARSHEET-A4', sample);
       for (const row of contributions.slice(0, 15))
         expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(formatPercent).join(' '));
       expect(text).toContain(`Return ${formatPercent(total_return)}`);
@@ -73,7 +73,7 @@ export function describeFigures(): void {
     });
 
     test('rebalances, newest first, with the securities that joined and left', () => {
-      const { text } = builtIn('REBALANCE-A4', sample);
+      const { text } = renderBuiltIn('REBALANCE-A4', sample);
       const { rebalances } = openColumns((from, to) => sample.columns.subarray(from, to)).header;
       const dates = rebalances
         .slice(-12)
@@ -87,7 +87,7 @@ export function describeFigures(): void {
 
     test('sectors at the ends of years and limits of concentration', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
-      const { text } = builtIn('REBALANCE-A4', sample);
+      const { text } = renderBuiltIn('REBALANCE-A4', sample);
       const days = columns.i32('days');
       const at = days.length - 1;
       const held = columns.f64('weights', at * columns.header.names.length, (at + 1) * columns.header.names.length);
@@ -107,7 +107,7 @@ export function describeFigures(): void {
       }
     });
 
-    test('risk of what is held, adding up to its volatility', () => {
+    test('risk of the holdings, summing to the volatility', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
       const shares = new Map(columns.header.names.map((name, i) => [name, 0.001 * (i + 1)]));
       const measured = {
@@ -134,7 +134,7 @@ export function describeFigures(): void {
     });
 
     test('the dates of the data and of the rendering are on every page', () => {
-      const { pages } = builtIn('TEARSHEET-A4', sample);
+      const { pages } = renderBuiltIn('TEARSHEET-A4', sample);
       for (const { texts } of pages)
         expect(texts.map(({ text }) => text)).toContain(
           `Data to ${sample.figures.overview.end}  |  Rendered 2026-11-20 03:05:40 UTC`,
@@ -142,7 +142,7 @@ export function describeFigures(): void {
     });
   });
 
-  describe('what is left beyond a limit', () => {
+  describe('rows beyond a limit', () => {
     const few = sampleRun({ names: 4, end: '2021-06-30', costs: 25, sectors: ['Energy', 'Health', 'Banks', 'Mines'] });
     const columns = openColumns((from, to) => few.columns.subarray(from, to));
     const { contributions } = createAttributionView(columns, { start: null, end: null });
@@ -168,7 +168,7 @@ export function describeFigures(): void {
       expect(text).not.toContain('others');
     });
 
-    test.each(['attribution', 'risk'])('two securities of %s are summed up', (source) => {
+    test.each(['attribution', 'risk'])('two securities of %s are summed', (source) => {
       const text = textOf({ kind: 'table', source, limit: 2 });
       expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
       const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
@@ -180,25 +180,25 @@ export function describeFigures(): void {
       ['table', 'constituents'],
       ['bar_chart', 'top_weights'],
       ['bar_chart', 'contributions'],
-    ])('one security is named in a %s of %s, two are left out', (kind, source) => {
-      const namesAt = (limit: number) => new Set(textOf({ kind, source, limit }).match(/N\d{4}/g));
-      expect(namesAt(3).size).toBe(4);
-      expect(namesAt(2).size).toBe(2);
+    ])('one security is named in a %s of %s, two are omitted', (kind, source) => {
+      const listNamesAt = (limit: number) => new Set(textOf({ kind, source, limit }).match(/N\d{4}/g));
+      expect(listNamesAt(3).size).toBe(4);
+      expect(listNamesAt(2).size).toBe(2);
     });
 
     test.each([
       ['FACTSHEET-A4', 10],
       ['FACTSHEET-LETTER', 8],
-    ] as const)('a %s for %d names names one more, on as many pages', (id, limit) => {
+    ] as const)('a %s for %d securities lists one more, on the same number of pages', (id, limit) => {
       const more = sampleRun({ names: limit + 1, end: '2022-12-30', costs: 25, sectors: ['Energy', 'Health'] });
-      const { text, pages } = builtIn(id, more);
+      const { text, pages } = renderBuiltIn(id, more);
       expect(text).not.toMatch(/of (9|11) (names|constituents)/);
       for (const { identifier } of more.figures.constituents())
         expect(text.match(new RegExp(`${identifier} `, 'g'))).toHaveLength(2);
       expect(pages).toHaveLength(2);
     });
 
-    test('one sector is named, two are summed up', () => {
+    test('one sector is named, two are summed', () => {
       const sectors = few.figures.sectors();
       const formatWeights = ({ length }: { readonly length: number }, limit: number): string => {
         const text = textOf({ kind: 'bar_chart', source: 'sector_weights', limit });
@@ -226,7 +226,7 @@ export function describeFigures(): void {
         { start: null, end: null },
       ).contributions;
 
-    test('are those above and below nothing, the others of the side that has more', () => {
+    test('are above and below zero, with more from the side that has more', () => {
       const risen = sampleRun({ names: 30, end: '2022-06-30' });
       const rows = contributionsOf(risen);
       const detractors = rows.filter(({ contribution }) => contribution < 0);

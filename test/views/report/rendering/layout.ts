@@ -4,12 +4,12 @@ import { renderReport } from '#views/report/render-report.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun } from '../sample-run.js';
 import { IS_SOAK } from '../../../soak.js';
-import { fonts, assertSound, builtIn, parse, render, sample, STAMP } from './set-up.js';
+import { fonts, assertSound, renderBuiltIn, parse, render, sample, STAMP } from './set-up.js';
 
 export function describeLayout(): void {
   describe('names of every script', () => {
-    test('are printed as they are, and read back', () => {
-      const { text, fonts: embedded } = builtIn('REBALANCE-A4', sample);
+    test('are printed unchanged, and extracted unchanged', () => {
+      const { text, fonts: embedded } = renderBuiltIn('REBALANCE-A4', sample);
       for (const name of [
         'Εθνική Τράπεζα της Ελλάδος',
         '中国石油天然气股份有限公司',
@@ -24,7 +24,7 @@ export function describeLayout(): void {
     });
 
     test('the bars have the names of their securities, or an identifier where the name is missing', () => {
-      const labelled = (names: readonly (string | null)[]) => {
+      const renderLabels = (names: readonly (string | null)[]) => {
         const run = sampleRun({ names: 2, end: '2021-03-01', companies: names });
         const template = parse(
           (['top_weights', 'contributions'] as const).map((source) => ({
@@ -35,12 +35,12 @@ export function describeLayout(): void {
         );
         return readPdf(render({ template, figures: run.figures }).bytes).text;
       };
-      const text = labelled(['Газпром', null]);
+      const text = renderLabels(['Газпром', null]);
       for (const label of ['Газпром', 'N0001']) expect(text.split(label)).toHaveLength(3);
       expect(text).not.toContain('N0000');
     });
 
-    test('lists are lists to those who hear a document', () => {
+    test('lists are tagged as lists for screen readers', () => {
       const { source } = readPdf(
         render({ template: parse([{ kind: 'text', text: 'before\n- one\n- two\n\nbetween\n\n1. first' }]) }).bytes,
       );
@@ -54,7 +54,7 @@ export function describeLayout(): void {
       });
     });
 
-    test('control characters and marks of direction are gone', () => {
+    test('control characters and direction marks are removed', () => {
       const template = parse([
         { kind: 'header', title: 'A\u0000B\u202EC', stamp: false },
         { kind: 'text', text: 'x\u0007y' },
@@ -78,7 +78,7 @@ export function describeLayout(): void {
       ]),
     });
 
-    test('repeat their head on every page and cut no row', () => {
+    test('repeat their head on every page and split no row', () => {
       const pdf = readPdf(
         render({
           template: parse([{ kind: 'table', title: 'Long', source: 'literal', limit: 500, frame: createFrame(500) }]),
@@ -93,7 +93,7 @@ export function describeLayout(): void {
       expect(pdf.text).toContain('499,249.50');
     });
 
-    test('an index of many securities is printed whole', () => {
+    test('an index of many securities is printed completely', () => {
       const names = IS_SOAK ? 3000 : 1000;
       const large = sampleRun({ names, end: '2021-01-08' });
       const pdf = readPdf(
@@ -106,7 +106,7 @@ export function describeLayout(): void {
       expect(pdf.text.match(/^N\d{4} /gm)).toHaveLength(names);
     });
 
-    test('columns that do not fit go on below, with the first one again', () => {
+    test('columns that do not fit continue below, with the first column repeated', () => {
       const columns = Array.from({ length: 24 }, (_, i) => `Column ${i}`);
       const wide = {
         index: ['first', 'second'],

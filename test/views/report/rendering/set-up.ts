@@ -4,7 +4,7 @@ import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { type RunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';
 import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
-import { outside, overlaps, readPdf, type Pdf } from '../read-pdf.js';
+import { listTextsOutside, listOverlaps, readPdf, type Pdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
 
 export const fonts = openFonts();
@@ -42,11 +42,11 @@ export function render({ template, figures, renderedAt = STAMP, shelf = fonts }:
 }
 
 /** Drawn documents by their figures, which several tests check. */
-const drawn = new WeakMap<RunFigures, Map<BuiltInId, Pdf>>();
+const drawnReports = new WeakMap<RunFigures, Map<BuiltInId, Pdf>>();
 
-export function builtIn(id: BuiltInId, { figures }: SampleRun): Pdf {
-  const documents = drawn.get(figures) ?? new Map<BuiltInId, Pdf>();
-  drawn.set(figures, documents);
+export function renderBuiltIn(id: BuiltInId, { figures }: SampleRun): Pdf {
+  const documents = drawnReports.get(figures) ?? new Map<BuiltInId, Pdf>();
+  drawnReports.set(figures, documents);
   const pdf = documents.get(id) ?? readPdf(render({ template: createBuiltInTemplate(id, 'SAMPLE'), figures }).bytes);
   documents.set(id, pdf);
   return pdf;
@@ -57,8 +57,8 @@ export const parse = (blocks: unknown[], page: object = {}) =>
 /** Checks requirements of every document. */
 export function assertSound(pdf: Pdf, margin = 0): void {
   for (const page of pdf.pages) {
-    expect(overlaps(page)).toEqual([]);
-    expect(outside(page, margin)).toEqual([]);
+    expect(listOverlaps(page)).toEqual([]);
+    expect(listTextsOutside(page, margin)).toEqual([]);
     expect(page.texts.filter(({ isMarked }) => !isMarked)).toEqual([]);
   }
   pdf.pages.forEach(({ texts }, i) =>

@@ -29,7 +29,7 @@ const content = fc.integer({ min: 1, max: 20 }).chain((count) =>
   }),
 );
 
-test('columns are side by side within the width, the first one in every group, each other one in one', () => {
+test('columns are side by side within the width, the first one in every group, each other one in one group', () => {
   fc.assert(
     fc.property(content, fc.integer({ min: 250, max: 800 }), ({ columns, rows }, width) => {
       const groups = fitColumns({ columns, rows, width, typesetter, gap: GAP });
@@ -48,7 +48,7 @@ test('columns are side by side within the width, the first one in every group, e
   );
 });
 
-test('figures are never broken', () => {
+test('figures are never split', () => {
   fc.assert(
     fc.property(content, fc.integer({ min: 250, max: 800 }), ({ columns, rows }, width) => {
       for (const { column, width: own } of fitColumns({ columns, rows, width, typesetter, gap: GAP }).flat()) {
@@ -60,7 +60,7 @@ test('figures are never broken', () => {
   );
 });
 
-test('columns that fit with half the space stay together, and no colour behind a cell passes the edge of the table', () => {
+test('columns that fit with half the padding stay together, and no background exceeds the edge of the table', () => {
   const figures = Array.from({ length: 13 }, () => ({ head: 'Jan', isFigure: true }));
   const columns = [{ head: 'Year', isFigure: false }, ...figures];
   const rows = [{ cells: columns.map(() => '-20.91 %'), tints: columns.map((_, i) => (i === 0 ? null : '#eee')) }];
@@ -88,7 +88,7 @@ test('columns that fit with half the space stay together, and no colour behind a
   expect(Math.max(...rights)).toBeLessThanOrEqual(width + 1e-6);
 });
 
-test('columns that continue below are spread over the parts, none by itself next to full ones', () => {
+test('columns that continue below are distributed over the parts, none by itself next to full ones', () => {
   const columns = Array.from({ length: 14 }, () => ({ head: 'Jan', isFigure: true }));
   const rows = [{ cells: columns.map(() => '-20.91 %') }];
   const own = fitColumns({ columns, rows, width: 2000, typesetter, gap: GAP })[0]![0]!.width;

@@ -3,14 +3,14 @@ import { parseMarkup } from '#views/report/text/markup.js';
 
 const createPlainText = (text: string) => [{ text, isBold: false }];
 
-test('empty lines part paragraphs; single breaks do not', () => {
+test('empty lines separate paragraphs; single breaks do not', () => {
   expect(parseMarkup('one\ntwo\n\n\nthree')).toEqual([
     { marker: null, spans: createPlainText('one two') },
     { marker: null, spans: createPlainText('three') },
   ]);
 });
 
-test('stars in pairs are bold, and stand as they are when they are not closed', () => {
+test('paired stars are bold, and unpaired stars are printed', () => {
   expect(parseMarkup('a **b** c')[0]!.spans).toEqual([
     { text: 'a ', isBold: false },
     { text: 'b', isBold: true },
@@ -23,7 +23,7 @@ test('stars in pairs are bold, and stand as they are when they are not closed', 
   ]);
 });
 
-test('dashes, stars and numbers begin entries of a list, which may go on in the next line', () => {
+test('dashes, stars and numbers begin entries of a list, which may continue in the next line', () => {
   expect(parseMarkup('list:\n- one\n  still one\n* two\n\n12. twelve\nafter')).toEqual([
     { marker: null, spans: createPlainText('list:') },
     { marker: '-', spans: createPlainText('one still one') },
@@ -32,6 +32,6 @@ test('dashes, stars and numbers begin entries of a list, which may go on in the 
   ]);
 });
 
-test('a text of nothing has no paragraphs', () => {
+test('an empty text has no paragraphs', () => {
   expect(parseMarkup(' \n\n ')).toEqual([]);
 });

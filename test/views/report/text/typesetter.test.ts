@@ -1,13 +1,13 @@
 import { fc } from '../../../fast-check.js';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createPdf, fontSetOf } from '#views/report/page/pdf-document.js';
+import { createPdf, createFontSet } from '#views/report/page/pdf-document.js';
 import { openFonts } from '#views/report/text/fonts.js';
 import { createTypesetter, type Typesetter } from '#views/report/text/typesetter.js';
 
 let typesetter: Typesetter;
 beforeAll(() => {
   typesetter = createTypesetter(
-    fontSetOf(createPdf({ title: 'Test', creator: 'Divisor', renderedAt: new Date(0) })),
+    createFontSet(createPdf({ title: 'Test', creator: 'Divisor', renderedAt: new Date(0) })),
     openFonts(),
   );
 });
@@ -19,7 +19,7 @@ const linesOf = (text: string, maxWidth: number) =>
     .map(({ spans }) => spans.map((span) => span.text).join(''));
 
 describe('fonts', () => {
-  test('Latin, Greek and Cyrillic stay in the font of their weight; Han and Hangul have their own', () => {
+  test('Latin, Greek and Cyrillic use the font of their weight; Han and Hangul have their own', () => {
     expect(typesetter.runs('Ελλάδα Russia Россия', 'bold')).toEqual([{ font: 'bold', text: 'Ελλάδα Russia Россия' }]);
     expect(typesetter.runs('A 中国 한국 株式会社', 'regular').map(({ font, text }) => `${font}:${text}`)).toEqual([
       'regular:A ',
@@ -31,19 +31,19 @@ describe('fonts', () => {
     ]);
   });
 
-  test('what no font has is the replacement character', () => {
+  test('a character without a font is the replacement character', () => {
     expect(typesetter.runs('x\u{20000}ع', 'regular')).toEqual([{ font: 'regular', text: 'x\uFFFD\uFFFD' }]);
   });
 
-  test('figures of one length have one width, so that columns of them line up', () => {
+  test('digits of one number of places have one width, so that columns of them align', () => {
     const widths = ['11.11%', '48.07%', '-1.17%', '-9.99%'].map((text) => typesetter.width(text, style));
     expect(widths[0]).toBeCloseTo(widths[1]!, 9);
     expect(widths[2]).toBeCloseTo(widths[3]!, 9);
   });
 
-  test('the width of figures is that of the string as it is drawn', () => {
+  test('the width of figures equals that of the drawn string', () => {
     const pdf = createPdf({ title: 'Test', creator: 'Divisor', renderedAt: new Date(0) });
-    const book = fontSetOf(pdf);
+    const book = createFontSet(pdf);
     book.register('regular', openFonts().bytes('regular'));
     for (const text of ['1,234.56%', '-0.71', '2024-11-17'])
       expect(typesetter.width(text, { size: 1 })).toBeCloseTo(book.measure('regular', text), 6);
@@ -80,7 +80,7 @@ describe('lines', () => {
     for (const line of lines) expect(line).not.toMatch(/^[，。]/);
   });
 
-  test('dates are not broken, compound words are', () => {
+  test('dates are not split, compound words are', () => {
     expect(linesOf('a 2024-01-02', 50)).toEqual(['a', '2024-01-02']);
     expect(linesOf('free-float', 25)).toEqual(['free-', 'float']);
   });

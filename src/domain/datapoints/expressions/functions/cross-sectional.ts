@@ -2,14 +2,14 @@ import { computeQuantile, computeMedian as medianOf } from '../../../numbers/ord
 import { computeCumulativeShares, subtractMean, computeSpread, transformValues } from '../../transforms.js';
 import type { FunctionNode } from '../tree.js';
 import { DIMENSIONLESS, type Unit } from '../units.js';
-import type { CrossSectional } from './function-entry.js';
+import type { SectionFunction } from './function-entry.js';
 
-type CrossSectionalEntry = Pick<CrossSectional, 'name' | 'help' | 'example' | 'across'> & Partial<CrossSectional>;
+type CrossSectionalEntry = Pick<SectionFunction, 'name' | 'help' | 'example' | 'across'> & Partial<SectionFunction>;
 
 const copyUnit = ([unit]: readonly Unit[]): Unit => unit!;
 
 /** Creates a function of one operand, with optional groups. */
-const defineAcross = (entry: CrossSectionalEntry): CrossSectional => ({
+const defineAcross = (entry: CrossSectionalEntry): SectionFunction => ({
   form: 'cross_section',
   signature: `${entry.name}(x, by=COLUMN, over="selection")`,
   operands: ['number'],
@@ -25,7 +25,7 @@ const defineAcross = (entry: CrossSectionalEntry): CrossSectional => ({
  * number is missing if no security has a value.
  */
 const createSingleValue =
-  (of: (present: Float64Array) => number): CrossSectional['across'] =>
+  (of: (present: Float64Array) => number): SectionFunction['across'] =>
   (values) => {
     const present = values.filter((value) => !Number.isNaN(value));
     return new Float64Array(values.length).fill(present.length === 0 ? NaN : of(present));
@@ -75,7 +75,7 @@ function computePercentiles(values: Float64Array, low: number, high: number): [n
   return [computeQuantile(sorted, low), computeQuantile(sorted, high)];
 }
 
-export const CROSS_SECTIONAL: readonly CrossSectional[] = [
+export const CROSS_SECTIONAL_FUNCTIONS: readonly SectionFunction[] = [
   defineAcross({
     name: 'zscore',
     help: 'Distance from the mean in standard deviations (population); 0 if all values are equal.',

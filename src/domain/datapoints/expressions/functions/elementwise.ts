@@ -2,15 +2,15 @@ import { computeExponential, computeLogarithm } from '#kernels/power.js';
 import type { Constant, FunctionNode } from '../tree.js';
 import { findCommonUnit, DIMENSIONLESS, raiseUnit } from '../units.js';
 import { TRUE, UNKNOWN } from '../truth-values.js';
-import type { Elementwise } from './function-entry.js';
+import type { ElementwiseFunction } from './function-entry.js';
 
-type ElementwiseEntry = Omit<Elementwise, 'form' | 'options' | 'values'>;
+type ElementwiseEntry = Omit<ElementwiseFunction, 'form' | 'options' | 'values'>;
 
 /** Creates a function of one number. */
 const defineUnary = (
   entry: Omit<ElementwiseEntry, 'operands' | 'least' | 'most'>,
   apply: (x: number) => number,
-): Elementwise => ({
+): ElementwiseFunction => ({
   ...entry,
   form: 'elementwise',
   operands: ['number'],
@@ -44,9 +44,9 @@ const defineFold = (
       }
       return result;
     },
-  }) satisfies Elementwise;
+  }) satisfies ElementwiseFunction;
 
-const clip: Elementwise = {
+const clip: ElementwiseFunction = {
   name: 'clip',
   form: 'elementwise',
   signature: 'clip(x, low, high)',
@@ -63,7 +63,7 @@ const clip: Elementwise = {
   },
 };
 
-const choose: Elementwise = {
+const choose: ElementwiseFunction = {
   name: 'if',
   form: 'elementwise',
   signature: 'if(condition, x, y)',
@@ -82,7 +82,7 @@ const choose: Elementwise = {
   },
 };
 
-const coalesce: Elementwise = {
+const coalesce: ElementwiseFunction = {
   name: 'coalesce',
   form: 'elementwise',
   signature: 'coalesce(x, y, ...)',
@@ -104,7 +104,7 @@ const coalesce: Elementwise = {
   },
 };
 
-const ladder: Elementwise = {
+const ladder: ElementwiseFunction = {
   name: 'ladder',
   form: 'elementwise',
   signature: 'ladder(x, [edges], [values])',
@@ -147,7 +147,7 @@ function countEdgesBelow(edges: readonly number[], x: number): number {
   return low;
 }
 
-export const ELEMENTWISE: readonly Elementwise[] = [
+export const ELEMENTWISE_FUNCTIONS: readonly ElementwiseFunction[] = [
   defineFold(
     {
       name: 'min',

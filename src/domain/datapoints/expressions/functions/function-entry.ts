@@ -48,20 +48,20 @@ interface FunctionDescription {
 }
 
 /** Function of the values of one security. */
-export interface Elementwise extends FunctionDescription {
+export interface ElementwiseFunction extends FunctionDescription {
   readonly form: 'elementwise';
   values(node: FunctionNode, at: Evaluator): Float64Array;
 }
 
 /** Function of the values of all securities of a set or of a group. */
-export interface CrossSectional extends FunctionDescription {
+export interface SectionFunction extends FunctionDescription {
   readonly form: 'cross_section';
   /** Computes the values of a set or group. @param values NaN if missing, [n] @returns [n] */
   across(values: Float64Array, node: FunctionNode): Float64Array;
 }
 
 /** Function of the values of one security over trailing sessions. */
-export interface OverTime extends FunctionDescription {
+export interface OverTimeFunction extends FunctionDescription {
   readonly form: 'over_time';
   readonly statistic: Statistic;
   /** Equivalent aggregate of a datapoint request. */
@@ -71,9 +71,9 @@ export interface OverTime extends FunctionDescription {
 }
 
 /** Function of data known at the decision in addition to the columns of the market. */
-export interface OfDecision extends FunctionDescription {
+export interface DecisionFunction extends FunctionDescription {
   readonly form: 'decision';
   values(node: FunctionNode, facts: DecisionFacts): Float64Array;
 }
 
-export type FunctionEntry = Elementwise | CrossSectional | OverTime | OfDecision;
+export type FunctionEntry = ElementwiseFunction | SectionFunction | OverTimeFunction | DecisionFunction;

@@ -1,13 +1,13 @@
 import type { FunctionNode } from '../tree.js';
 import { DIMENSIONLESS, YEARS } from '../units.js';
-import type { OfDecision } from './function-entry.js';
+import type { DecisionFunction } from './function-entry.js';
 
 /** Returns the id of the index to which an operand refers. */
 export function readIndexName({ operands: [operand] }: FunctionNode): string {
   return operand?.node === 'value' ? String(operand.value) : '';
 }
 
-export const OF_DECISION: readonly OfDecision[] = [
+export const DECISION_FUNCTIONS: readonly DecisionFunction[] = [
   {
     name: 'years_of_growth',
     form: 'decision',

@@ -1,13 +1,13 @@
 import { STATISTICS, type Statistic } from '../../aggregates.js';
 import { DIMENSIONLESS, multiplyUnits, type Unit } from '../units.js';
-import type { OverTime } from './function-entry.js';
+import type { OverTimeFunction } from './function-entry.js';
 
-type OverTimeEntry = Pick<OverTime, 'name' | 'help' | 'example' | 'statistic'> & Partial<OverTime>;
+type OverTimeEntry = Pick<OverTimeFunction, 'name' | 'help' | 'example' | 'statistic'> & Partial<OverTimeFunction>;
 
-const sessions: Unit = { money: 0, shares: 0, sessions: 1, years: 0 };
+const sessionsParameter: Unit = { money: 0, shares: 0, sessions: 1, years: 0 };
 const copyUnit = ([unit]: readonly Unit[]): Unit => unit!;
 
-const defineOverWindow = (entry: OverTimeEntry): OverTime => ({
+const defineOverWindow = (entry: OverTimeEntry): OverTimeFunction => ({
   form: 'over_time',
   signature: `${entry.name}(x, window=60, lag=0)`,
   operands: ['number'],
@@ -20,7 +20,7 @@ const defineOverWindow = (entry: OverTimeEntry): OverTime => ({
 });
 
 /** Counts the values; missing if fewer than required. */
-const count: Statistic = ({ cells, starts, length, enough }, out) => {
+const fillCounts: Statistic = ({ cells, starts, length, enough }, out) => {
   for (let k = 0; k < starts.length; k++) {
     let found = 0;
     for (let i = starts[k]!; i < starts[k]! + length; i++) if (!Number.isNaN(cells[i]!)) found++;
@@ -42,7 +42,7 @@ const createValueFrom =
   };
 
 /** Computes the slope of the least-squares line through the values by session; NaN for fewer than two values. */
-const slope: Statistic = ({ cells, starts, length, enough }, out) => {
+const fillSlopes: Statistic = ({ cells, starts, length, enough }, out) => {
   for (let k = 0; k < starts.length; k++) {
     let [found, sumX, sumY] = [0, 0, 0];
     for (let i = 0; i < length; i++) {
@@ -64,7 +64,7 @@ const slope: Statistic = ({ cells, starts, length, enough }, out) => {
   }
 };
 
-export const OVER_TIME: readonly OverTime[] = [
+export const OVER_TIME_FUNCTIONS: readonly OverTimeFunction[] = [
   defineOverWindow({
     name: 'mean',
     help: 'Mean over trailing sessions.',
@@ -112,7 +112,7 @@ export const OVER_TIME: readonly OverTime[] = [
     help: 'Number of values over trailing sessions; missing if fewer than half of the sessions have a value.',
     example: 'count(CLOSE, window=252)',
     aggregate: 'count',
-    statistic: count,
+    statistic: fillCounts,
     unit: () => DIMENSIONLESS,
   }),
   defineOverWindow({
@@ -137,7 +137,7 @@ export const OVER_TIME: readonly OverTime[] = [
     name: 'slope',
     help: 'Slope per session of the least-squares line through the values of the trailing sessions.',
     example: 'slope(log(CLOSE), window=126)',
-    statistic: slope,
-    unit: ([unit]) => multiplyUnits(unit!, sessions, -1),
+    statistic: fillSlopes,
+    unit: ([unit]) => multiplyUnits(unit!, sessionsParameter, -1),
   }),
 ];

@@ -1,0 +1,60 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { listen } from '#http/server.js';
+import { formatTicker } from '#market/synthetic/names.js';
+import { issueKey } from '#services/operations/keys.js';
+import { compose } from './compose.js';
+import { readSettings } from './settings.js';
+
+/** Smallest market that a job can generate. */
+const STORE = { store_id: 'practice', name: 'Practice', seed: 1, assets: 2, start: '2024-01-02', end: '2024-12-31' };
+
+/** Requests of jobs. An estimate is the job that a client is most likely to notice, because it takes 40 ms. */
+const JOBS: readonly (readonly [path: string, body: object])[] = [
+  ['/data/synthetic', STORE],
+  ['/risk-models/practice/estimate', { identifiers: [0, 1].map(formatTicker) }],
+];
+
+/**
+ * Runs a job of a temporary service in this process and discards it. V8 then has compiled the code of requests, jobs,
+ * documents and events, which saves the first job of a client 20 ms of the event loop.
+ * @param home home of the running service; the temporary home is a folder in its scratch folder
+ */
+export async function practiseJob(home: string): Promise<void> {
+  const folder = join(home, 'scratch', 'practice');
+  await rm(folder, { recursive: true, force: true }); // left by a process that ended during its practice
+  const { settings } = readSettings(['--home', folder, '--workers', '1', '--warm-up', 'off'], {});
+  // Nobody else can use the temporary service, because its only key is used only here.
+  const { key, record } = issueKey({ name: 'practice', scopes: ['admin'], expires: null }, Date.now());
+  const headers = { 'x-api-key': key, 'content-type': 'application/json' };
+  let defect: unknown;
+  const service = await compose({
+    role: 'practice',
+    settings: { ...settings, apiKeys: [record] },
+    log: pino({ level: 'silent' }),
+    onDefect: (cause) => (defect ??= cause),
+  });
+  try {
+    const server = await listen({ app: service.app, host: '127.0.0.1', port: 0 });
+    try {
+      for (const [path, body] of JOBS) await runJob(server.url, headers, path, body);
+    } finally {
+      service.drain();
+      await server.close(0);
+    }
+    if (defect !== undefined) throw defect;
+  } finally {
+    await service.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Submits a job, follows its events and reads its result. @throws Error if the job does not succeed */
+async function runJob(url: string, headers: Readonly<Record<string, string>>, path: string, body: object) {
+  const submitted = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  const { job_id: id } = (await submitted.json()) as { readonly job_id?: string }; // status of the job
+  await (await fetch(`${url}/jobs/${id}/events`, { headers })).text();
+  const job = await (await fetch(`${url}/jobs/${id}`, { headers })).text();
+  if ((JSON.parse(job) as { readonly status?: string }).status !== 'succeeded') throw new Error(`${path}: ${job}`);
+}

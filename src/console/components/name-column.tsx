@@ -1,0 +1,22 @@
+import type { NameFacts } from '../state/names.js';
+import type { Column } from './table/columns.js';
+
+/** Returns a column of identifiers with the names of their companies. */
+export const nameColumn = (facts: ReadonlyMap<string, NameFacts>): Column<{ readonly identifier: string }> => ({
+  id: 'name',
+  title: 'Security',
+  width: 84,
+  grow: 1,
+  value: ({ identifier }) => identifier,
+  show: ({ identifier }) => (
+    <span title={facts.get(identifier)?.name ?? undefined}>
+      <strong>{identifier}</strong> <span class="quiet">{facts.get(identifier)?.name}</span>
+    </span>
+  ),
+});
+
+/** Returns an identifier followed by the name of its company, if it is known. */
+export function labelWithName(identifier: string, facts: ReadonlyMap<string, NameFacts>): string {
+  const name = facts.get(identifier)?.name ?? null;
+  return name === null ? identifier : `${identifier} ${name}`;
+}

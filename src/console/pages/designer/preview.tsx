@@ -1,0 +1,153 @@
+import type { Finding, PreviewResponse } from '#clients/typescript/divisor.js';
+import { Bars } from '../../components/bars.js';
+import { Findings } from '../../components/findings.js';
+import { Funnel } from '../../components/funnel.js';
+import { Metrics } from '../../components/metrics.js';
+import { labelWithName } from '../../components/name-column.js';
+import { RiskWindow } from '../../components/risk-window.js';
+import { useNames } from '../../state/names.js';
+import { isSameFinding } from '../../words/findings.js';
+import { change, count, percent } from '../../words/numbers.js';
+import { rowWords } from '../optimise/measures.js';
+import { useWorkshop } from './draft.js';
+
+/** Number of securities in a list. */
+export const SHOWN = 15;
+
+/**
+ * Formats the distance of the decided weights from the limit that triggers a rebalance; empty if the index has no such
+ * limit.
+ */
+export const headroomOf = (limits: PreviewResponse['limits'], before?: PreviewResponse['limits']) =>
+  limits === undefined
+    ? []
+    : [
+        {
+          term: 'Headroom',
+          value: percent(limits.headroom),
+          help: 'Distance of the target weights to the nearest bound; negative if a bound is exceeded',
+          note: before === undefined ? limits.rule.replaceAll('_', ' ') : `before ${percent(before.headroom)}`,
+        },
+      ];
+
+const isHeld = ({ weight }: PreviewResponse['assets'][number]): boolean => weight !== null && weight !== 0;
+
+/** Returns the number of securities with a weight. */
+export const countHeld = ({ assets }: PreviewResponse): number => assets.filter(isHeld).length;
+
+interface PreviewProps {
+  readonly preview: PreviewResponse;
+  /** Findings that are already listed above the preview. */
+  readonly shown: readonly Finding[];
+}
+
+export function Preview({ preview, shown }: PreviewProps) {
+  const { draft } = useWorkshop();
+  const {
+    assets,
+    steps,
+    solve,
+    total_weight: total,
+    cap_redistributed: moved,
+    findings: all,
+    resolved_date: date,
+    limits,
+  } = preview;
+  const held = assets.filter(isHeld);
+  const findings = all.filter((finding) => !shown.some((other) => isSameFinding(other, finding)));
+  const facts = useNames(
+    held.slice(0, SHOWN).map(({ identifier }) => identifier),
+    date ?? undefined,
+  );
+  return (
+    <>
+      <Metrics
+        label="Figures of the preview"
+        metrics={[
+          { term: 'Constituents', value: count(held.length), note: date === null ? 'no data' : `decided on ${date}` },
+          ...(solve === null
+            ? [
+                { term: 'Sum of weights', value: percent(total) },
+                { term: 'Moved by caps', value: percent(moved), help: 'Weight moved away from capped constituents' },
+              ]
+            : solvedFigures(solve, assets.length)),
+          ...headroomOf(limits),
+        ]}
+      />
+      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      {steps !== null && <Funnel steps={steps} assets={assets} />}
+      {solve !== null && (
+        <p class="quiet">
+          Optimised from {solve.source_index_id} on {solve.rebalance_date}. Binding:{' '}
+          {bindingWords(solve.binding) || 'nothing'}.
+        </p>
+      )}
+      {solve !== null && <RiskWindow model={draft.at(['derivation', 'risk_model'])} />}
+      <h3>Largest weights</h3>
+      <Bars
+        label="Largest weights"
+        bars={held.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
+          label: `${labelWithName(identifier, facts)}${capped ? ' (cap)' : ''}`,
+          value: weight ?? 0,
+        }))}
+        isPlain
+        format={(value) => percent(value)}
+      />
+      {solve !== null && <Moves from={solve.source_index_id} assets={assets} />}
+    </>
+  );
+}
+
+type Solve = NonNullable<PreviewResponse['solve']>;
+
+/** Returns the figures of an optimisation. A figure of the parent is added where it differs. */
+const solvedFigures = ({ before, after }: Solve, candidates: number) => [
+  { term: 'Candidates', value: count(candidates) },
+  { term: 'Tracking error', value: percent(after.tracking_error), help: 'Expected, annualised, against the parent' },
+  { term: 'Volatility', value: percent(after.volatility), note: `parent ${percent(before.volatility)}` },
+  {
+    term: 'Active share',
+    value: percent(after.turnover),
+    help: 'Half the sum of absolute differences of weights from the parent',
+  },
+];
+
+/** Describes binding constraints; a constraint that binds for several securities has their number. */
+function bindingWords(labels: readonly string[]): string {
+  const groups = new Map<string, string[]>();
+  for (const label of labels) {
+    const [, row = label, name] = /^(.*?:(?:upper|lower|eq))(?::(.*))?$/.exec(label) ?? [];
+    groups.set(row, [...(groups.get(row) ?? []), ...(name === undefined ? [] : [name])]);
+  }
+  return [...groups]
+    .map(([row, names]) => {
+      if (names.length === 0) return rowWords(row);
+      return `${rowWords(row)} (${names.length > NAMED_MAX ? `${names.length} securities` : names.join(', ')})`;
+    })
+    .join('; ');
+}
+
+/** Maximum number of securities named in a sentence. */
+const NAMED_MAX = 3;
+
+/** Renders the largest differences between the weights and those of the parent. */
+function Moves({ from, assets }: { readonly from: string; readonly assets: PreviewResponse['assets'] }) {
+  const moved = assets
+    .filter(({ weight_delta: by }) => by !== null && by !== 0)
+    .toSorted((a, b) => Math.abs(b.weight_delta!) - Math.abs(a.weight_delta!)) // non-null after the filter
+    .slice(0, SHOWN);
+  if (moved.length === 0) return null;
+  return (
+    <>
+      <h3>Largest differences from {from}</h3>
+      <Bars
+        label={`Largest differences from ${from}`}
+        bars={moved.map(({ identifier, weight, weight_delta: by }) => ({
+          label: weight === null ? `${identifier} (not held)` : identifier,
+          value: by!, // non-null after the filter
+        }))}
+        format={(value) => change(value)}
+      />
+    </>
+  );
+}

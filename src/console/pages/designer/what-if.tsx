@@ -1,0 +1,82 @@
+import type { WhatIfResponse } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Findings } from '../../components/findings.js';
+import { Metrics } from '../../components/metrics.js';
+import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+import { headroomOf, SHOWN } from './preview.js';
+
+const CALLS = {
+  schedule: 'the schedule',
+  breach: 'a breach',
+  replacement: 'a constituent that left',
+  fast_entry: 'a new security',
+  fast_exit: 'a constituent ranked too low',
+} as const;
+
+const callOf = (cause: keyof typeof CALLS | null): string => (cause === null ? 'nothing' : CALLS[cause]);
+
+/** Renders the effect of the draft on the weights of the stored definition. */
+export function WhatIf({
+  change: { before, after, added, removed, changed, turnover, findings },
+}: {
+  readonly change: WhatIfResponse;
+}) {
+  const moves = [...added, ...removed, ...changed].toSorted((a, b) => Math.abs(b.change) - Math.abs(a.change));
+  return (
+    <>
+      <Metrics
+        label="Effect of the change"
+        metrics={[
+          { term: 'Turnover', value: percent(turnover), help: 'One-way, from the stored definition to this one' },
+          { term: 'Constituents', value: count(after.constituents), note: `before ${count(before.constituents)}` },
+          { term: 'Largest', value: percent(after.largest), note: `before ${percent(before.largest)}` },
+          {
+            term: 'Effective',
+            value: decimal(after.effective_assets, 1),
+            note: `before ${decimal(before.effective_assets, 1)}`,
+          },
+          ...(before.cause === null && after.cause === null
+            ? []
+            : [
+                {
+                  term: 'Cause',
+                  value: callOf(after.cause),
+                  help: 'Cause of a rebalance that is decided on this date',
+                  ...(before.cause === after.cause ? {} : { note: `before ${callOf(before.cause)}` }),
+                },
+              ]),
+          ...headroomOf(after.limits, before.limits),
+        ]}
+      />
+      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      {moves.length === 0 ? (
+        <p class="quiet">No changes on this date.</p>
+      ) : (
+        <table class="moves">
+          <thead>
+            <tr>
+              <th scope="col">Security</th>
+              <th scope="col">Before</th>
+              <th scope="col">After</th>
+              <th scope="col">Change</th>
+            </tr>
+          </thead>
+          <tbody>
+            {moves.slice(0, 2 * SHOWN).map(({ identifier, before: from, after: to, change: by }) => (
+              <tr key={identifier}>
+                <th scope="row">
+                  {identifier} {from === 0 && <Badge kind="good">in</Badge>}
+                  {to === 0 && <Badge kind="bad">out</Badge>}
+                </th>
+                <td>{percent(from)}</td>
+                <td>{percent(to)}</td>
+                <td class={signClass(by)}>{change(by)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {moves.length > 2 * SHOWN && <p class="quiet">and {count(moves.length - 2 * SHOWN)} smaller changes</p>}
+    </>
+  );
+}

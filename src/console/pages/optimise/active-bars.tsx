@@ -1,0 +1,49 @@
+import type { OptimisationRunResult } from '#clients/typescript/divisor.js';
+import { Bars, type Bar } from '../../components/bars.js';
+import { labelWithName } from '../../components/name-column.js';
+import { Section } from '../../components/page.js';
+import type { NameFacts } from '../../state/names.js';
+import { points } from '../../words/numbers.js';
+
+interface ActiveBarsProps {
+  readonly run: OptimisationRunResult;
+  readonly facts: ReadonlyMap<string, NameFacts>;
+}
+
+/** Number of securities with the largest active weights. */
+const SHOWN = 10;
+
+/** Half of the last displayed digit of a percentage. */
+const SHOWN_MIN = 5e-5;
+
+/** Renders the largest active weights of securities, and the active weights of sectors if these are known. */
+export function ActiveBars({ run: { weights, index_id: index }, facts }: ActiveBarsProps) {
+  const active = weights.map(({ identifier, active_weight: value }): Bar & { readonly sector: string } => ({
+    label: labelWithName(identifier, facts),
+    value,
+    sector: facts.get(identifier)?.sector ?? 'No sector',
+  }));
+  const largest = sortBySize(active.filter(({ value }) => Math.abs(value) >= SHOWN_MIN)).slice(0, SHOWN);
+  if (largest.length === 0) return null;
+  const hasSectors = [...facts.values()].some(({ sector }) => sector !== null);
+  const sums = new Map<string, number>();
+  for (const { sector, value } of active) sums.set(sector, (sums.get(sector) ?? 0) + value);
+  const sectors = sortBySize([...sums].map(([label, value]): Bar => ({ label, value }))).slice(0, SHOWN);
+  return (
+    <div class="active-bars">
+      <Section title="Largest active weights" aside={`more or less than in ${index}`}>
+        <Bars label="Largest active weights" bars={bySign(largest)} format={points} isPlain />
+      </Section>
+      {hasSectors && (
+        <Section title="Active weights of sectors">
+          <Bars label="Active weights of sectors" bars={bySign(sectors)} format={points} isPlain />
+        </Section>
+      )}
+    </div>
+  );
+}
+
+const sortBySize = (bars: readonly Bar[]): readonly Bar[] =>
+  bars.toSorted((a, b) => Math.abs(b.value) - Math.abs(a.value));
+
+const bySign = (bars: readonly Bar[]): readonly Bar[] => bars.toSorted((a, b) => b.value - a.value);

@@ -1,0 +1,82 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
+import { Button } from '../../components/button.js';
+import { Confirm } from '../../components/confirm.js';
+import { Field } from '../../components/form/field.js';
+import { VersionHistory } from '../../components/versions/version-history.js';
+import { attempt, type OnRefusal } from '../../state/actions.js';
+import { go, setParameters } from '../../state/place.js';
+import { notifyChange } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+
+interface RunProps {
+  readonly name: string;
+  readonly findings: readonly Finding[];
+  readonly isValid: boolean;
+  /** Id of the constraint set that was opened; null for new rows. */
+  readonly stored: string | null;
+  onName(name: string): void;
+  onSave(onRefusal: OnRefusal): Promise<unknown>;
+  onRun(onRefusal: OnRefusal): Promise<{ readonly job_id: string } | undefined>;
+}
+
+/** Renders the form that saves the rows under an id and runs the optimisation. */
+export function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProps) {
+  return (
+    <section class="designer-part" aria-label="Run">
+      <h2>Run</h2>
+      <p class="quiet">
+        Saves the constraints, and adds to the solution what each constraint costs and the efficient frontier.
+      </p>
+      <div class="optimise-run">
+        <Field
+          spec={{ name: 'id', label: 'Id of the constraint set', kind: 'text', isRequired: true }}
+          value={name}
+          findings={findings}
+          onChange={(value) => onName(String(value ?? ''))}
+        />
+        <ActionButton disabled={!isValid} act={onSave}>
+          Save the constraints
+        </ActionButton>
+        {stored !== null && <DeleteSet id={stored} />}
+        <ActionButton
+          kind="main"
+          disabled={!isValid}
+          act={async (onRefusal) => {
+            const job = await onRun(onRefusal);
+            if (job !== undefined) go(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
+          }}
+        >
+          Run
+        </ActionButton>
+      </div>
+      {stored !== null && <VersionHistory key={stored} kind="constraint set" id={stored} />}
+    </section>
+  );
+}
+
+function DeleteSet({ id }: { readonly id: string }) {
+  const [isAsking, setAsking] = useState(false);
+  const remove = () =>
+    attempt(async () => {
+      await service.value.call('deleteConstraintSet', { params: { constraint_set_id: id } });
+      setParameters({ set: null, rows: null, as: null });
+      notifyChange();
+    });
+  return (
+    <>
+      <Button onClick={() => setAsking(true)}>Delete {id}</Button>
+      {isAsking && (
+        <Confirm
+          title={`Delete ${id}?`}
+          action="Delete"
+          onConfirm={() => void remove()}
+          onClose={() => setAsking(false)}
+        >
+          <p>Existing runs are kept.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -142,7 +142,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await pollEventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
   });
 
-  test('a chart of large growth is logarithmic by default, and overlapping rebalances are one mark with their number', async () => {
+  test('a list on a phone has its other columns in a second line, and an index its actions in a menu', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 800 } });
     await page.goto(`${desk.service.url()}/console/jobs`);
     const jobs = page.getByRole('grid', { name: 'jobs' });
@@ -163,7 +163,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await page.close();
   });
 
-  test('a chart of large growth is logarithmic by itself, and rebalances that would touch are one mark with their number', async () => {
+  test('a chart of large growth is logarithmic by default, and overlapping rebalances are one mark with their number', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 844 } });
     await page.addInitScript(`globalThis.written = [];
       const write = CanvasRenderingContext2D.prototype.fillText;
@@ -180,10 +180,14 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await page.goto(`${desk.service.url()}/console/indices/CORE`);
     await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
     const log = page.getByRole('radio', { name: 'Log' });
+    const options = page.getByRole('button', { name: 'Options of the chart' });
+    await options.click();
     await pollEventually(() => log.isChecked()).toBe(true);
     const listMarks = () => page.evaluate<readonly string[]>('written.filter((text) => /^[2-9]$/.test(text))');
     await pollEventually(async () => (await listMarks()).length).toBeGreaterThan(0);
     await page.getByRole('button', { name: '1Y', exact: true }).click();
+    await log.waitFor({ state: 'detached' });
+    await options.click();
     await pollEventually(() => log.isChecked()).toBe(false);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await page.close();
@@ -314,5 +318,19 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
       .getByRole('application', { name: 'Levels compared' })
       .waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  test('a dashboard without pins compares the newest runs until it is arranged or cleared', async () => {
+    const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
+    await page.goto(`${desk.service.url()}/console/dashboard`);
+    const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
+    await pollEventually(order).toEqual(['Levels compared', 'Drawdowns compared', 'Indices']);
+    await page.getByRole('button', { name: 'Remove Drawdowns compared' }).click();
+    await pollEventually(order).toEqual(['Levels compared', 'Indices']);
+    await page.reload();
+    await pollEventually(order).toEqual(['Levels compared', 'Indices']);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByText('Nothing is pinned yet').waitFor();
+    await page.close();
   });
 });

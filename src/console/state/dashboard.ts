@@ -16,10 +16,14 @@ export interface Pin {
 
 export const PINS_MAX = 24;
 
-const { items, set } = createStoredList<Pin>('divisor.dashboard', PINS_MAX);
+const PLACE = 'divisor.dashboard';
+const { items, set } = createStoredList<Pin>(PLACE, PINS_MAX);
 
 export const pins = items;
 export const setPins = set;
+
+/** Returns true if the user has pinned something or removed everything. */
+export const isArranged = (): boolean => localStorage.getItem(PLACE) !== null;
 
 /** Pins a part of the current page, including the range and other settings. */
 export function pinPart(part: string, width: Pin['width'] = 1): void {
@@ -34,4 +38,8 @@ export function pinPart(part: string, width: Pin['width'] = 1): void {
 }
 
 /** Appends a part of any page to the dashboard. */
-export const addPin = (pin: Omit<Pin, 'id'>): void => set([...items.peek(), { id: crypto.randomUUID(), ...pin }]);
+export const addPin = (pin: NewPin): void => set([...items.peek(), createPin(pin)]);
+
+export type NewPin = Omit<Pin, 'id'>;
+
+export const createPin = (pin: NewPin): Pin => ({ id: crypto.randomUUID(), ...pin });

@@ -110,7 +110,7 @@ export function describeDocuments(desk: () => Desk): void {
     const [part] = told.overlay_parts!;
     expect(part).toMatchObject({ index_id: 'CORE-NET', part: 'fee' });
     await page.getByRole('link', { name: 'Attribution', exact: true }).click();
-    const text = `−${Math.abs(100 * part!.contribution).toFixed(2)}%`;
+    const text = `−${Math.abs(100 * part!.contribution).toFixed(2)} pp`;
     await page.getByText('fee of CORE-NET').first().waitFor();
     await page.getByText(text, { exact: true }).first().waitFor();
     await service.ask('DELETE', '/indices/CORE-NET');
@@ -119,8 +119,8 @@ export function describeDocuments(desk: () => Desk): void {
 
   test('a watchlist stores securities, and reports those that the market lacks', async () => {
     const { page, service, complaints } = desk();
-    const { body } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers?limit=1');
-    const known = body.identifiers[0]!.identifier;
+    const { body } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers?limit=2');
+    const [known, added] = body.identifiers.map(({ identifier }) => identifier) as [string, string]; // the store has more
     await page.getByRole('link', { name: 'Data', exact: true }).click();
     await page.getByRole('link', { name: 'Watchlists' }).click();
     await page.getByRole('link', { name: 'New watchlist' }).click();
@@ -131,6 +131,15 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByText('Not in the served store: A B Equity.').waitFor();
     await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).waitFor();
     await page.getByRole('img', { name: `Last year of ${known}` }).waitFor();
+    await page.getByLabel('Security to add').fill(`${known}, ${added.toLowerCase()}`);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('img', { name: `Last year of ${added}` }).waitFor();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('not saved yet').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: `Remove ${added} from the list` }).click();
+    await page.getByText('not saved yet').waitFor();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('not saved yet').waitFor({ state: 'detached' });
     await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).click();
     const figures = page.getByLabel(`Figures of ${known}`);
     await figures.getByText('Range, 1 year').waitFor();

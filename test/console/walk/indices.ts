@@ -311,8 +311,9 @@ export function describeIndices(desk: () => Desk): void {
     await figures.getByText(body.sessions.toLocaleString('en-GB'), { exact: true }).waitFor();
     expect(await figures.textContent()).toContain(`Breached${body.breached_sessions.toLocaleString('en-GB')}`);
     await follow(page, '/console/indices/CORE?tab=risk&from=2020-01-02&to=2020-06-30');
-    await page.getByText('The range 2020-01-02 to 2020-06-30 does not apply here').waitFor();
+    await page.getByLabel('Risk from 2020-01-02 to 2020-06-30').getByText('Value at risk 95%').waitFor();
     await page.getByRole('link', { name: 'Scenarios' }).click();
+    await page.getByText('The range 2020-01-02 to 2020-06-30 does not apply here').waitFor();
     // The latest windows of the library and the largest sectors are shown before the user chooses.
     await page
       .getByRole('row', { name: /^Pandemic 2020 / })

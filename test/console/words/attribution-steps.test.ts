@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
-import type { AttributionView } from '#clients/typescript/divisor.js';
-import { stepsOf } from '#console/pages/index/attribution-steps.js';
+import type { AttributionView, GroupAttributionRow } from '#clients/typescript/divisor.js';
+import { groupStepsOf, stepsOf } from '#console/pages/index/attribution-steps.js';
 
 test('the steps of an attribution sum to its total, with and without costs', () => {
-  const values = [0.05, 0.04, 0.03, 0.02, 0.01, 0.009, 0.008, 0.002, -0.001, -0.02];
+  const gains = [0.05, 0.04, 0.03, 0.02, 0.01, 0.009, 0.008, 0.002, 0.001, 0.0005];
+  const values = [...gains, ...gains.slice(0, 9).map((value) => -value / 2)].toSorted((a, b) => b - a);
   const contributions = values.map((contribution, k) => ({ asset_id: `A${k}`, contribution }));
   const total = values.reduce((sum, value) => sum + value, 0);
   for (const cost_drag of [null, -0.004]) {
@@ -11,6 +12,16 @@ test('the steps of an attribution sum to its total, with and without costs', () 
     const steps = stepsOf(view);
     expect(steps.at(-1)).toMatchObject({ label: 'total', value: total, isTotal: true });
     expect(steps.slice(0, -1).reduce((sum, { value }) => sum + value, 0)).toBeCloseTo(total, 12);
-    expect(steps.map(({ label }) => label)).toContain('2 others');
+    // The remaining securities are two steps, so that their gains and losses do not cancel each other out.
+    expect(steps.map(({ label }) => label)).toEqual(expect.arrayContaining(['2 other gains', '1 other loss']));
   }
+});
+
+test('the steps of the sectors are sorted by contribution and end in the total', () => {
+  const groups = [-0.02, 0.05].map((contribution, k) => ({ group: `G${k}`, contribution }) as GroupAttributionRow); // no other members are read
+  expect(groupStepsOf(groups, 0.03)).toEqual([
+    { label: 'G1', value: 0.05 },
+    { label: 'G0', value: -0.02 },
+    { label: 'total', value: 0.03, isTotal: true },
+  ]);
 });

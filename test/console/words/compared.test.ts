@@ -7,6 +7,7 @@ import {
   returnsOf,
   computeRolling,
 } from '#console/words/compared.js';
+import { computeValueAtRisk } from '#console/words/tail.js';
 
 const OWN_LEVELS = [100, 102, 99.96, 104.958, 103.90842];
 const REFERENCE = [100, 101, 98.98, 101.9494, 102.968894];
@@ -59,4 +60,10 @@ test('the overlap of portfolios is the sum of the smaller weights of each securi
       ]),
     ),
   ).toBe(0.3);
+});
+
+test('the value at risk is the smallest loss among the worst twentieth of the sessions', () => {
+  const returns = Array.from({ length: 40 }, (_, k) => (k - 20) / 1000);
+  expect(computeValueAtRisk([...returns, null])).toBeCloseTo(0.019, 12);
+  expect(computeValueAtRisk([null])).toBeNull();
 });

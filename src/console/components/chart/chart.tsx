@@ -215,6 +215,7 @@ function usePlot(drawing: Drawing, [first, last]: readonly [number, number], onR
   const tell = useRef(onRange);
   tell.current = onRange;
   const theme = shade.value;
+  const hasBars = lines.some(({ isBars }) => isBars);
   const printing = isPrinting.value;
   useLayoutEffect(() => {
     const { current } = into;
@@ -222,7 +223,7 @@ function usePlot(drawing: Drawing, [first, last]: readonly [number, number], onR
     const width = printing ? PRINT_WIDTH : current.clientWidth;
     const made = createPlot(current, { ...drawing, width, onRange: (chosen) => tell.current?.(chosen) });
     plot.current = made;
-    showRange(made, dates, [first, last]);
+    showRange(made, dates, [first, last], hasBars);
     const observer = new ResizeObserver(() => made.setSize({ width: current.clientWidth, height }));
     if (!printing) observer.observe(current);
     return () => {
@@ -232,14 +233,22 @@ function usePlot(drawing: Drawing, [first, last]: readonly [number, number], onR
     };
   }, [dates, lines, height, isLog, isStacked, marks, bands, flags, theme, printing]);
   useLayoutEffect(() => {
-    if (plot.current !== null) showRange(plot.current, dates, [first, last]);
+    if (plot.current !== null) showRange(plot.current, dates, [first, last], hasBars);
   }, [first, last]);
   return { into, plot };
 }
 
-function showRange(plot: uPlot, dates: readonly string[], [first, last]: readonly [number, number]): void {
+/** @param hasBars true if half of a bar is visible beyond the first and the last date */
+function showRange(
+  plot: uPlot,
+  dates: readonly string[],
+  [first, last]: readonly [number, number],
+  hasBars: boolean,
+): void {
   if (last <= first) return;
-  plot.setScale('x', { min: secondsOf(dates[first]!), max: secondsOf(dates[last]!) });
+  const [min, max] = [secondsOf(dates[first]!), secondsOf(dates[last]!)];
+  const room = hasBars ? (max - min) / (last - first) / 2 : 0;
+  plot.setScale('x', { min: min - room, max: max + room });
 }
 
 /** Moves the cursor of the plot to a date. */

@@ -76,6 +76,9 @@ type Style = CSSStyleDeclaration;
 
 const readSeriesColour = (style: Style, n: number): string => style.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
 
+/** Share of the distance between two dates that a bar covers, and its maximum width in pixels. */
+const BAR_SIZE: [number, number] = [0.5, 24];
+
 function seriesOf(line: Line, isStacked: boolean, style: Style): uPlot.Series {
   const stroke = readSeriesColour(style, line.colour);
   return {
@@ -84,6 +87,7 @@ function seriesOf(line: Line, isStacked: boolean, style: Style): uPlot.Series {
     points: { show: false },
     spanGaps: true,
     ...(line.isDashed === true ? { dash: [8, 8] } : {}),
+    ...(line.isBars === true ? { fill: stroke, paths: uPlot.paths.bars!({ size: BAR_SIZE }) } : {}),
     ...(isStacked ? { fill: stroke } : line.isFilled === true ? { fill: `${stroke}24` } : {}),
   };
 }

@@ -1,5 +1,5 @@
 import { dayNumber } from '../../words/dates.js';
-import { decimal, percent } from '../../words/numbers.js';
+import { decimal, percent, points } from '../../words/numbers.js';
 
 export interface Line {
   readonly id: string;
@@ -15,6 +15,8 @@ export interface Line {
   readonly reference?: string;
   /** True if the area below the line is filled. */
   readonly isFilled?: boolean;
+  /** True if each value is drawn as a bar from zero. */
+  readonly isBars?: boolean;
 }
 
 export interface Range {
@@ -110,18 +112,20 @@ export function limitToRange(dates: readonly string[], range: Range | null): rea
   return first < 0 || last < first ? [0, dates.length - 1] : [first, last];
 }
 
-/** Number format of chart values: percentages of fractions, or plain numbers, with a number of decimals. */
+/** Number format of chart values: percentages or percentage points of fractions, or plain numbers, with decimals. */
 export interface Unit {
-  readonly of: 'percent' | 'number';
+  readonly of: 'percent' | 'points' | 'number';
   readonly digits: number;
 }
 
 export const PERCENT: Unit = { of: 'percent', digits: 2 };
+export const POINTS: Unit = { of: 'points', digits: 2 };
 export const NUMBER: Unit = { of: 'number', digits: 2 };
 
 /** Formats a value; a missing value is shown as a dash. */
 export function formatValueAt(values: Line['values'], at: number, { of, digits }: Unit): string {
   const value = values[at];
+  if (of === 'points') return points(value);
   return of === 'percent' ? percent(value, digits) : decimal(value, digits);
 }
 
@@ -153,7 +157,7 @@ export function listEvenSplits(least: number, most: number, about = 5): number[]
 
 /** Formats the labels of an axis with no more decimals than the axis steps need. */
 export function formatAxisLabels(splits: readonly (number | null)[], { of }: Unit): string[] {
-  const scale = of === 'percent' ? 100 : 1;
+  const scale = of === 'number' ? 1 : 100;
   const known = splits.filter((value) => value !== null);
   const step = Math.abs((known[1] ?? 1) - (known[0] ?? 0)) * scale || 1;
   const least = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
@@ -161,6 +165,6 @@ export function formatAxisLabels(splits: readonly (number | null)[], { of }: Uni
   const isWhole = (digits: number) => Math.abs(((step * 10 ** digits + 0.5) % 1) - 0.5) < 1e-6;
   const digits = Math.min(6, isWhole(least) || !isWhole(least + 1) ? least : least + 1);
   return splits.map((value) =>
-    value === null ? '' : of === 'percent' ? percent(value, digits) : decimal(value, digits),
+    value === null ? '' : of === 'percent' ? percent(value, digits) : decimal(value * scale, digits),
   );
 }

@@ -1,10 +1,12 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { BacktestRecordCollection } from '#clients/typescript/divisor.js';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
-import { addPin, pins, PINS_MAX, setPins, type Pin } from '../../state/dashboard.js';
+import { PageSkeleton } from '../../components/skeleton.js';
+import { createPin, isArranged, pins, PINS_MAX, setPins, type NewPin, type Pin } from '../../state/dashboard.js';
 import { partName } from '../../state/part.js';
 import { addressOf } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
@@ -13,20 +15,33 @@ import { indexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
 import './dashboard.css';
 
-/** Page of charts, tables and figures that were pinned on other pages. */
+/**
+ * Page of charts, tables and figures that were pinned on other pages. Before the first change it shows an overview of the
+ * newest runs.
+ */
 export function DashboardPage() {
-  const all = pins.value;
+  const runs = useRuns();
   const [dragged, setDragged] = useState<string | null>(null);
+  const stored = pins.value;
+  const isOverview = stored.length === 0 && !isArranged();
+  const overview = useMemo(() => overviewOf(listNewest(runs.data?.backtests ?? [])).map(createPin), [runs.data]);
+  const all = isOverview ? overview : stored;
   const move = (id: string, to: number) => {
     const from = all.findIndex((one) => one.id === id);
     const one = all[from];
     if (one !== undefined) setPins(all.toSpliced(from, 1).toSpliced(Math.max(0, to), 0, one));
   };
+  if (isOverview && runs.data === undefined && runs.trouble === null) return <PageSkeleton />;
   return (
     <Page
       title="Dashboard"
-      subtitle={all.length === 0 ? undefined : `${countValues(all.length, 'part')}, kept in this browser`}
-      actions={all.length < PINS_MAX && <AddPart />}
+      subtitle={subtitleOf(all.length, isOverview)}
+      actions={
+        <>
+          {all.length < PINS_MAX && <AddPart shown={all} />}
+          {all.length > 0 && <Button onClick={() => setPins([])}>Clear</Button>}
+        </>
+      }
     >
       {all.length === 0 ? (
         <Empty />
@@ -55,7 +70,7 @@ export function DashboardPage() {
                   <a href={one.address}>{titleOf(one)}</a>{' '}
                   {!one.part.toLowerCase().includes(one.page.toLowerCase()) && <span class="quiet">{one.page}</span>}
                 </h2>
-                <PinButtons one={one} at={k} last={all.length - 1} onMove={(to) => move(one.id, to)} />
+                <PinButtons one={one} all={all} onMove={(to) => move(one.id, to)} />
               </header>
               <PinFrame one={one} />
             </li>
@@ -82,44 +97,68 @@ const PARTS = [
 /** Starter set, as positions in `PARTS`. */
 const STARTERS = [0, 2, 3, 1] as const;
 
+const subtitleOf = (parts: number, isOverview: boolean): string | undefined => {
+  if (parts === 0) return undefined;
+  return isOverview
+    ? 'Overview of the newest runs. Move, remove or add parts: your arrangement is kept in this browser.'
+    : `${countValues(parts, 'part')}, kept in this browser`;
+};
+
 const useRuns = () => useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
 
-function addPart(id: string, at: number): void {
+type Runs = BacktestRecordCollection['backtests'];
+
+/** Returns the ids of runs: runs on the served store before runs on other stores, newest first. */
+const listNewest = (runs: Runs): readonly string[] => {
+  const isElsewhere = ({ stale }: Runs[number]) => Number(stale?.store_id != null);
+  return runs
+    .toSorted((a, b) => isElsewhere(a) - isElsewhere(b) || ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1))
+    .map(({ index_id: id }) => id);
+};
+
+function partOf(id: string, at: number): NewPin {
   const { tab, part, width } = PARTS[at]!; // `at` is a position in `PARTS`
   const address = addressOf(indexAddress(id), { tab: tab === 'performance' ? null : tab });
-  addPin({ address, part: part(id), page: id, width });
+  return { address, part: part(id), page: id, width };
 }
 
 /** Maximum number of runs compared in the overview. */
 const OVERVIEW_RUNS = 4;
 
-/** Pins the table of all indices and a comparison of the first runs. */
-function addOverview(ids: readonly string[]): void {
+/** Returns a comparison of the first runs, or the level of the only run, with the table of all indices. */
+function overviewOf(ids: readonly string[]): readonly NewPin[] {
+  const [first] = ids;
+  if (first === undefined) return [];
   const compared = addressOf('/console/compare', { ids: ids.slice(0, OVERVIEW_RUNS).join(',') });
-  addPin({ address: '/', part: 'indices', page: 'Indices', width: 3 });
-  if (ids.length < 2) return;
-  addPin({ address: compared, part: 'Levels compared', page: 'Compare', width: 2 });
-  addPin({ address: compared, part: 'Drawdowns compared', page: 'Compare', width: 1 });
-  addPin({ address: compared, part: 'returns by calendar year', page: 'Compare', width: 3 });
+  const page = 'Compare';
+  return [
+    ...(ids.length === 1
+      ? [partOf(first, 0), partOf(first, 1)]
+      : [
+          { address: compared, part: 'Levels compared', page, width: 2 as const },
+          { address: compared, part: 'Drawdowns compared', page, width: 1 as const },
+        ]),
+    { address: '/', part: 'indices', page: 'Indices', width: 3 },
+  ];
 }
 
 /** Renders an explanation of the page, and buttons that add starter sets for all indices and for one index. */
 function Empty() {
-  const ids = (useRuns().data?.backtests ?? []).map(({ index_id: id }) => id);
+  const ids = listNewest(useRuns().data?.backtests ?? []);
   return (
     <EmptyState
       title="Nothing is pinned yet"
       action={
         ids.length > 0 && (
           <>
-            <Button kind="main" onClick={() => addOverview(ids)}>
+            <Button kind="main" onClick={() => setPins(overviewOf(ids).map(createPin))}>
               Start with an overview
             </Button>
             <AddSelect
               label="Start with an index"
               prompt="Start with an index"
               options={ids.map((id) => ({ value: id, text: id }))}
-              onAdd={(id) => STARTERS.forEach((at) => addPart(id, at))}
+              onAdd={(id) => setPins(STARTERS.map((at) => createPin(partOf(id, at))))}
             />
           </>
         )
@@ -134,8 +173,8 @@ function Empty() {
   );
 }
 
-/** Renders a selector that adds a part of an index that has a run. */
-function AddPart() {
+/** Renders a selector that adds a part of an index that has a run to the parts that are shown. */
+function AddPart({ shown }: { readonly shown: readonly Pin[] }) {
   const options = (useRuns().data?.backtests ?? []).flatMap(({ index_id: id }) =>
     PARTS.map(({ text }, k) => ({ value: `${k} ${id}`, text: `${id}: ${text}` })),
   );
@@ -147,7 +186,7 @@ function AddPart() {
       options={options}
       onAdd={(value) => {
         const [k = '', id = ''] = value.split(' ');
-        addPart(id, Number(k));
+        setPins([...shown, createPin(partOf(id, Number(k)))]);
       }}
     />
   );
@@ -163,36 +202,38 @@ const titleOf = ({ part }: Pin): string => {
 
 interface PinButtonsProps {
   readonly one: Pin;
-  readonly at: number;
-  readonly last: number;
+  /** All pins that are shown. */
+  readonly all: readonly Pin[];
   onMove(to: number): void;
 }
 
-function PinButtons({ one, at, last, onMove }: PinButtonsProps) {
+function PinButtons({ one, all, onMove }: PinButtonsProps) {
   const { part, width } = one;
+  const at = all.indexOf(one);
   const change = (next: Pin['width']) =>
-    setPins(pins.value.map((other) => (other.id === one.id ? { ...other, width: next } : other)));
+    setPins(all.map((other) => (other.id === one.id ? { ...other, width: next } : other)));
   return (
     <span class="dashboard-acts">
       <Button kind="bare" aria-label={`Move ${part} back`} disabled={at === 0} onClick={() => onMove(at - 1)}>
         <Icon name="up" />
       </Button>
-      <Button kind="bare" aria-label={`Move ${part} on`} disabled={at === last} onClick={() => onMove(at + 1)}>
+      <Button
+        kind="bare"
+        aria-label={`Move ${part} on`}
+        disabled={at === all.length - 1}
+        onClick={() => onMove(at + 1)}
+      >
         <Icon name="down" />
       </Button>
       <Button
         kind="bare"
-        aria-label={`Width of ${part}: ${width} of 3 columns`}
+        aria-label={`${WIDTHS[width]}: width of ${part}`}
         title="Change the width"
         onClick={() => change(width === 3 ? 1 : width === 2 ? 3 : 2)}
       >
         {WIDTHS[width]}
       </Button>
-      <Button
-        kind="bare"
-        aria-label={`Remove ${part}`}
-        onClick={() => setPins(pins.value.filter(({ id }) => id !== one.id))}
-      >
+      <Button kind="bare" aria-label={`Remove ${part}`} onClick={() => setPins(all.filter(({ id }) => id !== one.id))}>
         <Icon name="close" />
       </Button>
     </span>
@@ -211,12 +252,16 @@ function PinFrame({ one }: { readonly one: Pin }) {
   const frame = useRef<HTMLIFrameElement>(null);
   const [height, setHeight] = useState(FIRST_HEIGHT);
   const [loads, setLoads] = useState(0);
+  const [isShown, setShown] = useState(false);
   useEffect(() => {
     const body = frame.current?.contentDocument?.getElementById('main');
     if (body == null) return undefined;
-    const observer = new ResizeObserver(
-      () => body.scrollHeight > 0 && setHeight(Math.min(HEIGHT_MAX, body.scrollHeight)),
-    );
+    const observer = new ResizeObserver(() => {
+      if (body.scrollHeight === 0) return;
+      setHeight(Math.min(HEIGHT_MAX, body.scrollHeight));
+      // The page marks the part when it is rendered.
+      setShown(body.querySelector('[data-way=end]') !== null);
+    });
     observer.observe(body);
     return () => observer.disconnect();
   }, [loads]);
@@ -226,6 +271,8 @@ function PinFrame({ one }: { readonly one: Pin }) {
   return (
     <iframe
       ref={frame}
+      class={loads > 0 ? '' : 'skeleton'}
+      aria-busy={!isShown}
       title={`${one.part}, ${one.page}`}
       src={`${path}?${address.toString()}`}
       loading="lazy"

@@ -1,6 +1,7 @@
-import type { AttributionView, ContributionPayload } from '#clients/typescript/divisor.js';
+import type { AttributionView, ContributionPayload, GroupAttributionRow } from '#clients/typescript/divisor.js';
+import { countValues } from '../../words/numbers.js';
 
-/** A contribution of one security, of several or of an overlay part, or the total. */
+/** A contribution of one security, of several, of a group or of an overlay part, or the total. */
 interface Step {
   readonly label: string;
   readonly value: number;
@@ -8,26 +9,25 @@ interface Step {
 }
 
 /** Number of securities with a separate step, among the gains and among the losses. */
-const STEPS = 6;
+const STEPS = 8;
 
 /**
- * Returns the steps of the return: the largest gains, the sum of the other securities, the largest losses, overlay
- * parts, and the total. Contributions are after costs, so that costs are not a step.
+ * Returns the steps of the return by security: the largest gains, the sum of the other gains, the sum of the other
+ * losses, the largest losses, overlay parts, and the total. Contributions are after costs, so that costs are not a
+ * step.
  */
 export function stepsOf({
   contributions,
   total_return: total,
   overlay_parts: parts,
 }: AttributionView): readonly Step[] {
-  const gains = contributions.slice(0, STEPS).filter(({ contribution }) => contribution > 0);
-  const losses = contributions.slice(-STEPS).filter((row) => row.contribution < 0 && !gains.includes(row));
-  const rest = contributions.filter((row) => !gains.includes(row) && !losses.includes(row));
+  const { gains, losses } = splitBySign(contributions);
   const bar = ({ asset_id: name, contribution }: ContributionPayload): Step => ({ label: name, value: contribution });
-  const sum = rest.reduce((whole, { contribution }) => whole + contribution, 0);
   return [
-    ...gains.map(bar),
-    ...(rest.length > 0 ? [{ label: `${rest.length} others`, value: sum }] : []),
-    ...losses.map(bar),
+    ...gains.slice(0, STEPS).map(bar),
+    ...restOf(gains.slice(STEPS), 'gain'),
+    ...restOf(losses.slice(0, -STEPS), 'loss', 'losses'),
+    ...losses.slice(-STEPS).map(bar),
     ...(parts ?? []).map(({ index_id: id, part, contribution }) => ({
       label: `${part} of ${id}`,
       value: contribution,
@@ -35,3 +35,26 @@ export function stepsOf({
     { label: 'total', value: total, isTotal: true },
   ];
 }
+
+/** Returns the securities with a positive contribution, and the others. The order stays that of the contributions. */
+export const splitBySign = (contributions: AttributionView['contributions']) => ({
+  gains: contributions.filter(({ contribution }) => contribution > 0),
+  losses: contributions.filter(({ contribution }) => contribution <= 0),
+});
+
+const restOf = (rest: readonly ContributionPayload[], one: string, several?: string): readonly Step[] =>
+  rest.length === 0
+    ? []
+    : [{ label: countValues(rest.length, `other ${one}`, several && `other ${several}`), value: sumOf(rest) }];
+
+/** Returns the sum of the contributions. */
+export const sumOf = (rows: readonly { readonly contribution: number }[]): number =>
+  rows.reduce((sum, { contribution }) => sum + contribution, 0);
+
+/** Returns the steps of the return by group, largest first, and the total. */
+export const groupStepsOf = (groups: readonly GroupAttributionRow[], total: number): readonly Step[] => [
+  ...groups
+    .toSorted((a, b) => b.contribution - a.contribution)
+    .map(({ group, contribution }) => ({ label: group, value: contribution })),
+  { label: 'total', value: total, isTotal: true },
+];

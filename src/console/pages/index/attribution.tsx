@@ -5,7 +5,6 @@ import type {
   GroupAttributionView,
   OverviewView,
 } from '#clients/typescript/divisor.js';
-import { Bars } from '../../components/bars.js';
 import { Select } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Findings } from '../../components/findings.js';
@@ -16,14 +15,15 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
+import { useNames } from '../../state/names.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
-import { addSign } from '../../components/signed.js';
-import { change, count, figure, percent, residualText, signClass } from '../../words/numbers.js';
+import { addPoints, addSign } from '../../components/signed.js';
+import { change, percent, points, signClass } from '../../words/numbers.js';
 import { returnText, addReturn } from '../../words/returns.js';
-import { stepsOf } from './attribution-steps.js';
+import { AttributionTotal } from './attribution-total.js';
 import { FactorAttribution } from './factor-attribution.js';
 import { useNameAddress } from './use-name-address.js';
 
@@ -37,7 +37,6 @@ interface AttributionProps {
 
 /** Renders the attribution of the return of a range: cumulative steps, groups and securities. */
 export function Attribution({ id, run }: AttributionProps) {
-  const addressOfName = useNameAddress();
   const range = findChosenRange();
   const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
@@ -49,7 +48,7 @@ export function Attribution({ id, run }: AttributionProps) {
   const usual = others.find(({ id: other }) => other === own.data?.benchmark)?.id ?? null;
   const asked = parameter('against');
   const against = asked === NOTHING ? null : (asked ?? usual);
-  const isKnown = asked !== null || (own.data ?? own.trouble) !== undefined;
+  const isKnown = asked !== null || own.data !== undefined || own.trouble !== null;
   const names = useResource(
     `attribution ${runKey(id)} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getAttribution', { params: { index_id: id }, query: window, signal }),
@@ -65,7 +64,9 @@ export function Attribution({ id, run }: AttributionProps) {
     <div class="index-part">
       <RangeBar start={run.start} end={run.end} />
       <Answered resource={names} what="the attribution">
-        {(view) => <Total view={view} />}
+        {(view) => (
+          <AttributionTotal view={view} groups={groups.data ?? (groups.trouble === null ? undefined : null)} />
+        )}
       </Answered>
       <Section
         title="By sector"
@@ -100,22 +101,34 @@ export function Attribution({ id, run }: AttributionProps) {
       <FactorAttribution id={id} />
       <Section title="By security" aside={<ExportMenu id={id} table="attribution" />}>
         <Answered resource={names} what="the attribution by security">
-          {(view) => (
-            <Table
-              label="attribution by security"
-              name="names"
-              columns={NAME_COLUMNS}
-              rows={view.contributions}
-              keyOf={({ asset_id: name }) => name}
-              addressOf={({ asset_id: name }) => addressOfName(name)}
-              searchIn={({ asset_id: name }) => name}
-              sort={{ column: 'contribution', direction: 'desc' }}
-              height={480}
-            />
-          )}
+          {(view) => <BySecurity view={view} />}
         </Answered>
       </Section>
     </div>
+  );
+}
+
+type NameRow = ContributionPayload & { readonly company: string | null };
+
+function BySecurity({ view: { contributions, end } }: { readonly view: AttributionView }) {
+  const addressOfName = useNameAddress();
+  const facts = useNames(
+    contributions.map(({ asset_id: name }) => name),
+    end.slice(0, 10),
+  );
+  const rows = contributions.map((row): NameRow => ({ ...row, company: facts.get(row.asset_id)?.name ?? null }));
+  return (
+    <Table
+      label="attribution by security"
+      name="names"
+      columns={NAME_COLUMNS}
+      rows={rows}
+      keyOf={({ asset_id: name }) => name}
+      addressOf={({ asset_id: name }) => addressOfName(name)}
+      searchIn={({ asset_id: name, company }) => `${name} ${company ?? ''}`}
+      sort={{ column: 'contribution', direction: 'desc' }}
+      height={480}
+    />
   );
 }
 
@@ -126,16 +139,16 @@ export function Attribution({ id, run }: AttributionProps) {
 function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
   const { effects, benchmark, findings } = view;
   if (effects === null || benchmark === null) return null;
-  const term = (name: string, value: number | null, help: string) =>
-    value === null ? [] : [{ term: name, value: change(value), kind: signClass(value), help }];
+  const term = (name: string, value: number | null, help: string, write = points) =>
+    value === null ? [] : [{ term: name, value: write(value), kind: signClass(value), help }];
   return (
     <>
       <Findings findings={findings} />
       <Metrics
         label={`Active return against ${benchmark}`}
         metrics={[
-          ...term(`Portfolio, ${returnText(view.return_variant)}`, view.total_return, 'Of the portfolio after costs'),
-          ...term(addReturn(benchmark, view.benchmark_variant), view.benchmark_return, 'Return of the benchmark'),
+          ...term(`Portfolio, ${returnText(view.return_variant)}`, view.total_return, 'After costs', change),
+          ...term(addReturn(benchmark, view.benchmark_variant), view.benchmark_return, 'Of the benchmark', change),
           ...term('Active return', view.active_return, 'Return minus benchmark return: the sum of the effects'),
           ...term('Allocation', effects.allocation, 'All groups: effect of different group weights'),
           ...term('Selection', effects.selection, 'All groups: effect of different securities within groups'),
@@ -146,55 +159,8 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
   );
 }
 
-function Total({ view }: { readonly view: AttributionView }) {
-  const { total_return: total, cost_drag: cost, cap_drag: cap, periods, start, end, reconciles, residual } = view;
-  return (
-    <>
-      <Metrics
-        label={`Attribution from ${start.slice(0, 10)} to ${end.slice(0, 10)}`}
-        metrics={[
-          { term: 'Return of the portfolio', value: change(total), kind: signClass(total) },
-          {
-            term: 'Costs',
-            value: change(cost),
-            kind: signClass(cost),
-            help: 'Effect of transaction costs, contained in the contributions',
-          },
-          {
-            term: 'Effect of the cap',
-            value: change(cap),
-            kind: signClass(cap),
-            help: 'Return of the index minus that of the uncapped index',
-          },
-          { term: 'Sessions', value: count(periods) },
-          {
-            term: 'Reconciles',
-            value: reconciles ? 'yes' : 'no',
-            help: 'The contributions sum to the return',
-            note: <Residual value={residual} />,
-          },
-        ]}
-      />
-      <Section title="Steps to the total" aside="contributions after costs, linked over the range">
-        <Bars label="Contributions, step by step" bars={stepsOf(view)} isRunning format={(value) => change(value)} />
-      </Section>
-    </>
-  );
-}
-
-/** Renders the residual of a sum. A rounding error is shown as 0, with the exact value folded. */
-export const Residual = ({ value }: { readonly value: number }) =>
-  residualText(value) === figure(value) ? (
-    <>residual {figure(value)}</>
-  ) : (
-    <details>
-      <summary>residual {residualText(value)}</summary>
-      {figure(value)} before rounding
-    </details>
-  );
-
 const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
-  { id: 'group', title: 'Group', width: 120, grow: 2, value: ({ group }) => group },
+  { id: 'group', title: 'Sector', width: 120, grow: 2, value: ({ group }) => group },
   numeric({
     id: 'weight',
     adds: true,
@@ -210,7 +176,7 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
-    write: addSign,
+    write: addPoints,
   }),
 ];
 
@@ -223,18 +189,19 @@ const EFFECT_COLUMNS: readonly Column<GroupAttributionRow>[] = (
   priority: 2 + k,
   align: 'right',
   value: (row) => row[effect],
-  show: (row) => addSign(row[effect]),
+  show: (row) => addPoints(row[effect]),
 }));
 
-const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
+const NAME_COLUMNS: readonly Column<NameRow>[] = [
   {
     id: 'name',
     title: 'Security',
     width: 100,
-    grow: 2,
+    grow: 1,
     value: ({ asset_id: name }) => name,
     show: ({ asset_id: name }) => <strong>{name}</strong>,
   },
+  { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
   numeric({
     id: 'weight',
     adds: true,
@@ -259,6 +226,6 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
-    write: addSign,
+    write: addPoints,
   }),
 ];

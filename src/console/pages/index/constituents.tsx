@@ -12,7 +12,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
-import { addSign } from '../../components/signed.js';
+import { addPoints } from '../../components/signed.js';
 import { count, decimal, percent, points } from '../../words/numbers.js';
 import { Explanation } from './explanation.js';
 
@@ -184,7 +184,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Weight minus the weight at the rebalance',
     width: 80,
     of: ({ delta_since_rebalance: delta }) => delta,
-    write: addSign,
+    write: addPoints,
   }),
   numeric({
     id: 'risk',

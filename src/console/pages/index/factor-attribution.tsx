@@ -1,7 +1,7 @@
 import type { FactorAttributionView } from '#clients/typescript/divisor.js';
 import { Choice } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
-import { addSign } from '../../components/signed.js';
+import { addPoints } from '../../components/signed.js';
 import { Findings } from '../../components/findings.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
@@ -102,6 +102,6 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Exposure times return of the factor, linked over the range',
     width: 110,
     of: ({ contribution }) => contribution,
-    write: addSign,
+    write: addPoints,
   }),
 ];

@@ -50,7 +50,7 @@ const Limits = lazy<RunPartProps>('the limits', async () => (await import('./lim
 const Rebalances = lazy<RunPartProps>('the rebalances', async () => (await import('./rebalances.js')).Rebalances);
 const Scenarios = lazy<RunPartProps>('the scenarios', async () => (await import('./scenarios.js')).Scenarios);
 const Weights = lazy<RunPartProps>('the weights', async () => (await import('./weights.js')).Weights);
-const Risk = lazy<{ readonly id: string }>('the risk', async () => (await import('./risk.js')).Risk);
+const Risk = lazy<RunPartProps>('the risk', async () => (await import('./risk.js')).Risk);
 
 const Publication = lazy<RunPartProps>(
   'the publication',
@@ -248,7 +248,7 @@ function Part({ tab, id, run, tracked }: PartProps) {
     case 'attribution':
       return <Attribution id={id} run={run} />;
     case 'risk':
-      return <Risk id={id} />;
+      return <Risk id={id} run={run} />;
     case 'limits':
       return <Limits id={id} run={run} />;
     case 'scenarios':

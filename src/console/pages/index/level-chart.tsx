@@ -10,6 +10,7 @@ import { ExportMenu } from '../../components/export-menu.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
+import { Popover } from '../../components/popover.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
@@ -26,6 +27,8 @@ interface LevelChartProps {
   readonly run: OverviewView;
   /** Performance of the run; null before it is loaded, when the chart has no benchmark. */
   readonly performance: PerformanceView | null;
+  /** True if the controls do not fit in one row: they are in a panel, and the chart is lower. */
+  readonly isNarrow: boolean;
 }
 
 /** Maximum number of other indices in the chart. */
@@ -50,7 +53,7 @@ const UNITS = [
 
 /** Renders the levels of the index, of the portfolio that follows it, of the benchmark and of other indices. */
 export function LevelChart(props: LevelChartProps) {
-  const { id, tracked, performance } = props;
+  const { id, tracked, performance, isNarrow } = props;
   const variant = chosenVariant();
   const others = (parameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
   const unit = parameter('unit') === 'points' ? 'points' : 'rebased';
@@ -62,19 +65,21 @@ export function LevelChart(props: LevelChartProps) {
   const isShaded = parameter('shade') === 'drawdowns';
   const bands = useMemo(() => (isShaded ? falls.map(bandOf) : []), [isShaded, falls]);
   const marks = useRebalanceMarks(id);
+  const controls = <Controls {...{ id, others, unit, variant, isLog, lines }} hasDrawdowns={falls.length > 0} />;
   return (
     <Section
       title="Level"
       aside={
-        <Controls
-          id={id}
-          others={others}
-          unit={unit}
-          variant={variant}
-          isLog={isLog}
-          lines={lines}
-          hasDrawdowns={falls.length > 0}
-        />
+        <>
+          {isNarrow ? (
+            <Popover label="Options of the chart" title="Options">
+              {() => <div class="level-options">{controls}</div>}
+            </Popover>
+          ) : (
+            controls
+          )}
+          <ExportMenu id={id} table="levels" />
+        </>
       }
     >
       {trouble !== null && <p role="alert">{trouble.message}</p>}
@@ -88,7 +93,7 @@ export function LevelChart(props: LevelChartProps) {
         label={`Level of ${id}`}
         dates={dates}
         lines={lines}
-        height={300}
+        height={isNarrow ? 250 : 300}
         isLog={isLog}
         marks={marks}
         sync="index"
@@ -205,7 +210,6 @@ function Controls({ id, others, unit, variant, isLog, lines, hasDrawdowns }: Con
         onChoose={(chosen) => setParameters({ variant: chosen === 'own' ? null : chosen })}
       />
       <ScaleChoice isLog={isLog} />
-      <ExportMenu id={id} table="levels" />
     </>
   );
 }

@@ -2,10 +2,10 @@ import type { LimitsView, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge, type Kind } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
-import { NUMBER, PERCENT, type Line } from '../../components/chart/series.js';
+import { NUMBER, POINTS, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
-import { Metrics } from '../../components/metrics.js';
+import { Metrics, type Metric } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
@@ -19,7 +19,7 @@ import { service } from '../../state/service.js';
 import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
-import { change, count, figure, percent } from '../../words/numbers.js';
+import { change, count, figure, percent, points } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
 interface LimitsProps {
@@ -50,8 +50,8 @@ export function Limits({ id, run }: LimitsProps) {
   const chosen = asked ?? view.data?.rule ?? null;
   return (
     <div class="index-part">
-      <RangeBar start={run.start} end={run.end} />
-      <div class="part-bar">
+      <div class="part-bar limits-bar">
+        <RangeBar start={run.start} end={run.end} />
         {chosen !== null && (
           <Select
             label="Rule"
@@ -138,13 +138,16 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
           { term: 'Sessions', value: count(sessions) },
           { term: 'Breached', value: count(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
           { term: 'Limits', value: count(total) },
+          ...headroomFigures(view),
           {
             term: 'Nearest breach',
             value: distance === null ? '–' : change(distance.move),
             help: 'Smallest price change of one security that breaches a limit on the last date, with all other prices unchanged',
             note:
               distance === null ? undefined : (
-                <a href={addressOfName(distance.identifier)}>{`price of ${distance.identifier}`}</a>
+                <a href={addressOfName(distance.identifier)}>
+                  if {distance.identifier} {distance.move < 0 ? 'falls' : 'rises'}
+                </a>
               ),
           },
         ]}
@@ -157,7 +160,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
           columns={ROWS}
           rows={rows}
           keyOf={({ row, side }) => `${row} ${side}`}
-          searchIn={({ row }) => row}
+          {...(rows.length > SEARCH_MIN && { searchIn: ({ row }: Row) => row })}
           sort={{ column: 'breached', direction: 'desc' }}
           height={320}
         />
@@ -183,21 +186,47 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
   );
 }
 
-function Headroom({ view: { state, rows } }: { readonly view: LimitsView }) {
-  const areWeights = rows.every(({ unit }) => unit === 'fraction');
+const areAllWeights = ({ rows }: LimitsView): boolean => rows.every(({ unit }) => unit === 'fraction');
+
+/** Returns the last and the smallest distance to a bound, if all limits are weights. */
+function headroomFigures(view: LimitsView): readonly Metric[] {
+  const { dates, headroom } = view.state;
+  const known = headroom.flatMap((value, t) => (value === null ? [] : [{ value, date: dates[t] ?? '' }]));
+  const last = known.at(-1);
+  if (last === undefined || !areAllWeights(view)) return [];
+  const least = known.reduce((low, one) => (one.value < low.value ? one : low));
+  const figureOf = (term: string, { value, date }: typeof last, help: string): Metric => ({
+    term,
+    value: points(value),
+    kind: value < 0 ? 'down' : '',
+    note: date,
+    help,
+  });
+  return [
+    figureOf('Headroom', last, 'Distance to the nearest bound on the last session'),
+    figureOf('Smallest headroom', least, 'Smallest distance to a bound of all sessions'),
+  ];
+}
+
+function Headroom({ view }: { readonly view: LimitsView }) {
+  const { state } = view;
+  const areWeights = areAllWeights(view);
   const lines = useMemo<readonly Line[]>(
     () => [{ id: 'headroom', label: 'Headroom', values: state.headroom, colour: 1, isFilled: true }],
     [state],
   );
   return (
-    <Section title="Headroom" aside="distance to the nearest bound; negative in a breach">
+    <Section
+      title="Headroom"
+      aside={`${areWeights ? 'percentage points' : 'distance'} to the nearest bound; negative in a breach`}
+    >
       <Chart
         label="Headroom"
         dates={state.dates}
         lines={lines}
-        height={220}
+        height={160}
         hasZero
-        unit={areWeights ? PERCENT : NUMBER}
+        unit={areWeights ? POINTS : NUMBER}
         onRange={chooseRange}
       />
     </Section>
@@ -205,6 +234,10 @@ function Headroom({ view: { state, rows } }: { readonly view: LimitsView }) {
 }
 
 type Row = LimitsView['rows'][number];
+
+/** Number of limits above which their table has a search. */
+const SEARCH_MIN = 8;
+
 type Breach = LimitsView['breaches'][number];
 
 const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? percent(value) : figure(value));

@@ -1,4 +1,5 @@
 import type { IndexDocument, Methodology as View, StoredStrategy } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { JsonDocument } from '../../components/json-document.js';
 import { Section } from '../../components/page.js';
@@ -43,21 +44,26 @@ interface TextProps {
 }
 
 function Text({ id, sentences, store }: TextProps) {
+  // In a narrow window the contents are above the text, and would take the first screen.
+  const [isOpen] = useState(() => matchMedia('(width >= 900px)').matches);
   const used = (Object.keys(SECTION_TITLES) as SectionName[]).filter((name) =>
     sentences.some(({ section }) => section === name),
   );
   return (
     <div class="methodology-page">
       <nav class="methodology-contents" aria-label="Contents">
-        <ol>
-          {used.map((name) => (
-            <li key={name}>
-              <Button kind="bare" onClick={() => showSection(name)}>
-                {SECTION_TITLES[name]}
-              </Button>
-            </li>
-          ))}
-        </ol>
+        <details open={isOpen}>
+          <summary>Contents</summary>
+          <ol>
+            {used.map((name) => (
+              <li key={name}>
+                <Button kind="bare" onClick={() => showSection(name)}>
+                  {SECTION_TITLES[name]}
+                </Button>
+              </li>
+            ))}
+          </ol>
+        </details>
         <Button onClick={() => print()}>Print</Button>
         <a href={governanceAddress('statements', id)}>Benchmark statement</a>
       </nav>

@@ -1,10 +1,12 @@
 import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import { useRef } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT } from '../../components/chart/series.js';
 import { Choice } from '../../components/choice.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
+import { useWidth } from '../../components/use-width.js';
 import { lazy } from '../../components/lazy.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
@@ -48,29 +50,43 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
     (signal) => measure({ id, of, variant, query, signal }),
     { keeps: true, isLater: true },
   );
+  const whole = useRef<HTMLDivElement>(null);
+  // In a narrow window the chart comes before the figures, so that its curve is on the first screen.
+  const isNarrow = useWidth(whole) < NARROW;
+  const figuresBar = (
+    <>
+      {measured.data !== undefined && (
+        <p class="part-subject quiet">
+          {subjectOf(measured.data, tracked)}
+          <Instead view={measured.data} variant={variant} />
+        </p>
+      )}
+      <Choice
+        label="Figures of"
+        options={MEASURED}
+        value={of}
+        onChoose={(chosen) => setParameters({ of: chosen === usual ? null : chosen })}
+      />
+    </>
+  );
+  const figures = (
+    <Answered key="figures" resource={measured} what="the figures of the range" skeleton={<FiguresSkeleton />}>
+      {(view) => <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view)} />}
+    </Answered>
+  );
+  const chart = measured.trouble === null && (
+    <LevelChart key="chart" {...{ id, tracked, run, isNarrow }} performance={measured.data ?? null} />
+  );
   return (
-    <div class="performance">
+    <div class="index-part" ref={whole}>
       <div class="part-bar">
         <RangeBar start={run.start} end={run.end} />
-        {measured.data !== undefined && (
-          <p class="part-subject quiet">
-            {subjectOf(measured.data, tracked)}
-            <Instead view={measured.data} variant={variant} />
-          </p>
-        )}
-        <Choice
-          label="Figures of"
-          options={MEASURED}
-          value={of}
-          onChoose={(chosen) => setParameters({ of: chosen === usual ? null : chosen })}
-        />
+        {!isNarrow && figuresBar}
       </div>
-      <Answered resource={measured} what="the figures of the range" skeleton={<FiguresSkeleton />}>
-        {(view) => <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view)} />}
-      </Answered>
-      {measured.trouble === null && (
-        <LevelChart id={id} tracked={tracked} run={run} performance={measured.data ?? null} />
-      )}
+      {isNarrow && chart}
+      {isNarrow && <div class="part-bar">{figuresBar}</div>}
+      {figures}
+      {!isNarrow && chart}
       {measured.data !== undefined && measured.trouble === null && (
         <>
           <Drawdown view={measured.data} subject={subjectOf(measured.data, tracked)} />
@@ -81,6 +97,9 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
     </div>
   );
 }
+
+/** Width in pixels below which the controls of the chart do not fit in one row. */
+const NARROW = 980;
 
 interface RequestedView {
   readonly id: string;

@@ -14,9 +14,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import type { OrdersProps } from '../rebalance/orders.js';
-import { dayNumber } from '../../words/dates.js';
+import { dayNumber, weekday } from '../../words/dates.js';
 import { rebalanceAddress } from '../../words/addresses.js';
-import { bps, costText, count, decimal, percent } from '../../words/numbers.js';
+import { bps, costText, count, countValues, decimal, percent } from '../../words/numbers.js';
 
 /** Loaded when a tab needs it, because most visits of an index page do not. */
 const Orders = lazy<OrdersProps>('the orders', async () => (await import('../rebalance/orders.js')).Orders);
@@ -40,7 +40,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
         {({ rebalances }) => (
           <>
             <Figures rebalances={rebalances} />
-            <Upcoming id={id} after={rebalances.at(-1)?.date} />
+            <Upcoming id={id} after={rebalances.at(-1)?.date} end={run.end} />
             {index !== undefined && (
               <Orders
                 id={id}
@@ -122,7 +122,7 @@ function TurnoverChart({ id, rebalances }: RebalancesOf & { readonly id: string 
   const later = useMemo(() => rebalances.filter((row) => !isFirst(row)), [rebalances]);
   const dates = useMemo(() => later.map(({ date }) => date), [later]);
   const lines = useMemo(
-    () => [{ id: 'turnover', label: 'Turnover', colour: 1, isFilled: true, values: later.map((row) => row.turnover) }],
+    () => [{ id: 'turnover', label: 'Turnover', colour: 1, isBars: true, values: later.map((row) => row.turnover) }],
     [later],
   );
   if (later.length < 2) return null;
@@ -134,34 +134,56 @@ const MS_PER_DAY = 86_400_000;
 /** Maximum number of scheduled rebalances shown. */
 const UPCOMING = 4;
 
-/** Renders the scheduled dates after the run: past dates without data, and dates from today. */
-function Upcoming({ id, after }: { readonly id: string; readonly after: string | undefined }) {
+interface UpcomingProps {
+  readonly id: string;
+  /** Date of the last rebalance of the run. */
+  readonly after: string | undefined;
+  /** Last date of the run. */
+  readonly end: string;
+}
+
+/** Renders the next scheduled rebalances, and the period of past rebalances for which there is no data. */
+function Upcoming({ id, after, end }: UpcomingProps) {
   const yesterday = new Date(Date.now() - MS_PER_DAY).toISOString().slice(0, 10);
   const behind = useSchedule(id, after);
   const ahead = useSchedule(id, after === undefined || after > yesterday ? after : yesterday);
-  const passed = (behind?.upcoming ?? []).filter((date) => date <= yesterday);
+  const first = behind?.upcoming[0];
+  const last = ahead?.recent[0];
   const upcoming = ahead?.upcoming ?? [];
   return (
     <>
-      {passed.length > 0 && (
-        <p class="quiet">
-          Past dates without data: {passed.join(', ')}
-          {passed.length === UPCOMING && ' and later ones'}. They are computed after the data is refreshed.
-        </p>
-      )}
       {upcoming.length > 0 && (
-        <Section title="To come" aside="scheduled from today">
-          <p class="upcoming">
-            {upcoming.map((date) => (
-              <Badge key={date} title={ahead?.announcements?.[date] && `Decided on ${ahead.announcements[date]}`}>
-                {date}
-              </Badge>
-            ))}
-          </p>
+        <Section title="Next rebalances" aside={`${ahead?.frequency}, sessions of ${ahead?.calendar}`}>
+          <Metrics
+            label={`Next rebalances of ${id}`}
+            metrics={upcoming.map((date) => {
+              const decided = ahead?.announcements?.[date];
+              return {
+                term: `In effect ${countDaysTo(date)}`,
+                value: `${weekday(date)} ${date}`,
+                note:
+                  decided === undefined
+                    ? 'decided on the same day'
+                    : `decided ${weekday(decided)} ${decided}, ${countDaysTo(decided)}`,
+              };
+            })}
+          />
         </Section>
+      )}
+      {first !== undefined && last !== undefined && first <= last && (
+        <p class="quiet">
+          Rebalances from {first} to {last} are not computed, because the data ends on {end}.
+        </p>
       )}
     </>
   );
+}
+
+/** Describes the distance of a date from today, for example `in 22 days`. */
+function countDaysTo(date: string): string {
+  const days = dayNumber(date) - dayNumber(new Date().toISOString());
+  if (days === 0) return 'today';
+  return days > 0 ? `in ${countValues(days, 'day')}` : `${countValues(-days, 'day')} ago`;
 }
 
 const useSchedule = (id: string, after: string | undefined): ScheduleView | undefined =>

@@ -1,4 +1,4 @@
-import type { ReconciliationView, RollingRiskView } from '#clients/typescript/divisor.js';
+import type { OverviewView, ReconciliationView, RollingRiskView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
@@ -13,12 +13,14 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import { factorLabel } from '../../words/labels.js';
 import { figure, percent, residualText } from '../../words/numbers.js';
 import { RiskBars } from './risk-bars.js';
+import { RiskFigures } from './risk-figures.js';
 
 const WINDOWS = [
   { value: '63', text: '3M' },
@@ -36,7 +38,7 @@ const FACTOR_ESTIMATORS: ReadonlySet<string> = new Set(['statistical', 'industri
 const STORED = 'stored:';
 
 /** Renders risk over time, its sources, and the identities of the run. All parts use the same reference index. */
-export function Risk({ id }: { readonly id: string }) {
+export function Risk({ id, run }: { readonly id: string; readonly run: OverviewView }) {
   const window = WINDOWS.find(({ value }) => value === parameter('window'))?.value ?? '126';
   const { isKnown, against, others } = useReference(id);
   const rolling = useResource(
@@ -51,6 +53,7 @@ export function Risk({ id }: { readonly id: string }) {
   );
   return (
     <div class="index-part">
+      <RiskFigures id={id} run={run} against={against} />
       <Section
         title="Rolling risk"
         aside={
@@ -127,9 +130,10 @@ function Contributions({ id }: { readonly id: string }) {
       title="Contributions to volatility"
       aside={
         <>
-          {held.data && `percentage points of ${percent(held.data.risk?.volatility)}, on ${held.data.as_of}`}
+          {held.data?.risk != null &&
+            `forecast volatility ${percent(held.data.risk.volatility)} on ${held.data.as_of}, in percentage points`}
           <Select
-            label="By"
+            label="Estimated from"
             isLabelShown
             options={[
               { value: '', text: 'the window of the run' },
@@ -178,7 +182,18 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
       ...line('tracking_error', `Realised tracking error to ${reference}`, 3),
     ];
   }, [view]);
-  return <Chart label="Rolling risk" dates={dates} lines={lines} height={240} hasZero unit={PERCENT} />;
+  return (
+    <Chart
+      label="Rolling risk"
+      dates={dates}
+      lines={lines}
+      height={240}
+      hasZero
+      range={findChosenRange()}
+      onRange={chooseRange}
+      unit={PERCENT}
+    />
+  );
 }
 
 interface FactorsProps {

@@ -102,6 +102,7 @@ function Open({ run, schemas }: OpenProps) {
         />
       )}
       <Facts
+        isWide
         facts={[
           ['Terms', formatTerms(run.request as Json, 'BacktestRequest', schemas)],
           ['Definition', version === null ? null : `version ${version}`],

@@ -1,11 +1,11 @@
 import type { ScenarioResult } from '#clients/typescript/divisor.js';
 import { Bars } from '../../components/bars.js';
 import { Section } from '../../components/page.js';
-import { addSign } from '../../components/signed.js';
+import { addPoints, addSign } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { useNames } from '../../state/names.js';
-import { change, countValues, percent } from '../../words/numbers.js';
+import { countValues, percent, points } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
 const SHOWN = 12;
@@ -33,7 +33,7 @@ export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
         <Bars
           label={`Contributions to ${name}`}
           bars={groups.slice(0, SHOWN).map(({ group, contribution }) => ({ label: group, value: contribution }))}
-          format={(value) => change(value)}
+          format={points}
         />
       </Section>
       <Section
@@ -69,7 +69,7 @@ const NAMES: readonly Column<NameRow>[] = [
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
-    write: addSign,
+    write: addPoints,
   }),
   numeric({
     id: 'error',

@@ -19,7 +19,7 @@ import { say } from '../../state/toasts.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import { monthsBefore } from '../../words/dates.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { columnsOf, wordsOf } from './scenario-columns.js';
+import { columnsOf, type ScenarioRow } from './scenario-columns.js';
 import { saveScenario } from './scenario-library.js';
 import { Library, useKnownScenarios, selectDefaultScenarios } from './library-choice.js';
 import { ScenarioMatrix } from './scenario-matrix.js';
@@ -63,27 +63,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
       <Adding run={run} on={on} asked={asked} onAdd={(scenario) => add(scenario, true)} onClear={() => set([])}>
         <Library known={known} asked={asked} onAdd={(scenario) => add(scenario, false)} />
       </Adding>
-      {text !== null && text !== '[]' && asked.length === 0 && (
-        <Banner
-          kind="warning"
-          title="The scenarios in this address cannot be read. The address is incomplete or was changed."
-        />
-      )}
-      {text !== null && asked.length === 0 && (
-        <EmptyState title="No scenario yet">
-          A window applies past returns to the holdings on {on}; a shock changes securities, groups such as{' '}
-          <code>SECTOR:Energy</code>, or series, and the other securities respond by regression.
-        </EmptyState>
-      )}
-      <ChosenScenarios
-        asked={asked}
-        edited={edited}
-        onEdit={setEdited}
-        onRemove={(at) => {
-          set(asked.toSpliced(at, 1));
-          setEdited(null);
-        }}
-      />
+      {text !== null && asked.length === 0 && <NoScenarios isUnreadable={text !== '[]'} on={on} />}
       {opened !== undefined && (
         <ScenarioForm
           key={edited}
@@ -97,10 +77,48 @@ export function Scenarios({ id, run }: ScenariosProps) {
       {asked.some(isEmptyShock) && (
         <p class="quiet">An empty shock is ignored. Add a security, group or series and its change.</p>
       )}
-      {((isWritten && isBehind) || (text === null && known === null)) && <Wait what="the scenarios" />}
+      {text === null && known === null && <Wait what="the scenarios" />}
       {isWritten && trouble !== null && <Problem trouble={trouble} />}
+      {asked.length > 0 && (
+        <Returns
+          asked={asked}
+          view={isWritten && trouble === null ? data : undefined}
+          isAwaited={isWritten && isBehind}
+          on={on}
+          edited={edited}
+          onEdit={setEdited}
+          onRemove={(at) => {
+            set(asked.toSpliced(at, 1));
+            setEdited(null);
+          }}
+        />
+      )}
       {isWritten && data !== undefined && trouble === null && <Results id={id} view={data} asked={written} />}
     </div>
+  );
+}
+
+interface NoScenariosProps {
+  /** True if the address contains scenarios that cannot be read. */
+  readonly isUnreadable: boolean;
+  /** Date of the holdings. */
+  readonly on: string;
+}
+
+function NoScenarios({ isUnreadable, on }: NoScenariosProps) {
+  return (
+    <>
+      {isUnreadable && (
+        <Banner
+          kind="warning"
+          title="The scenarios in this address cannot be read. The address is incomplete or was changed."
+        />
+      )}
+      <EmptyState title="No scenario yet">
+        A window applies past returns to the holdings on {on}; a shock changes securities, groups such as{' '}
+        <code>SECTOR:Energy</code>, or series, and the other securities respond by regression.
+      </EmptyState>
+    </>
   );
 }
 
@@ -110,25 +128,11 @@ interface ResultsProps {
   readonly asked: readonly JsonObject[];
 }
 
-/**
- * Renders the returns of the index and of other indices in each scenario, and the contributions in the open scenario.
- */
+/** Renders the returns of other indices in each scenario, and the contributions in the open scenario. */
 function Results({ id, view, asked }: ResultsProps) {
   const open = openOf(view.scenarios);
   return (
     <>
-      {view.findings.length > 0 && <Findings findings={view.findings} shown={3} />}
-      <Section title="Returns" aside={`holdings on ${view.as_of}`}>
-        <Table
-          label="scenarios"
-          columns={columnsOf(asked, view.scenarios)}
-          rows={view.scenarios}
-          keyOf={({ name: own }) => own}
-          onOpen={({ name: own }) => setParameters({ scenario: own })}
-          openKey={open?.name ?? null}
-          height={300}
-        />
-      </Section>
       <ScenarioMatrix id={id} own={view.scenarios} asked={asked} />
       <OpenedScenario result={open} by={view.by} asOf={view.as_of} />
     </>
@@ -151,7 +155,7 @@ interface AddingProps {
 function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
   const nameScenario = (what: string) => `${what} ${asked.length + 1}`;
   return (
-    <div class="form-actions">
+    <div class="form-actions scenario-tools">
       {children}
       <Button
         onClick={() =>
@@ -182,37 +186,36 @@ function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
   );
 }
 
-interface ChosenScenariosProps {
+interface ReturnsProps extends Omit<Parameters<typeof columnsOf>[0], 'rows'> {
   readonly asked: readonly JsonObject[];
-  readonly edited: number | null;
-  onEdit(at: number | null): void;
-  onRemove(at: number): void;
+  /** Results; undefined before the first response and after a refusal. */
+  readonly view: ScenariosView | undefined;
+  /** Date of the holdings. */
+  readonly on: string;
 }
 
-/** Renders the scenarios by name, each with a form that can be opened. */
-function ChosenScenarios({ asked, edited, onEdit, onRemove }: ChosenScenariosProps) {
+/** Renders the scenarios with their returns, and buttons that edit and remove them. */
+function Returns({ asked, view, on, ...terms }: ReturnsProps) {
+  const rows = asked.map((scenario, at): ScenarioRow => {
+    const name = String(scenario['name'] ?? '');
+    return { at, name, scenario, result: view?.scenarios.find((result) => result.name === name) };
+  });
+  const open = openOf(view?.scenarios ?? []);
   return (
-    <ul class="scenario-chips" aria-label="Scenarios">
-      {asked.map((scenario, at) => {
-        const name = String(scenario['name'] ?? '');
-        return (
-          <li key={at}>
-            <Button
-              kind="bare"
-              aria-label={`Edit ${name}`}
-              aria-expanded={edited === at}
-              title={wordsOf(scenario)}
-              onClick={() => onEdit(edited === at ? null : at)}
-            >
-              {name}
-            </Button>
-            <Button kind="bare" aria-label={`Remove ${name}`} onClick={() => onRemove(at)}>
-              <Icon name="close" />
-            </Button>
-          </li>
-        );
-      })}
-    </ul>
+    <>
+      {view !== undefined && view.findings.length > 0 && <Findings findings={view.findings} shown={3} />}
+      <Section title="Returns" aside={`of the holdings on ${view?.as_of ?? on}`}>
+        <Table
+          label="scenarios"
+          columns={columnsOf({ rows, ...terms })}
+          rows={rows}
+          keyOf={({ at }) => String(at)}
+          onOpen={({ name }) => setParameters({ scenario: name })}
+          openKey={String(rows.findIndex(({ result }) => result !== undefined && result === open))}
+          height={300}
+        />
+      </Section>
+    </>
   );
 }
 

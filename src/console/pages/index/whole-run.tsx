@@ -2,7 +2,7 @@ import type { OverviewView } from '#clients/typescript/divisor.js';
 import { findChosenRange } from '../../state/range.js';
 
 /** Ids of the tabs that show the selected date range. */
-const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'limits', 'actions']);
+const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'risk', 'limits', 'actions']);
 
 interface WholeRunProps {
   readonly tab: string;

@@ -3,18 +3,18 @@ import { useEffect, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
 import { Select, type Option } from '../../components/choice.js';
-import { Page } from '../../components/page.js';
+import { Page, Section } from '../../components/page.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Answered } from '../../components/wait.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { change } from '../../words/numbers.js';
+import { change, count } from '../../words/numbers.js';
 import { findFreeId } from './free-id.js';
 import './templates.css';
 
-/** Page of templates from published methodologies. Templates that the served store supports come first. */
+/** Page of templates from published methodologies. */
 export function TemplatesPage() {
   const templates = useResource('methodology templates', (signal) =>
     service.value.call('listMethodologyTemplates', { signal }),
@@ -39,23 +39,30 @@ interface GalleryProps {
   readonly taken: ReadonlySet<string>;
 }
 
-/** Renders the templates as cards. Levels are requested one after another, because each request runs a backtest. */
+/** Number of levels that are requested at the same time, because each request runs a backtest. */
+const REQUESTS = 3;
+
+/** Number of cards on the first screen of a wide window. */
+const FIRST_SCREEN = 12;
+
+/** Renders the templates as cards, grouped by kind. */
 function Gallery({ templates, taken }: GalleryProps) {
-  const ordered = [
-    ...templates.filter((own) => own.can_run === true),
-    ...templates.filter((own) => own.can_run !== true),
-  ];
   const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
   const [typed, setTyped] = useState('');
   const kind = KINDS.find(({ value }) => value === parameter('kind'))?.value ?? '';
   const isRunnable = parameter('runs') === 'yes';
-  const found = ordered.filter(
+  const found = templates.filter(
     (template) =>
       holdsWords(template, typed) &&
       (kind === '' || template.kind === kind) &&
       (!isRunnable || template.can_run === true),
   );
-  const next = found.find(({ id, can_run: canRun }) => canRun === true && !answered.has(id));
+  const groups = GROUPS.map((group) => ({ ...group, cards: listRunnableFirst(found, group.value) }));
+  const ordered = groups.flatMap(({ cards }) => cards);
+  const first = new Set(ordered.slice(0, FIRST_SCREEN));
+  const requested = ordered
+    .filter(({ id, can_run: canRun }) => canRun === true && !answered.has(id))
+    .slice(0, REQUESTS);
   return (
     <>
       <div class="template-tools">
@@ -85,17 +92,24 @@ function Gallery({ templates, taken }: GalleryProps) {
           {found.length} of {templates.length}
         </span>
       </div>
-      <ul class="templates">
-        {found.map((template) => (
-          <Card
-            key={template.id}
-            template={template}
-            taken={taken}
-            isAsked={template === next || answered.has(template.id)}
-            onAnswer={() => setAnswered((before) => new Set([...before, template.id]))}
-          />
+      {groups
+        .filter(({ cards }) => cards.length > 0)
+        .map(({ value, text, cards }) => (
+          <Section key={value} title={text} aside={runnableText(cards)}>
+            <ul class="templates">
+              {cards.map((template) => (
+                <Card
+                  key={template.id}
+                  template={template}
+                  taken={taken}
+                  isAsked={requested.includes(template) || answered.has(template.id)}
+                  isFirst={first.has(template)}
+                  onAnswer={() => setAnswered((before) => new Set([...before, template.id]))}
+                />
+              ))}
+            </ul>
+          </Section>
         ))}
-      </ul>
       {found.length === 0 && <p class="quiet">No template matches the search.</p>}
     </>
   );
@@ -103,14 +117,34 @@ function Gallery({ templates, taken }: GalleryProps) {
 
 type Kind = MethodologyTemplateSummary['kind'];
 
-const KINDS: readonly Option<Kind | ''>[] = [
-  { value: '', text: 'All kinds' },
+/** Groups of templates, in the order of the page. */
+const GROUPS: readonly Option<Kind>[] = [
   { value: 'size', text: 'Size: market capitalisation' },
-  { value: 'factor', text: 'Factors and themes' },
   { value: 'other_weighting', text: 'Equal, price or risk weights' },
+  { value: 'factor', text: 'Factors and themes' },
   { value: 'optimised', text: 'Optimised' },
   { value: 'overlay', text: 'Overlays on other indices' },
 ];
+
+const KINDS: readonly Option<Kind | ''>[] = [{ value: '', text: 'All kinds' }, ...GROUPS];
+
+type Templates = readonly MethodologyTemplateSummary[];
+
+/** Returns the templates of a kind: those that the served store supports come first. */
+const listRunnableFirst = (templates: Templates, kind: Kind): Templates => {
+  const own = templates.filter((template) => template.kind === kind);
+  return [
+    ...own.filter(({ can_run: canRun }) => canRun === true),
+    ...own.filter(({ can_run: canRun }) => canRun !== true),
+  ];
+};
+
+/** Describes how many templates of a group the served store supports. */
+function runnableText(cards: Templates): string {
+  const runnable = cards.filter(({ can_run: canRun }) => canRun === true).length;
+  if (cards.every(({ can_run: canRun }) => canRun === null)) return count(cards.length);
+  return runnable === cards.length ? `all ${runnable} can run` : `${runnable} of ${cards.length} can run`;
+}
 
 /** Returns true if the title, style and source of a template contain all typed words, in any order. */
 function holdsWords({ title, style, source }: MethodologyTemplateSummary, words: string): boolean {
@@ -125,10 +159,12 @@ interface CardProps {
   readonly template: MethodologyTemplateSummary;
   readonly taken: ReadonlySet<string>;
   readonly isAsked: boolean;
+  /** True if the card is on the first screen. */
+  readonly isFirst: boolean;
   onAnswer(): void;
 }
 
-function Card({ template, taken, isAsked, onAnswer }: CardProps) {
+function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
   const { id, title, style, source } = template;
   const level = useResource(
     isAsked ? `template level ${id}` : null,
@@ -142,9 +178,9 @@ function Card({ template, taken, isAsked, onAnswer }: CardProps) {
   const use = addressOf('/console/indices/new', { template: id, id: findFreeId(template, taken) });
   const problem = level.data?.problem ?? level.trouble?.message ?? null;
   return (
-    <li class="template">
+    <li class="template" aria-busy={isFirst && isAsked && !isDone}>
       <header>
-        <h2>{title}</h2>
+        <h3>{title}</h3>
         <State template={template} problem={problem} />
       </header>
       <p>{style}</p>
@@ -183,11 +219,10 @@ interface StateProps extends Pick<CardProps, 'template'> {
   readonly problem: string | null;
 }
 
-/** Renders whether the template can run on the served store. Renders nothing if no store is served. */
+/** Renders a mark if the template cannot run on the served store. */
 function State({ template: { can_run: canRun }, problem }: StateProps) {
-  if (canRun === null) return null;
-  if (!canRun) return <Badge>needs other data</Badge>;
-  return problem === null ? <Badge kind="good">can run</Badge> : <Badge kind="warning">not on this store</Badge>;
+  if (canRun === false) return <Badge>needs other data</Badge>;
+  return problem === null ? null : <Badge kind="warning">not on this store</Badge>;
 }
 
 /** Renders descriptions of the missing data of the served store; the column names are folded. */

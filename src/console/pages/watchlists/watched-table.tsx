@@ -1,9 +1,12 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import { useRef } from 'preact/hooks';
 import { ValueSkeleton } from '../../components/skeleton.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
+import { Button } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
 import { addSign } from '../../components/signed.js';
 import { useResource } from '../../state/resource.js';
 import { nameAddress } from '../../words/addresses.js';
@@ -14,7 +17,7 @@ import { parameter } from '../../state/place.js';
 import { allNames } from '../names/name-table.js';
 import { lastDate, WatchedFigures } from './watched-figures.js';
 
-type Security = IdentifierSearch['identifiers'][number];
+export type Security = IdentifierSearch['identifiers'][number];
 
 /** Maximum number of securities with prices; each needs a request. */
 const PRICED_MAX = 100;
@@ -27,14 +30,16 @@ export interface Row extends Security {
 
 interface WatchedTableProps {
   readonly identifiers: readonly string[];
+  /** Removes a security from the list. Default: the list is not edited. */
+  readonly onRemove?: ((identifier: string) => void) | undefined;
 }
 
 /** Renders securities in the order of their watchlist, with their returns and a line chart of the last year. */
-export function WatchedTable({ identifiers }: WatchedTableProps) {
+export function WatchedTable({ identifiers, onRemove }: WatchedTableProps) {
   const names = useResource('names of the store', allNames);
   return (
     <Answered resource={names} what="the securities">
-      {(all) => <PricedTable securities={selectChosen(all, identifiers)} />}
+      {(all) => <PricedTable securities={selectChosen(all, identifiers)} onRemove={onRemove} />}
     </Answered>
   );
 }
@@ -44,15 +49,33 @@ const selectChosen = (all: readonly Security[], identifiers: readonly string[]):
   return identifiers.flatMap((identifier) => known.get(identifier) ?? []);
 };
 
-function PricedTable({ securities }: { readonly securities: readonly Security[] }) {
+interface PricedTableProps extends Pick<WatchedTableProps, 'onRemove'> {
+  readonly securities: readonly Security[];
+}
+
+function PricedTable({ securities, onRemove }: PricedTableProps) {
   const priced = securities.slice(0, PRICED_MAX);
-  const key = priced.map(({ identifier, end }) => `${identifier} ${end}`).join(' ');
-  const years = useResource(`years ${key}`, (signal) => yearsOf(priced, signal), { follows: false });
+  /** Years that were read, so that only the years of added securities are requested. */
+  const read = useRef(new Map<string, Year>());
+  const keyOf = ({ identifier, end }: Security) => `${identifier} ${end}`;
+  const years = useResource(
+    `years ${priced.map(keyOf).join(' ')}`,
+    async (signal) => {
+      const missing = priced.filter((security) => !read.current.has(keyOf(security)));
+      const found = await yearsOf(missing, signal);
+      for (const security of missing) {
+        const year = found.get(security.identifier);
+        if (year !== undefined) read.current.set(keyOf(security), year);
+      }
+      return new Map(priced.flatMap((one) => entryOf(one.identifier, read.current.get(keyOf(one)))));
+    },
+    { follows: false },
+  );
   const isAwaited = years.data === undefined && years.trouble === null;
   const asked = new Set(priced.map(({ identifier }) => identifier));
   const rows = securities.map((security): Row => {
-    const { identifier } = security;
-    return { ...security, year: years.data?.get(identifier), isAwaited: isAwaited && asked.has(identifier) };
+    const year = years.data?.get(security.identifier) ?? read.current.get(keyOf(security));
+    return { ...security, year, isAwaited: isAwaited && year === undefined && asked.has(security.identifier) };
   });
   return (
     <>
@@ -61,7 +84,10 @@ function PricedTable({ securities }: { readonly securities: readonly Security[] 
       <Table
         label="names"
         name="watched"
-        columns={isAwaited ? COLUMNS.map(awaited) : COLUMNS}
+        columns={[
+          ...(isAwaited ? COLUMNS.map(awaited) : COLUMNS),
+          ...(onRemove === undefined ? [] : [createRemoveColumn(onRemove)]),
+        ]}
         rows={rows}
         keyOf={({ identifier }) => identifier}
         addressOf={({ identifier }) => nameAddress(identifier)}
@@ -74,6 +100,21 @@ function PricedTable({ securities }: { readonly securities: readonly Security[] 
     </>
   );
 }
+
+const entryOf = (identifier: string, year: Year | undefined): readonly (readonly [string, Year])[] =>
+  year === undefined ? [] : [[identifier, year]];
+
+const createRemoveColumn = (onRemove: (identifier: string) => void): Column<Row> => ({
+  id: 'remove',
+  title: '',
+  width: 40,
+  value: () => null,
+  show: ({ identifier }) => (
+    <Button kind="bare" aria-label={`Remove ${identifier} from the list`} onClick={() => onRemove(identifier)}>
+      <Icon name="close" />
+    </Button>
+  ),
+});
 
 /** Describes the last date of the prices and the order of the rows. */
 function orderText(rows: readonly Row[]): string {

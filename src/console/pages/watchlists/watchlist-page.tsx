@@ -4,13 +4,17 @@ import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } fro
 import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
+import { Popover } from '../../components/popover.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { go } from '../../state/place.js';
+import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { watchlistAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
+import { allNames } from '../names/name-table.js';
+import { AddSecurity } from './add-security.js';
 import { WatchedTable } from './watched-table.js';
 import '../data/data.css';
 import '../designer/designer.css';
@@ -19,7 +23,6 @@ import '../designer/designer.css';
 interface OpenedList extends OpenedDocument {
   readonly name: string;
   readonly unknown: readonly string[];
-  readonly identifiers: readonly string[];
 }
 
 /** Page of one watchlist: its name, and its securities with their last closes. */
@@ -49,21 +52,9 @@ export function WatchlistPage({ params }: PageProps) {
           onRemoved={() => go('/console/watchlists')}
           onReload={opened.reload}
         >
-          {(edited) => (
-            <>
-              <Names list={first} />
-              {id === null ? (
-                <Form edited={edited} isStored={false} />
-              ) : (
-                <details class="designer-part">
-                  <summary>
-                    <h2>Edit the list</h2>
-                  </summary>
-                  <Form edited={edited} isStored />
-                </details>
-              )}
-            </>
-          )}
+          {(edited) =>
+            id === null ? <Form edited={edited} isStored={false} /> : <StoredList edited={edited} list={first} />
+          }
         </Editor>
       )}
     </Answered>
@@ -73,11 +64,11 @@ export function WatchlistPage({ params }: PageProps) {
 async function listOf(id: string | null, signal?: AbortSignal): Promise<OpenedList> {
   if (id === null) {
     const document = { id: '', name: '', identifiers: [] };
-    return { document, etag: null, name: '', unknown: [], identifiers: [] };
+    return { document, etag: null, name: '', unknown: [] };
   }
   const { answer, etag } = await service.value.callWithEtag('getWatchlist', { params: { watchlist_id: id }, signal });
   const { name, description, identifiers, unknown } = answer;
-  return { document: { id, name, description, identifiers }, etag, name, unknown, identifiers };
+  return { document: { id, name, description, identifiers }, etag, name, unknown };
 }
 
 type WatchlistBody = Operations['putWatchlist']['request']['body'];
@@ -108,15 +99,51 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   );
 }
 
-function Names({ list: { identifiers, unknown } }: { readonly list: OpenedList }) {
+interface StoredListProps {
+  readonly edited: EditedDocument;
+  readonly list: OpenedList;
+}
+
+/** Renders the securities of a list, which are added and removed in the table, and the form of its other members. */
+function StoredList({ edited, list }: StoredListProps) {
+  const { document, set, isChanged } = edited;
+  const names = useResource('names of the store', allNames);
+  const known = new Set(names.data?.map(({ identifier }) => identifier));
+  const identifiers = identifiersOf(document);
+  const unknown = names.data === undefined ? list.unknown : identifiers.filter((identifier) => !known.has(identifier));
+  const change = (next: readonly string[]) => set({ ...document, identifiers: [...next] });
+  const mayEdit = may('write');
   return (
     <>
       {unknown.length > 0 && <Banner kind="warning" title={`Not in the served store: ${unknown.join(', ')}.`} />}
-      {identifiers.length > unknown.length && (
-        <Section title="Securities">
-          <WatchedTable identifiers={identifiers} />
-        </Section>
-      )}
+      <Section
+        title="Securities"
+        aside={
+          mayEdit && (
+            <>
+              {isChanged && <span>not saved yet</span>}
+              <AddSecurity
+                known={names.data ?? []}
+                listed={identifiers}
+                onAdd={(added) => change([...identifiers, ...added])}
+              />
+              <Popover label="Edit the list: name, description and order" title="Edit the list">
+                {() => <Form edited={edited} isStored />}
+              </Popover>
+            </>
+          )
+        }
+      >
+        {identifiers.length > unknown.length && (
+          <WatchedTable
+            identifiers={identifiers}
+            onRemove={mayEdit ? (identifier) => change(identifiers.filter((own) => own !== identifier)) : undefined}
+          />
+        )}
+      </Section>
     </>
   );
 }
+
+const identifiersOf = ({ identifiers }: JsonObject): readonly string[] =>
+  Array.isArray(identifiers) ? identifiers.filter((identifier) => typeof identifier === 'string') : [];

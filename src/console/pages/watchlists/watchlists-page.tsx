@@ -17,6 +17,9 @@ import { moment } from '../../words/dates.js';
 import { count } from '../../words/numbers.js';
 import { WatchedTable } from './watched-table.js';
 
+/** Number of watchlists above which the table has a search. */
+const SEARCH_MIN = 8;
+
 /** Page of the watchlists. */
 export function WatchlistsPage() {
   const lists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
@@ -42,8 +45,8 @@ export function WatchlistsPage() {
                 rows={watchlists}
                 keyOf={({ watchlist_id: id }) => id}
                 addressOf={({ watchlist_id: id }) => watchlistAddress(id)}
-                searchIn={({ watchlist_id: id, name }) => `${id} ${name}`}
-                sort={{ column: 'id', direction: 'asc' }}
+                {...(watchlists.length > SEARCH_MIN && { searchIn: ({ watchlist_id: id, name }) => `${id} ${name}` })}
+                sort={{ column: 'name', direction: 'asc' }}
                 height={240}
               />
               <WatchlistTable lists={watchlists} />
@@ -83,14 +86,21 @@ function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
 }
 
 const COLUMNS: readonly Column<Watchlist>[] = [
-  { id: 'id', title: 'Id', width: 120, grow: 1, value: (row) => row.watchlist_id },
-  { id: 'name', title: 'Title', width: 140, grow: 2, priority: 2, value: ({ name }) => name },
+  {
+    id: 'name',
+    title: 'Watchlist',
+    width: 140,
+    grow: 2,
+    value: ({ name }) => name,
+    show: ({ name }) => <strong>{name}</strong>,
+  },
+  { id: 'id', title: 'Id', width: 120, grow: 1, priority: 4, value: (row) => row.watchlist_id },
   numeric({ id: 'names', title: 'Securities', width: 76, of: ({ identifiers }) => identifiers.length, write: count }),
   {
     id: 'unknown',
-    title: 'Unknown',
+    title: 'Not in the store',
     help: 'Securities that are not in the served store',
-    width: 96,
+    width: 120,
     align: 'right',
     value: ({ unknown }) => unknown.length,
     show: ({ unknown }) => (unknown.length === 0 ? '–' : <Badge kind="warning">{count(unknown.length)}</Badge>),

@@ -112,13 +112,23 @@ interface NotCurrentProps {
 
 /** Renders the steps that are required before an outdated run can be published. */
 const NotCurrent = ({ id, first }: NotCurrentProps) => (
-  <Section title="Publish">
+  <Section title="Publish" aside="only a current run is published">
     <Facts
+      isWide
       facts={[
-        ['Next step', 'Run the index again: only a current run is published.'],
-        ['Unpublished closes of this run', first && count(first.length)],
-        ['Their dates', first === null || first.length === 0 ? null : <Dated from={first[0]!} to={first.at(-1)!} />],
-        ['An earlier run', <a href={addressOf(indexAddress(id), { tab: 'runs' })}>Open it from the tab Runs</a>],
+        [
+          'Not published yet',
+          first &&
+            (first.length === 0 ? (
+              'no closes'
+            ) : (
+              <>
+                {countValues(first.length, 'close')}, <Dated from={first[0]!} to={first.at(-1)!} />
+              </>
+            )),
+        ],
+        ['Next step', 'run the index again'],
+        ['An earlier run', <a href={addressOf(indexAddress(id), { tab: 'runs' })}>open it from the tab Runs</a>],
       ]}
     />
   </Section>

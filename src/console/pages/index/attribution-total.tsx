@@ -1,0 +1,104 @@
+import type { AttributionView, GroupAttributionView } from '#clients/typescript/divisor.js';
+import { Bars } from '../../components/bars.js';
+import { Choice } from '../../components/choice.js';
+import { Metrics, type Metric } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import { Wait } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { change, count, countValues, figure, points, residualText, signClass } from '../../words/numbers.js';
+import { groupStepsOf, splitBySign, stepsOf, sumOf } from './attribution-steps.js';
+
+interface AttributionTotalProps {
+  readonly view: AttributionView;
+  /** Contributions by sector; null if the store has no sectors, undefined while they are loading. */
+  readonly groups: GroupAttributionView | null | undefined;
+}
+
+/** Renders the return of the range as a sum: gains, losses, and the steps from zero to the total. */
+export function AttributionTotal({ view, groups }: AttributionTotalProps) {
+  const hasSectors = groups !== null && (groups === undefined || groups.groups.length > 1);
+  // The sectors of an overlay do not show its parts, such as a fee.
+  const usual = view.overlay_parts === null ? 'sector' : 'security';
+  const by = hasSectors ? (STEPS_BY.find(({ value }) => value === parameter('steps'))?.value ?? usual) : 'security';
+  const window = `${view.start.slice(0, 10)} to ${view.end.slice(0, 10)}`;
+  return (
+    <>
+      <Metrics label={`Attribution from ${window}`} metrics={figuresOf(view)} />
+      <Section
+        title="Steps to the total"
+        aside={
+          <>
+            percentage points of the return, after costs
+            {hasSectors && (
+              <Choice
+                label="Steps by"
+                options={STEPS_BY}
+                value={by}
+                onChoose={(chosen) => setParameters({ steps: chosen === usual ? null : chosen })}
+              />
+            )}
+          </>
+        }
+      >
+        {by === 'sector' && groups == null ? (
+          <Wait what="the sectors" skeleton={<span class="skeleton skeleton-chart" aria-hidden="true" />} />
+        ) : (
+          <Bars
+            label="Contributions, step by step"
+            bars={by === 'sector' && groups != null ? groupStepsOf(groups.groups, view.total_return) : stepsOf(view)}
+            isRunning
+            format={points}
+          />
+        )}
+      </Section>
+    </>
+  );
+}
+
+const STEPS_BY = [
+  { value: 'sector', text: 'Sectors' },
+  { value: 'security', text: 'Securities' },
+] as const;
+
+/** Returns the figures of the attribution. Gains, losses and overlay parts sum to the return. */
+function figuresOf(view: AttributionView): readonly Metric[] {
+  const { total_return: total, cost_drag: cost, cap_drag: cap, overlay_parts_sum: parts } = view;
+  const { reconciles, residual, periods } = view;
+  const { gains, losses } = splitBySign(view.contributions);
+  const part = (term: string, value: number | null, note: string, help: string): readonly Metric[] =>
+    value === null ? [] : [{ term, value: points(value), kind: signClass(value), note, help }];
+  return [
+    {
+      term: 'Return of the portfolio',
+      value: change(total),
+      kind: signClass(total),
+      note: `${count(periods)} sessions`,
+      help: 'After costs: the sum of all contributions',
+    },
+    ...part('Gains', sumOf(gains), ofSecurities(gains.length), 'Sum of the contributions above 0'),
+    ...part('Losses', sumOf(losses), ofSecurities(losses.length), 'Sum of the other contributions'),
+    ...part('Overlay', parts, 'in addition to the securities', 'Return of the overlay apart from its securities'),
+    ...part('Costs', cost, 'within the gains and losses', 'Direct effect of transaction costs on the contributions'),
+    ...part('Effect of the cap', cap, 'index minus uncapped index', 'A comparison of two indices, which is not a step'),
+    {
+      term: 'Unexplained',
+      value: points(residual),
+      kind: reconciles ? '' : 'down',
+      help: 'Return of the portfolio minus the sum of all contributions',
+      note: <Residual value={residual} />,
+    },
+  ];
+}
+
+const ofSecurities = (size: number): string => countValues(size, 'security', 'securities');
+
+/** Renders the residual of a sum. A rounding error is shown as 0, with the exact value folded. */
+export const Residual = ({ value }: { readonly value: number }) =>
+  residualText(value) === figure(value) ? (
+    <>residual {figure(value)}</>
+  ) : (
+    <details>
+      <summary>residual {residualText(value)}</summary>
+      {figure(value)} before rounding
+    </details>
+  );

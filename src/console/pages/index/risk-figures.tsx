@@ -1,0 +1,106 @@
+import type { LevelsView, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import { Metrics, type Metric } from '../../components/metrics.js';
+import { RangeBar } from '../../components/range-bar.js';
+import { FiguresSkeleton } from '../../components/skeleton.js';
+import { Answered } from '../../components/wait.js';
+import { findChosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service, troubleOf } from '../../state/service.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
+import { relativeTo, returnsOf, sessionsOfYear } from '../../words/compared.js';
+import { decimal, percent } from '../../words/numbers.js';
+import { returnText } from '../../words/returns.js';
+import { computeValueAtRisk } from '../../words/tail.js';
+
+interface RiskFiguresProps {
+  readonly id: string;
+  readonly run: OverviewView;
+  /** Reference index of beta and tracking error; null for figures without a reference. */
+  readonly against: string | null;
+}
+
+/** Renders a selector of the date range, and the realised risk of the portfolio within it. */
+export function RiskFigures({ id, run, against }: RiskFiguresProps) {
+  const range = findChosenRange();
+  const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const own = useResource(
+    range === null ? `performance ${runKey(id)}` : `performance ${runKey(id)} ${range.from} ${range.to} portfolio own`,
+    (signal) => service.value.call('getPerformance', { params: { index_id: id }, query, signal }),
+    { keeps: true },
+  );
+  const isOther = against !== null && own.data !== undefined && own.data.benchmark !== against;
+  const other = useResource(isOther ? `levels of ${against}` : null, (signal) => levelsOf(against ?? '', signal));
+  const reference = isOther ? other.data?.levels : (own.data?.benchmark_level ?? undefined);
+  return (
+    <>
+      <div class="part-bar">
+        <RangeBar start={run.start} end={run.end} />
+        {own.data !== undefined && (
+          <p class="part-subject quiet">Realised by the portfolio after costs, {returnText(own.data.return_variant)}</p>
+        )}
+      </div>
+      <Answered resource={own} what="the risk figures" skeleton={<FiguresSkeleton />}>
+        {(view) => (
+          <Metrics
+            label={`Risk from ${view.start} to ${view.end}`}
+            metrics={[...figuresOf(view), ...(against === null ? [] : relativeFigures(view, reference, against))]}
+          />
+        )}
+      </Answered>
+    </>
+  );
+}
+
+/** Reads the levels of an index with a run; null if it has none. */
+async function levelsOf(id: string, signal: AbortSignal): Promise<LevelsView | null> {
+  try {
+    return await service.value.call('getLevels', { params: { index_id: id }, signal });
+  } catch (thrown) {
+    if (troubleOf(thrown).code !== 'RUN_NOT_FOUND') throw thrown;
+    return null;
+  }
+}
+
+function figuresOf({ metrics, statistics, level }: PerformanceView): readonly Metric[] {
+  const atRisk = computeValueAtRisk(returnsOf(level.data));
+  return [
+    { term: 'Volatility', value: percent(metrics.volatility), note: 'annualised', help: 'Of daily returns' },
+    {
+      term: 'Value at risk 95%',
+      value: percent(atRisk),
+      note: 'one day, historical',
+      help: 'Loss that was exceeded on one session in twenty: positive for a loss',
+    },
+    {
+      term: 'Expected shortfall 95%',
+      value: percent(statistics.cvar_95),
+      note: 'one day, historical',
+      help: 'Mean loss of the worst twentieth of the sessions: positive for a loss',
+    },
+    { term: 'Max drawdown', value: percent(metrics.max_drawdown), help: 'Against the highest level before' },
+  ];
+}
+
+/** Returns beta and tracking error on the dates of both series; empty while the reference is loading. */
+function relativeFigures(
+  { level }: PerformanceView,
+  reference: LevelsView['levels'] | undefined,
+  against: string,
+): readonly Metric[] {
+  if (reference === undefined) return [];
+  const levels = new Map(reference.index.map((date, t) => [date, reference.data[t] ?? null]));
+  const { beta, trackingErrorAnnual } = relativeTo(
+    level.data,
+    level.index.map((date) => levels.get(date) ?? null),
+    sessionsOfYear(level.index),
+  );
+  return [
+    { term: `Beta to ${against}`, value: decimal(beta), help: 'Of daily returns' },
+    {
+      term: `Tracking error to ${against}`,
+      value: percent(trackingErrorAnnual),
+      note: 'annualised',
+      help: 'Annualised standard deviation of the differences of daily returns',
+    },
+  ];
+}

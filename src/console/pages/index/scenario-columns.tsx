@@ -1,0 +1,152 @@
+import type { ScenarioResult } from '#clients/typescript/divisor.js';
+import { Button } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import { addSign } from '../../components/signed.js';
+import { ValueSkeleton } from '../../components/skeleton.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { change, decimal, formatAtMost, percent, signClass } from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+
+/** A scenario of the page with its result. */
+export interface ScenarioRow {
+  /** Position among the scenarios of the page. */
+  readonly at: number;
+  readonly name: string;
+  readonly scenario: JsonObject;
+  /** Undefined while the result is computed, or if the service refused the scenarios. */
+  readonly result: ScenarioResult | undefined;
+}
+
+/** Describes a scenario, for example `2020-02-19 to 2020-03-23` or `sector Energy falls by 20%`. */
+export function wordsOf({ window, shocks }: JsonObject): string {
+  if (isObject(window)) return `${String(window['start'])} to ${String(window['end'])}`;
+  return Object.entries(isObject(shocks) ? shocks : {})
+    .map(([what, by]) => `${subjectOf(what)} ${moveOf(by)}`)
+    .join(', ');
+}
+
+/** Describes the subject of a shock: a security, a series, or a group such as `SECTOR:Energy`. */
+function subjectOf(what: string): string {
+  const [column = '', ...group] = what.split(':');
+  return group.length === 0 ? what : `${column.toLowerCase().replaceAll('_', ' ')} ${group.join(':')}`;
+}
+
+const moveOf = (by: Json | undefined): string =>
+  typeof by === 'number' ? `${by < 0 ? 'falls' : 'rises'} by ${formatAtMost(100 * Math.abs(by), 2)}%` : String(by);
+
+interface ColumnTerms {
+  readonly rows: readonly ScenarioRow[];
+  /** True while the results are computed. */
+  readonly isAwaited: boolean;
+  /** Position of the scenario whose form is open. */
+  readonly edited: number | null;
+  onEdit(at: number | null): void;
+  onRemove(at: number): void;
+}
+
+/**
+ * Returns the columns of the scenarios. A column that is empty for windows or for shocks is omitted if there are no
+ * other scenarios.
+ */
+export function columnsOf({ rows, isAwaited, edited, onEdit, onRemove }: ColumnTerms): readonly Column<ScenarioRow>[] {
+  const isUsed = (column: Column<ScenarioRow>) => rows.some((row) => column.value(row) !== null);
+  const isPartial = rows.some(({ result }) => (result?.covered_weight ?? 1) < WHOLE);
+  const most = Math.max(...rows.map((row) => Math.abs(returnOf(row) ?? 0)));
+  return [
+    { id: 'name', title: 'Scenario', width: 150, grow: 1, value: ({ name }) => name },
+    {
+      id: 'return',
+      title: 'Return',
+      width: 112,
+      grow: 0.6,
+      align: 'right',
+      value: returnOf,
+      show: (row) =>
+        row.result === undefined && isAwaited ? (
+          <ValueSkeleton />
+        ) : (
+          <span class="scenario-return">
+            <SignedBar value={returnOf(row) ?? 0} most={most} />
+            {addSign(returnOf(row))}
+          </span>
+        ),
+    },
+    {
+      id: 'terms',
+      title: 'Definition',
+      width: 190,
+      grow: 2,
+      priority: 3,
+      value: ({ scenario }) => wordsOf(scenario),
+    },
+    ...COLUMNS.filter((column) => isUsed(column) && (column.id !== 'covered' || isPartial)),
+    {
+      id: 'acts',
+      title: '',
+      width: 64,
+      value: () => null,
+      show: ({ at, name }) => (
+        <span class="scenario-acts">
+          <Button
+            kind="bare"
+            aria-label={`Edit ${name}`}
+            aria-expanded={edited === at}
+            onClick={() => onEdit(edited === at ? null : at)}
+          >
+            <Icon name="edit" />
+          </Button>
+          <Button kind="bare" aria-label={`Remove ${name}`} onClick={() => onRemove(at)}>
+            <Icon name="close" />
+          </Button>
+        </span>
+      ),
+    },
+  ];
+}
+
+/** Covered weight from which all securities have their own returns. */
+const WHOLE = 0.99995;
+
+const returnOf = ({ result }: ScenarioRow): number | null => result?.return ?? null;
+
+/** Renders a bar from the middle of a cell: to the right for a gain, to the left for a loss. */
+function SignedBar({ value, most }: { readonly value: number; readonly most: number }) {
+  const width = most === 0 ? 0 : (50 * Math.abs(value)) / most;
+  return (
+    <span class="scenario-bar" aria-hidden="true">
+      <span class="bar-zero" style={{ left: '50%' }} />
+      <span class={`bar ${signClass(value)}`} style={{ left: `${value < 0 ? 50 - width : 50}%`, width: `${width}%` }} />
+    </span>
+  );
+}
+
+const COLUMNS: readonly Column<ScenarioRow>[] = [
+  {
+    id: 'worst',
+    title: 'Worst session',
+    width: 170,
+    priority: 4,
+    below: 'titled',
+    value: ({ result }) => result?.worst_session?.return ?? null,
+    show: ({ result }) =>
+      result?.worst_session && `${change(result.worst_session.return)} on ${result.worst_session.date}`,
+  },
+  numeric({
+    id: 'covered',
+    title: 'Covered',
+    help: 'Weight of securities with their own returns',
+    width: 90,
+    priority: 5,
+    of: ({ result }: ScenarioRow) => result?.covered_weight ?? null,
+    write: percent,
+  }),
+  numeric({
+    id: 'fit',
+    title: 'R²',
+    help: 'Of the regression on what is shocked',
+    width: 72,
+    priority: 6,
+    of: ({ result }: ScenarioRow) => result?.r_squared ?? null,
+    write: decimal,
+  }),
+];

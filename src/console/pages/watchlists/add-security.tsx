@@ -1,0 +1,77 @@
+import { useId, useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import type { Security } from './watched-table.js';
+
+/** Maximum number of suggestions. */
+const SUGGESTED_MAX = 20;
+
+interface AddSecurityProps {
+  /** Securities of the store. */
+  readonly known: readonly Security[];
+  /** Identifiers of the list. */
+  readonly listed: readonly string[];
+  onAdd(identifiers: readonly string[]): void;
+}
+
+/** Renders an input for one or several identifiers, with suggestions by identifier and company, and a button. */
+export function AddSecurity({ known, listed, onAdd }: AddSecurityProps) {
+  const [typed, setTyped] = useState('');
+  const list = useId();
+  const added = parseTyped(typed, known).filter((identifier) => !listed.includes(identifier));
+  return (
+    <form
+      class="form-actions"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (added.length > 0) onAdd([...new Set(added)]);
+        setTyped('');
+      }}
+    >
+      <input
+        class="control"
+        aria-label="Security to add"
+        placeholder="Security or company"
+        list={list}
+        value={typed}
+        onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+      />
+      <datalist id={list}>
+        {suggestionsFor(typed, known, listed).map(({ identifier, name }) => (
+          <option key={identifier} value={identifier}>
+            {name}
+          </option>
+        ))}
+      </datalist>
+      <Button type="submit" disabled={added.length === 0}>
+        <Icon name="plus" /> Add
+      </Button>
+    </form>
+  );
+}
+
+/** Returns the typed identifiers, separated by commas. The case is that of the store, and a company is its security. */
+function parseTyped(typed: string, known: readonly Security[]): readonly string[] {
+  return typed
+    .split(/[,;\n]/)
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+    .map((text) => {
+      const wanted = text.toLowerCase();
+      const found = known.find(
+        ({ identifier, name }) => identifier.toLowerCase() === wanted || name?.toLowerCase() === wanted,
+      );
+      return found?.identifier ?? text;
+    });
+}
+
+function suggestionsFor(typed: string, known: readonly Security[], listed: readonly string[]): readonly Security[] {
+  const text = typed.trim().toLowerCase();
+  if (text === '') return [];
+  return known
+    .filter(
+      ({ identifier, name }) =>
+        !listed.includes(identifier) && `${identifier} ${name ?? ''}`.toLowerCase().includes(text),
+    )
+    .slice(0, SUGGESTED_MAX);
+}

@@ -1,0 +1,12 @@
+/** Share of the sessions in the tail of a distribution of returns. */
+const TAIL = 0.05;
+
+/**
+ * Computes the historical value at risk at 95 %: the smallest loss among the worst 5 % of the sessions, whose number is
+ * rounded up. Positive for a loss; null without returns.
+ */
+export function computeValueAtRisk(returns: readonly (number | null)[]): number | null {
+  const known = returns.filter((value) => value !== null).toSorted((a, b) => a - b);
+  const edge = known[Math.ceil(known.length * TAIL) - 1];
+  return edge === undefined ? null : -edge;
+}

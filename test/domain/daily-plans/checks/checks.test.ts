@@ -202,7 +202,7 @@ test('limits: numbers of constituents, weights and a published rule', () => {
   expect(listMoveFindings({ minimum: 3 })).toEqual(['-: The index has 2 constituents; 3 are the least.']);
   expect(listMoveFindings({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 is the most.']);
   expect(listMoveFindings({ maximum_weight: 0.49 })).toEqual(
-    ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; 49 % is the most.`),
+    ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; the limit is 49 %.`),
   );
   expect(listMoveFindings({ maximum_weight: 0.5, minimum: 2, maximum: 2 })).toEqual([]);
   // Computed by hand: the largest issuer has 50 % (limit 10 %), and both issuers together have 100 % (limit 40 %).
@@ -223,7 +223,7 @@ test('second source: the level is compared in basis points, and a missing value 
   expect(listMoveFindings(100)).toEqual([]);
   expect(listMoveFindings(100.009)).toEqual([]); // 0.9 bp
   expect(listMoveFindings(100.02)).toEqual([
-    'CALC: The level is 100, that of CALC is 100.02: -2 bp apart, 1 bp are accepted.',
+    'CALC: The level is 100, and the level of CALC is 100.02. The difference is -2 bp; the tolerance is 1 bp.',
   ]);
   expect(listMoveFindings(100.02, { tolerance_bps: 2 })).toEqual([]);
   expect(listMoveFindings(Number.NaN)).toEqual(['CALC: CALC has no value on 2026-11-24.']);
@@ -239,7 +239,7 @@ test('published: levels of the run that differ from published ones are counted, 
   expect(listFindings({ check: 'published' }, inputOf({ published }))).toEqual([]);
   const other = new Map([[DAY_BEFORE, { price: 100, total: 100.05, net: null }]]);
   expect(listFindings({ check: 'published' }, inputOf({ published: other }))).toEqual([
-    '-: The run differs from 1 published close, on 2026-11-23 most: 4.998 bp.',
+    '-: The run differs from 1 published close. The largest difference is 4.998 bp, on 2026-11-23.',
   ]);
   expect(listFindings({ check: 'published', tolerance_bps: 5 } as never, inputOf({ published: other }))).toEqual([]);
 });

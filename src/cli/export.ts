@@ -132,7 +132,7 @@ function parseExtension(out: string): ExportFormat | undefined {
 function assertEnding(out: string, format: ExportFormat): void {
   const ending = parseExtension(out) ?? format;
   if (ending !== format)
-    throw new UsageError(`--format is ${format}, but the extension of ${out} stands for ${ending}`);
+    throw new UsageError(`--format is ${format}, but the extension of ${out} means the format ${ending}`);
 }
 
 /** Returns the format that the extension of a file names. @throws UsageError if the extension names no format */

@@ -77,7 +77,7 @@ describe('divisor verify-batch', () => {
     const folder = await createTemporaryFolder();
     await writeFile(join(folder, 'common.json'), '{"as_of":"2024-01-02"}');
     const { status, err } = await runHere(['verify-batch', 'a.ndjson', 'b.ndjson', join(folder, 'common.json')]);
-    expect([status, err]).toEqual([64, expect.stringMatching(/common\.json is not an answer of GET .*\n$/)]);
+    expect([status, err]).toEqual([64, expect.stringMatching(/common\.json is not a response of GET .*\n$/)]);
     expect(err.split('\n')).toHaveLength(2);
   });
 

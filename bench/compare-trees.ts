@@ -88,8 +88,8 @@ async function runConcurrently(count: number, atOnce: number, run: (serial: numb
 }
 
 function listQuestions(): readonly Question[] {
-  const createQuestion = (what: string, requests: number, path: (serial: number) => string): Question => ({
-    what,
+  const createQuestion = (label: string, requests: number, path: (serial: number) => string): Question => ({
+    what: label,
     requests,
     ask: (url, serial) => fetch(url + path(serial)),
   });
@@ -130,8 +130,8 @@ function listQuestions(): readonly Question[] {
  * writes its files; a repeated backtest without a change writes nothing and verifies the stored files.
  */
 function createJobQuestions(): readonly Question[] {
-  const createJob = (what: string, requests: number, id: string, path: string, body: unknown): Question => ({
-    what: `jobs: ${what}`,
+  const createJob = (label: string, requests: number, id: string, path: string, body: unknown): Question => ({
+    what: `jobs: ${label}`,
     requests,
     atOnce: 1,
     async ask(url) {

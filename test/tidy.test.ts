@@ -101,12 +101,12 @@ test('no source contains a to-do comment', () => {
 
 test('a benchmark is in the folder of the code that it measures', () => {
   const benches = listSources('bench').filter((file) => file.endsWith('.bench.ts'));
-  const astray = benches.filter((file) => {
+  const misplaced = benches.filter((file) => {
     const mirrored = file.replace('bench/', '').replace('.bench.ts', '');
     const folder = dirname(mirrored);
     return !existsSync(folder) && !existsSync(`src/${folder}`);
   });
-  expect(astray).toEqual([]);
+  expect(misplaced).toEqual([]);
 });
 
 test('properties are drawn alike in every run: only one file imports fast-check itself', () => {
@@ -184,11 +184,11 @@ test('an import of the package resolves to the source in an editor, and to the c
   const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     imports: Record<string, { readonly source: string; readonly default: string }>;
   };
-  const astray = Object.entries(imports).filter(([, { source, default: compiled }]) => {
+  const misplaced = Object.entries(imports).filter(([, { source, default: compiled }]) => {
     const path = source.replace('/*', '').replace(/\.js$/, '.ts');
     return !existsSync(path) || compiled !== source.replace('./', './dist/');
   });
-  expect(astray).toEqual([]);
+  expect(misplaced).toEqual([]);
 });
 
 test('every timing belongs to an existing test file', () => {

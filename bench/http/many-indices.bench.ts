@@ -58,7 +58,7 @@ async function defineIndices(of: RunningService): Promise<readonly string[]> {
   return ids;
 }
 
-async function printTimes(what: string, ids: readonly string[]): Promise<void> {
+async function printTimes(label: string, ids: readonly string[]): Promise<void> {
   const memory = watchMemory(service);
   const [start, processor] = [performance.now(), readProcessorTime(service)];
   for (let i = 0; i < ids.length; i += BATCH) {
@@ -70,6 +70,6 @@ async function printTimes(what: string, ids: readonly string[]): Promise<void> {
   const work = (readProcessorTime(service) - processor) / 1000;
   const grown = memory.peak() - memory.held;
   console.log(
-    `${INDICES} indices of up to ${SECURITIES} names, ${what}: ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of processor (${((1000 * work) / INDICES).toFixed(1)} ms each), at most ${grown.toFixed(0)} MiB beyond ${memory.held.toFixed(0)}`,
+    `${INDICES} indices of up to ${SECURITIES} names, ${label}: ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of processor (${((1000 * work) / INDICES).toFixed(1)} ms each), at most ${grown.toFixed(0)} MiB beyond ${memory.held.toFixed(0)}`,
   );
 }

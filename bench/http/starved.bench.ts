@@ -70,16 +70,16 @@ async function writeFiles(): Promise<void> {
 function send({ key, localAddress, agent }: Client, method: string, path: string, body?: unknown) {
   const text = body === undefined ? '' : JSON.stringify(body);
   const headers = { 'x-api-key': key, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-  const asked = request(service.url + path, { method, headers, localAddress, agent });
-  asked.end(text);
-  return asked;
+  const pending = request(service.url + path, { method, headers, localAddress, agent });
+  pending.end(text);
+  return pending;
 }
 
 /** Resolves with the status once the body has ended. */
-function awaitStatus(asked: ClientRequest): Promise<number> {
+function awaitStatus(pending: ClientRequest): Promise<number> {
   return new Promise((done, failed) => {
-    asked.on('error', failed);
-    asked.on('response', (answer) =>
+    pending.on('error', failed);
+    pending.on('response', (answer) =>
       answer
         .resume()
         .on('end', () => done(answer.statusCode!))

@@ -164,7 +164,7 @@ async function send(
 }
 
 /** Prints the ratios of one way to another. @returns the lower end of the confidence interval of their median */
-function report(what: string, way: TracingMode, other: TracingMode): number {
+function report(label: string, way: TracingMode, other: TracingMode): number {
   const others = times.get(other)!;
   const ratios = times
     .get(way)!
@@ -176,6 +176,6 @@ function report(what: string, way: TracingMode, other: TracingMode): number {
   const [low, high] = [getAtRank(ratios.length / 2 - half - 1), getAtRank(ratios.length / 2 + half)];
   const middle = computeMedian(ratios);
   const interval = `${low.toFixed(4)} to ${high.toFixed(4)}`;
-  console.log(`${what.padEnd(54)} ${middle.toFixed(4)} (${interval}), ${ratios.length} pairs`);
+  console.log(`${label.padEnd(54)} ${middle.toFixed(4)} (${interval}), ${ratios.length} pairs`);
   return low;
 }

@@ -27,10 +27,10 @@ export function centreGroups(x: Float64Array, groups: ColumnGroups, means: Float
   means.fill(0);
   for (let t = 0; t < rows; t++) {
     const row = t * columns;
-    const at = t * count;
-    for (let i = 0; i < columns; i++) means[at + groupAt[i]!]! += x[row + i]!;
-    for (let g = 0; g < count; g++) means[at + g]! /= sizes[g]!;
-    for (let i = 0; i < columns; i++) x[row + i]! -= means[at + groupAt[i]!]!;
+    const position = t * count;
+    for (let i = 0; i < columns; i++) means[position + groupAt[i]!]! += x[row + i]!;
+    for (let g = 0; g < count; g++) means[position + g]! /= sizes[g]!;
+    for (let i = 0; i < columns; i++) x[row + i]! -= means[position + groupAt[i]!]!;
   }
 }
 

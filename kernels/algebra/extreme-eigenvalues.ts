@@ -119,15 +119,15 @@ function findLargestEigenvalue(problem: EigenProblem): number | undefined {
   for (let i = 0; i < n; i++) a[i * (n + 1)] = diagonal[i]!;
   const squares = sumSquares(a, n);
   const isDone = ({ error, value }: Omit<RitzPair, 'vector'>): boolean => error <= Number.EPSILON * value;
-  const found = runLanczos(problem, {
+  const ritzPair = runLanczos(problem, {
     start: drawVector(n),
     steps: ESTIMATE_STEPS.largest,
     multiply: (x, out) => engine.symv(a, x, out),
     isDone,
   });
-  const { value, residual, vector } = found;
+  const { value, residual, vector } = ritzPair;
   // The sum of the squares of all eigenvalues is `squares`: an eigenvalue with more than half of it is the largest.
-  if (isDone(found) && (value - residual) ** 2 > (0.5 + ROUNDING_ERROR) * squares) return value;
+  if (isDone(ritzPair) && (value - residual) ** 2 > (0.5 + ROUNDING_ERROR) * squares) return value;
   const off = Math.max(residual, SHIFT_MIN * value);
   return refine(problem, { sign: -1, estimate: value, off, scale: value, vector });
 }
@@ -138,7 +138,7 @@ function sumSquares(a: Float64Array, n: number): number {
   let pairs = 0;
   for (let i = 0; i < n; i++) {
     own += a[i * (n + 1)]! * a[i * (n + 1)]!;
-    for (let at = i * (n + 1) + 1; at < (i + 1) * n; at++) pairs += a[at]! * a[at]!;
+    for (let position = i * (n + 1) + 1; position < (i + 1) * n; position++) pairs += a[position]! * a[position]!;
   }
   return own + 2 * pairs;
 }
@@ -161,13 +161,13 @@ function refine(problem: EigenProblem, { sign, estimate, off, scale, vector }: E
     if (!factor(problem, sign, shift)) continue;
     const isDone = ({ value, error }: Omit<RitzPair, 'vector'>): boolean =>
       error <= 0.25 * Number.EPSILON * scale * value * value;
-    const found = runLanczos(problem, {
+    const ritzPair = runLanczos(problem, {
       start: vector,
       steps: STEPS_MAX,
       multiply: createInverseProduct(problem),
       isDone,
     });
-    return isDone(found) ? shift + sign / found.value : undefined;
+    return isDone(ritzPair) ? shift + sign / ritzPair.value : undefined;
   }
   return undefined;
 }

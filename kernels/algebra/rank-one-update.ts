@@ -25,6 +25,7 @@ export function rankOneUpdate(out: Float64Array, x: Float64Array, { decay, facto
   assert(out.length === n * n, `out: ${out.length} values for ${n} x ${n}`);
   for (let i = 0; i < n; i++) {
     const scaled = factor * x[i]!;
-    for (let j = i, at = i * n + i; j < n; j++, at++) out[at] = decay * out[at]! + scaled * x[j]!;
+    for (let j = i, position = i * n + i; j < n; j++, position++)
+      out[position] = decay * out[position]! + scaled * x[j]!;
   }
 }

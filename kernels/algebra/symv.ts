@@ -28,8 +28,8 @@ function addUpperRow(a: Float64Array, i: number, x: Float64Array, out: Float64Ar
   const n = x.length;
   const xi = x[i]!;
   let total = a[i * n + i]! * xi;
-  for (let j = i + 1, at = i * n + i + 1; j < n; j++, at++) {
-    const value = a[at]!;
+  for (let j = i + 1, position = i * n + i + 1; j < n; j++, position++) {
+    const value = a[position]!;
     total += value * x[j]!;
     out[j]! += value * xi;
   }

@@ -139,10 +139,10 @@ function declareFunctions(set: NativeSet): LibraryFunctions {
 /** Size of a double in bytes. */
 const BYTES = 8;
 
-function createImports(of: LibraryFunctions, base: number): NativeImports {
+function createImports(libraryFunctions: LibraryFunctions, base: number): NativeImports {
   return {
     product(m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc, sign, upper, scratch) {
-      of.product(
+      libraryFunctions.product(
         m,
         k,
         n,
@@ -160,15 +160,17 @@ function createImports(of: LibraryFunctions, base: number): NativeImports {
       );
     },
     symmetricRankK: (x, rows, columns, c, panels) =>
-      of.symmetricRankK(base + x, rows, columns, base + c, base + panels),
-    packSlab: (x, rows, columns, slab, panels) => of.packSlab(base + x, rows, columns, slab, base + panels),
+      libraryFunctions.symmetricRankK(base + x, rows, columns, base + c, base + panels),
+    packSlab: (x, rows, columns, slab, panels) =>
+      libraryFunctions.packSlab(base + x, rows, columns, slab, base + panels),
     addSlabGroup: (rows, columns, c, slab, group, panels) =>
-      of.addSlabGroup(rows, columns, base + c, slab, group, base + panels),
-    cholesky: (a, n, scratch) => of.cholesky(base + a, n, base + scratch),
-    solveLower: (l, n, b, columns, scratch) => of.solveLower(base + l, n, base + b, columns, base + scratch),
+      libraryFunctions.addSlabGroup(rows, columns, base + c, slab, group, base + panels),
+    cholesky: (a, n, scratch) => libraryFunctions.cholesky(base + a, n, base + scratch),
+    solveLower: (l, n, b, columns, scratch) =>
+      libraryFunctions.solveLower(base + l, n, base + b, columns, base + scratch),
     solveLowerTransposed: (l, n, b, columns, scratch) =>
-      of.solveLowerTransposed(base + l, n, base + b, columns, base + scratch),
+      libraryFunctions.solveLowerTransposed(base + l, n, base + b, columns, base + scratch),
     symvRows: (a, n, ld, x, out, first, last) =>
-      of.symvRows(base + a, n, ld / BYTES, base + x, base + out, first, last),
+      libraryFunctions.symvRows(base + a, n, ld / BYTES, base + x, base + out, first, last),
   };
 }

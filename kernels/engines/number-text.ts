@@ -78,30 +78,30 @@ export function createNumberText(): NumberText {
   const all = new Uint8Array(memory.buffer);
   const input = new Float64Array(memory.buffer, VALUES_OFFSET, BATCH);
   const end = WINDOW_OFFSET + WINDOW_BYTES;
-  let at = WINDOW_OFFSET;
+  let position = WINDOW_OFFSET;
   let drain: Drain = () => {};
 
   function flush(): void {
-    if (at > WINDOW_OFFSET) drain(all.subarray(WINDOW_OFFSET, at));
-    at = WINDOW_OFFSET;
+    if (position > WINDOW_OFFSET) drain(all.subarray(WINDOW_OFFSET, position));
+    position = WINDOW_OFFSET;
   }
 
   /** Drains whole words, so that later writes to shared memory are copied by words instead of bytes. */
   function drainWords(): void {
-    const border = at - (at % WORD_BYTES);
+    const border = position - (position % WORD_BYTES);
     if (border > WINDOW_OFFSET) drain(all.subarray(WINDOW_OFFSET, border));
-    all.copyWithin(WINDOW_OFFSET, border, at);
-    at -= border - WINDOW_OFFSET;
+    all.copyWithin(WINDOW_OFFSET, border, position);
+    position -= border - WINDOW_OFFSET;
   }
 
   const place = { tableAt: TABLE_OFFSET, powersAt: POWERS_OFFSET, end, windowBytes: WINDOW_BYTES };
-  const moveTo = (next: number): void => void (at = next);
+  const moveTo = (next: number): void => void (position = next);
   return {
-    table: createTableText({ memory: memory.buffer, ...place, at: () => at, moveTo, drainWords }, writeTable),
-    pending: () => at - WINDOW_OFFSET,
+    table: createTableText({ memory: memory.buffer, ...place, at: () => position, moveTo, drainWords }, writeTable),
+    pending: () => position - WINDOW_OFFSET,
     flush,
     begin(next) {
-      at = WINDOW_OFFSET;
+      position = WINDOW_OFFSET;
       drain = next;
     },
     bytes(text) {
@@ -111,41 +111,41 @@ export function createNumberText(): NumberText {
         drain(text);
         return;
       }
-      if (at + length > end) drainWords();
-      if (length > SHORT_BYTES) all.set(text, at);
-      else for (let i = 0; i < length; i++) all[at + i] = text[i]!;
-      at += length;
+      if (position + length > end) drainWords();
+      if (length > SHORT_BYTES) all.set(text, position);
+      else for (let i = 0; i < length; i++) all[position + i] = text[i]!;
+      position += length;
     },
     ascii(text) {
       const { length } = text;
       if (length > WINDOW_BYTES) return false;
-      if (at + length > end) drainWords();
+      if (position + length > end) drainWords();
       for (let i = 0; i < length; i++) {
         const code = text.charCodeAt(i);
         if (code > 127) return false;
-        all[at + i] = code;
+        all[position + i] = code;
       }
-      at += length;
+      position += length;
       return true;
     },
     number(value) {
-      if (at + TEXT_BYTES_MAX > end) drainWords();
-      const next = writeNumber(value, at, POWERS_OFFSET);
+      if (position + TEXT_BYTES_MAX > end) drainWords();
+      const next = writeNumber(value, position, POWERS_OFFSET);
       if (next === 0) return false;
-      at = next;
+      position = next;
       return true;
     },
     numbers(values, from, to) {
       for (let start = from; start < to; start += BATCH) {
         const stop = Math.min(to, start + BATCH);
-        if (at + BATCH * TEXT_BYTES_MAX > end) drainWords();
+        if (position + BATCH * TEXT_BYTES_MAX > end) drainWords();
         // Slices of partial tables would create garbage for each row.
         if (stop - start > SHORT_NUMBERS) input.set(values.subarray(start, stop));
         else for (let i = start; i < stop; i++) input[i - start] = values[i]!;
-        if (start > from) all[at++] = 44;
-        const next = writeNumbers(VALUES_OFFSET, stop - start, at, POWERS_OFFSET);
+        if (start > from) all[position++] = 44;
+        const next = writeNumbers(VALUES_OFFSET, stop - start, position, POWERS_OFFSET);
         if (next === 0) return false;
-        at = next;
+        position = next;
       }
       return true;
     },

@@ -41,11 +41,11 @@ export async function openEngine(
   threads: () => number = () => 1,
 ): Promise<EngineChoice> {
   const refusals: { name: EngineName; why: string }[] = [];
-  const [asked, set] = setting.split(':') as [EngineSetting, NativeSet | undefined]; // Safe by the type of `setting`.
-  for (const name of CANDIDATES[asked]) {
+  const [engineSetting, set] = setting.split(':') as [EngineSetting, NativeSet | undefined]; // Safe by the type of `setting`.
+  for (const name of CANDIDATES[engineSetting]) {
     try {
       const { engine, exact = engine } = await OPENERS[name](threads, set);
-      return { engine, exact, refused: refusals, asAsked: asked === 'auto' || name === asked };
+      return { engine, exact, refused: refusals, asAsked: engineSetting === 'auto' || name === engineSetting };
     } catch (failure) {
       refusals.push({ name, why: failure instanceof Error ? failure.message : String(failure) });
     }

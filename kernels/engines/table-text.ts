@@ -91,8 +91,8 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
   const places = new Int32Array(memory, marksAt, 5);
   const slotsAt = tableAt + SLOTS_OFFSET;
   const slots = Array.from({ length: TABLE_COLUMNS_MAX }, (_, c) => slotsAt + c * SLOT_BYTES);
-  const doubles = slots.map((at) => new Float64Array(memory, at, CHUNK_ROWS));
-  const integers = slots.map((at) => new Int32Array(memory, at, CHUNK_ROWS));
+  const doubles = slots.map((position) => new Float64Array(memory, position, CHUNK_ROWS));
+  const integers = slots.map((position) => new Int32Array(memory, position, CHUNK_ROWS));
   const tokens = new Uint8Array(memory, tableAt + TOKENS_OFFSET, TOKENS_BYTES);
   let filled = 0;
   let longest = 0;

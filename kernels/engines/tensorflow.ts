@@ -104,10 +104,10 @@ function compoundPaths(
     draw(from + p, steps);
     factors.set(steps, p * horizon);
   }
-  const drawn = tf.tensor2d(factors, [paths, horizon]);
-  const compounded = tf.cumprod(drawn, 1);
+  const tensor = tf.tensor2d(factors, [paths, horizon]);
+  const compounded = tf.cumprod(tensor, 1);
   const levels = compounded.dataSync();
-  tf.dispose([drawn, compounded]);
+  tf.dispose([tensor, compounded]);
   for (let p = 0; p < paths; p++) tallyPath(levels.subarray(p * horizon, (p + 1) * horizon), bins, tallies, from + p);
 }
 

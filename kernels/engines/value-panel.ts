@@ -82,11 +82,12 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
   const columns = new Int32Array(memory.buffer, columnsAt, names);
   const values = new Float64Array(memory.buffer, valuesAt, SESSIONS_PER_CALL);
   let held = { count: 0, money: 0, columnsAt: 0, first: 0 };
-  let known: LoadedHolding | null = null;
+  let loadedHolding: LoadedHolding | null = null;
   panels.set(memory.buffer, {
-    has: (owner, version) => known !== null && known.owner === owner && known.version === version,
+    has: (owner, version) =>
+      loadedHolding !== null && loadedHolding.owner === owner && loadedHolding.version === version,
     load(holding, loaded) {
-      const { isRun } = (known = loaded);
+      const { isRun } = (loadedHolding = loaded);
       const { count, money } = holding;
       for (let k = 0; k < count; k++) units[k] = holding.units[k]!;
       if (!isRun) for (let k = 0; k < count; k++) columns[k] = holding.columns[k]!;
@@ -97,8 +98,8 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
     },
     values(row, sessions, into) {
       const { count, money, first } = held;
-      const at = panelAt + 8 * row + first;
-      holdingValues(at, 8 * names, sessions, held.columnsAt, SCRATCH_OFFSET, count, money, valuesAt);
+      const position = panelAt + 8 * row + first;
+      holdingValues(position, 8 * names, sessions, held.columnsAt, SCRATCH_OFFSET, count, money, valuesAt);
       for (let s = 0; s < sessions; s++) into[s] = values[s]!;
     },
   });

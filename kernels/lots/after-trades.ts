@@ -29,7 +29,7 @@ export function applyTrades(
   }
   const pick = (values: Float64Array): Float64Array => {
     const own = new Float64Array(kept.length);
-    for (let at = 0; at < kept.length; at++) own[at] = values[kept[at]!]!;
+    for (let position = 0; position < kept.length; position++) own[position] = values[kept[position]!]!;
     return own;
   };
   const reduced: AccountProgram = {

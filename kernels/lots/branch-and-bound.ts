@@ -41,23 +41,23 @@ export function searchBranches(
     for (const net of [node.net, node.suggested]) {
       const rounded = net.slice();
       roundTrades(program, rounded, node);
-      const own = createCandidate(program, createTrades(program, rounded, node.prices));
-      if (own.merit < candidate.merit) candidate = own;
+      const ownCandidate = createCandidate(program, createTrades(program, rounded, node.prices));
+      if (ownCandidate.merit < candidate.merit) candidate = ownCandidate;
     }
     const split = splitRange(program, node);
     if (split === undefined) {
       const lots = chooseLots(program, node.suggested);
-      const own = lots && createCandidate(program, lots);
-      if (own === undefined) unproved = Math.min(unproved, node.bound);
-      else if (own.merit < candidate.merit) candidate = own;
+      const ownCandidate = lots && createCandidate(program, lots);
+      if (ownCandidate === undefined) unproved = Math.min(unproved, node.bound);
+      else if (ownCandidate.merit < candidate.merit) candidate = ownCandidate;
       continue;
     }
     for (const ranges of split) {
       const child = solveBound(program, side, ranges);
       if (child === undefined || child.bound > candidate.merit - GAP_TOLERANCE) continue;
       const own = { ...child, bound: Math.max(child.bound, node.bound) };
-      const at = open.findIndex(({ bound }) => bound > own.bound);
-      open.splice(at < 0 ? open.length : at, 0, own);
+      const position = open.findIndex(({ bound }) => bound > own.bound);
+      open.splice(position < 0 ? open.length : position, 0, own);
     }
   }
   return { candidate, bound: Math.min(open[0]?.bound ?? candidate.merit, unproved), nodes };
@@ -95,18 +95,18 @@ function splitRange(
   { n, unit }: AccountProgram,
   { ranges, net, suggested }: Node,
 ): [TradeRanges, TradeRanges] | undefined {
-  let [at, most] = [-1, -1];
+  let [position, most] = [-1, -1];
   for (let i = 0; i < n; i++) {
     const width = ranges.most[i]! - ranges.least[i]!;
     if (width < Math.max(unit[i]! * 0.5, WIDTH_MIN)) continue;
     const difference = Math.abs(net[i]! - suggested[i]!) + 1e-6 * width;
-    if (difference > most) [at, most] = [i, difference];
+    if (difference > most) [position, most] = [i, difference];
   }
-  if (at < 0) return undefined;
-  const step = unit[at]!;
-  const [low, high] = [ranges.least[at]!, ranges.most[at]!];
-  let middle = (net[at]! + suggested[at]!) / 2;
-  if (low < 0 && high > 0) middle = step > 0 && suggested[at]! > 0 ? -step / 2 : 0;
+  if (position < 0) return undefined;
+  const step = unit[position]!;
+  const [low, high] = [ranges.least[position]!, ranges.most[position]!];
+  let middle = (net[position]! + suggested[position]!) / 2;
+  if (low < 0 && high > 0) middle = step > 0 && suggested[position]! > 0 ? -step / 2 : 0;
   const left = { least: ranges.least, most: ranges.most.slice() };
   const right = { least: ranges.least.slice(), most: ranges.most };
   if (step > 0) {
@@ -114,14 +114,14 @@ function splitRange(
       Math.max(Math.floor(middle / step), Math.ceil(low / step - 1e-9)),
       Math.floor(high / step + 1e-9) - 1,
     );
-    left.most[at] = cut * step;
-    right.least[at] = (cut + 1) * step;
-    if (left.most[at]! < low) left.most[at] = low; // A position of a fraction of a share may be sold as a whole.
+    left.most[position] = cut * step;
+    right.least[position] = (cut + 1) * step;
+    if (left.most[position]! < low) left.most[position] = low; // A position of a fraction of a share may be sold as a whole.
   } else {
     const width = high - low;
     const cut = low < 0 && high > 0 ? 0 : Math.min(Math.max(middle, low + 0.1 * width), high - 0.1 * width);
-    left.most[at] = cut;
-    right.least[at] = cut;
+    left.most[position] = cut;
+    right.least[position] = cut;
   }
   return [left, right];
 }

@@ -56,8 +56,8 @@ export interface StepLengths {
 const reachOf = (value: number, change: number): number => (change < 0 ? -value / change : Infinity);
 
 /** Returns the longest step, up to 1, that keeps every pair positive, multiplied by `share`. */
-export function findLongestStep(at: Iterate, step: InteriorStep, share: number): StepLengths {
-  const { size, z, zl, zu } = at;
+export function findLongestStep(iterate: Iterate, step: InteriorStep, share: number): StepLengths {
+  const { size, z, zl, zu } = iterate;
   let primal = Infinity;
   let dual = Infinity;
   for (let j = 0; j < z.length; j++) {
@@ -67,38 +67,38 @@ export function findLongestStep(at: Iterate, step: InteriorStep, share: number):
     if (step.dzl[j]! < 0) dual = Math.min(dual, -zl[j]! / step.dzl[j]!);
     if (step.dzu[j]! < 0) dual = Math.min(dual, -zu[j]! / step.dzu[j]!);
   }
-  for (let j = 0; j < at.y.length; j++) {
-    primal = Math.min(primal, reachOf(at.slack[j]!, step.ds[j]!));
-    dual = Math.min(dual, reachOf(at.y[j]!, step.dy[j]!));
-    if (at.penalties[j] === Infinity) continue;
-    primal = Math.min(primal, reachOf(at.excess[j]!, step.de[j]!));
-    dual = Math.min(dual, reachOf(at.penalties[j]! - at.y[j]!, -step.dy[j]!));
+  for (let j = 0; j < iterate.y.length; j++) {
+    primal = Math.min(primal, reachOf(iterate.slack[j]!, step.ds[j]!));
+    dual = Math.min(dual, reachOf(iterate.y[j]!, step.dy[j]!));
+    if (iterate.penalties[j] === Infinity) continue;
+    primal = Math.min(primal, reachOf(iterate.excess[j]!, step.de[j]!));
+    dual = Math.min(dual, reachOf(iterate.penalties[j]! - iterate.y[j]!, -step.dy[j]!));
   }
-  for (let b = 0; b < at.boundSlack.length; b++) {
-    primal = Math.min(primal, reachOf(at.boundSlack[b]!, step.db[b]!));
-    dual = Math.min(dual, reachOf(at.boundPrice[b]!, step.dp[b]!));
+  for (let b = 0; b < iterate.boundSlack.length; b++) {
+    primal = Math.min(primal, reachOf(iterate.boundSlack[b]!, step.db[b]!));
+    dual = Math.min(dual, reachOf(iterate.boundPrice[b]!, step.dp[b]!));
   }
   return { primal: Math.min(1, share * primal), dual: Math.min(1, share * dual) };
 }
 
 /** Returns the mean product of the complementary pairs after a step. */
-export function computeComplementarity(at: Iterate, step: InteriorStep, { primal, dual }: StepLengths): number {
-  const { size, z, zl, zu } = at;
+export function computeComplementarity(iterate: Iterate, step: InteriorStep, { primal, dual }: StepLengths): number {
+  const { size, z, zl, zu } = iterate;
   let total = 0;
-  let pairs = 2 * z.length + at.y.length + at.boundSlack.length;
+  let pairs = 2 * z.length + iterate.y.length + iterate.boundSlack.length;
   for (let j = 0; j < z.length; j++) {
     const traded = z[j]! + primal * step.dz[j]!;
     total += traded * (zl[j]! + dual * step.dzl[j]!) + (size[j]! - traded) * (zu[j]! + dual * step.dzu[j]!);
   }
-  for (let j = 0; j < at.y.length; j++) {
-    const price = at.y[j]! + dual * step.dy[j]!;
-    total += price * (at.slack[j]! + primal * step.ds[j]!);
-    if (at.penalties[j] === Infinity) continue;
-    total += (at.penalties[j]! - price) * (at.excess[j]! + primal * step.de[j]!);
+  for (let j = 0; j < iterate.y.length; j++) {
+    const price = iterate.y[j]! + dual * step.dy[j]!;
+    total += price * (iterate.slack[j]! + primal * step.ds[j]!);
+    if (iterate.penalties[j] === Infinity) continue;
+    total += (iterate.penalties[j]! - price) * (iterate.excess[j]! + primal * step.de[j]!);
     pairs++;
   }
-  for (let b = 0; b < at.boundSlack.length; b++)
-    total += (at.boundSlack[b]! + primal * step.db[b]!) * (at.boundPrice[b]! + dual * step.dp[b]!);
+  for (let b = 0; b < iterate.boundSlack.length; b++)
+    total += (iterate.boundSlack[b]! + primal * step.db[b]!) * (iterate.boundPrice[b]! + dual * step.dp[b]!);
   return total / pairs;
 }
 
@@ -115,17 +115,17 @@ export function widenBounds({
   program: { n, held, lower, upper },
   trades: { start, sign, size },
 }: Relaxation): Bound[] {
-  const found: Bound[] = [];
+  const bounds: Bound[] = [];
   for (let i = 0; i < n; i++) {
     let [least, most] = [held[i]!, held[i]!];
     for (let j = start[i]!; j < start[i + 1]!; j++) {
       if (sign[j]! > 0) most += size[j]!;
       else least -= size[j]!;
     }
-    if (lower[i]! > least + 1e-15) found.push({ security: i, sign: -1, limit: lower[i]! });
-    if (upper[i]! < most - 1e-15) found.push({ security: i, sign: 1, limit: upper[i]! });
+    if (lower[i]! > least + 1e-15) bounds.push({ security: i, sign: -1, limit: lower[i]! });
+    if (upper[i]! < most - 1e-15) bounds.push({ security: i, sign: 1, limit: upper[i]! });
   }
-  return found;
+  return bounds;
 }
 
 /** Target products of the complementary pairs after a step: of trades, rows and bounds. */
@@ -146,10 +146,10 @@ export const createGoals = (count: number, rows: number, bounds: number): Goals 
 });
 
 /** Sets all targets to the complementarity `goal`, less the second-order terms of the predictor step. */
-export function setGoals(goals: Goals, goal: number, other: InteriorStep | null): void {
+export function setGoals(goals: Goals, goal: number, otherInteriorStep: InteriorStep | null): void {
   for (const list of Object.values(goals) as Float64Array[]) list.fill(goal); // `Goals` has only array members.
-  if (other === null) return;
-  const { dz, dzl, dzu, dy, ds, de, db, dp } = other;
+  if (otherInteriorStep === null) return;
+  const { dz, dzl, dzu, dy, ds, de, db, dp } = otherInteriorStep;
   for (let j = 0; j < dz.length; j++) {
     goals.lower[j]! -= dz[j]! * dzl[j]!;
     goals.upper[j]! += dz[j]! * dzu[j]!;

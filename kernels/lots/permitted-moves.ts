@@ -40,7 +40,7 @@ export function createMoves(program: AccountProgram, suggested: Float64Array): P
   function add(i: number, present: number, wish: number): void {
     const trade = permit(i, wish);
     if (Math.abs(trade - present) <= DIFFERENCE_MIN) return;
-    for (let at = 0; at < count; at++) if (found[at] === trade) return;
+    for (let position = 0; position < count; position++) if (found[position] === trade) return;
     found[count++] = trade;
   }
 

@@ -41,10 +41,10 @@ export function createPriceSystem(
   /** Adds (`way` 1) or removes (-1) the contribution of a security whose trade j is partial. */
   function add(i: number, j: number, way: 1 | -1): void {
     const response = way / (2 * aversion * specific[i]!);
-    const at = i * k;
+    const position = i * k;
     for (let f = 0; f < k; f++) {
-      const value = response * loadings[at + f]!;
-      for (let g = 0; g <= f; g++) products[f * k + g]! += value * loadings[at + g]!;
+      const value = response * loadings[position + f]!;
+      for (let g = 0; g <= f; g++) products[f * k + g]! += value * loadings[position + g]!;
     }
     own[0] = sign[j]! * short[j]!;
     own[1] = sign[j]! * long[j]!;
@@ -53,7 +53,7 @@ export function createPriceSystem(
     for (let c = 0; c < q; c++) {
       if (own[c] === 0) continue;
       const value = response * own[c]!;
-      for (let f = 0; f < k; f++) reach[c * k + f]! += value * loadings[at + f]!;
+      for (let f = 0; f < k; f++) reach[c * k + f]! += value * loadings[position + f]!;
       for (let d = 0; d <= c; d++) gram[c * q + d]! += value * own[d]!;
     }
   }
@@ -76,16 +76,17 @@ export function createPriceSystem(
         matrix[f * order + f]! += 1 / (2 * aversion);
       }
       for (let j = 0; j < m; j++) {
-        const at = (k + j) * order;
-        matrix.fill(0, at, at + order);
-        for (const [c, factor] of mixes[j]!) for (let f = 0; f < k; f++) matrix[at + f]! += factor * reach[c * k + f]!;
+        const position = (k + j) * order;
+        matrix.fill(0, position, position + order);
+        for (const [c, factor] of mixes[j]!)
+          for (let f = 0; f < k; f++) matrix[position + f]! += factor * reach[c * k + f]!;
         for (let h = 0; h <= j; h++) {
           let value = 0;
           for (const [c, factor] of mixes[j]!)
             for (const [d, other] of mixes[h]!) value += factor * other * gram[Math.max(c, d) * q + Math.min(c, d)]!;
-          matrix[at + k + h] = value;
+          matrix[position + k + h] = value;
         }
-        matrix[at + k + j]! += slack[j]!;
+        matrix[position + k + j]! += slack[j]!;
       }
       return factorCholesky(matrix, order) === order;
     },

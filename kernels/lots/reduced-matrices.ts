@@ -121,11 +121,11 @@ export function computeRowReach(matrices: ReducedMatrices): void {
   for (let j = 0; j < m; j++) {
     const [a, b, c] = coefficients[j]!;
     const weights = rowWeights[j];
-    const at = j * n;
+    const position = j * n;
     for (let i = 0; i < n; i++) {
       let value = a * reach[3 * i]! + b * reach[3 * i + 1]! + c * reach[3 * i + 2]!;
       if (weights) value += response[i]! * weights[i]!;
-      rowReach[at + i] = value;
+      rowReach[position + i] = value;
     }
   }
 }

@@ -51,14 +51,14 @@ export function relaxTrades(
     Float64Array,
   ];
   const [firstLot, endLot] = [new Int32Array(most).fill(-1), new Int32Array(most).fill(-1)];
-  let at = 0;
+  let position = 0;
   const put = (l: number): void => {
-    firstLot[at] = l;
-    endLot[at] = l + 1;
-    size[at] = lotSize[l]!;
-    short[at] = lotSize[l]! * lotShort[l]!;
-    long[at] = lotSize[l]! * lotLong[l]!;
-    at++;
+    firstLot[position] = l;
+    endLot[position] = l + 1;
+    size[position] = lotSize[l]!;
+    short[position] = lotSize[l]! * lotShort[l]!;
+    long[position] = lotSize[l]! * lotLong[l]!;
+    position++;
   };
   const priceTrade = (j: number): number => prices.short * short[j]! + prices.long * long[j]!;
   /**
@@ -66,39 +66,39 @@ export function relaxTrades(
    * the cost.
    */
   const mergeTrades = (first: number): void => {
-    for (let j = at - 2; j >= first && priceTrade(j) * size[j + 1]! >= priceTrade(j + 1) * size[j]!; j--) {
+    for (let j = position - 2; j >= first && priceTrade(j) * size[j + 1]! >= priceTrade(j + 1) * size[j]!; j--) {
       endLot[j] = endLot[j + 1]!;
       size[j]! += size[j + 1]!;
       short[j]! += short[j + 1]!;
       long[j]! += long[j + 1]!;
-      at--;
+      position--;
     }
   };
   for (let i = 0; i < n; i++) {
-    start[i] = at;
+    start[i] = position;
     if (decided[i] !== BUYS_ONLY)
       for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
         if (isOrdered[i] === 0 && offered?.[l] === 0) continue;
         put(l);
         if (isOrdered[i] === 1) mergeTrades(start[i]!);
       }
-    for (let j = start[i]!; j < at; j++) {
+    for (let j = start[i]!; j < position; j++) {
       sign[j] = -1;
       cost[j] = costRate[i]!;
       short[j]! /= size[j]!;
       long[j]! /= size[j]!;
     }
     if (decided[i] === SELLS_ONLY || !(buyLimit[i]! > 0)) continue;
-    sign[at] = 1;
-    size[at] = buyLimit[i]!;
-    cost[at] = costRate[i]!;
-    short[at] = 0;
-    long[at] = 0;
-    firstLot[at] = endLot[at] = -1;
-    at++;
+    sign[position] = 1;
+    size[position] = buyLimit[i]!;
+    cost[position] = costRate[i]!;
+    short[position] = 0;
+    long[position] = 0;
+    firstLot[position] = endLot[position] = -1;
+    position++;
   }
-  start[n] = at;
-  return { count: at, start, sign, size, short, long, cost, firstLot, endLot };
+  start[n] = position;
+  return { count: position, start, sign, size, short, long, cost, firstLot, endLot };
 }
 
 /**
@@ -113,7 +113,7 @@ export function sortSales(
 ): Int32Array {
   const first = lotStart[i]!;
   const order = new Int32Array(lotStart[i + 1]! - first);
-  for (let at = 0; at < order.length; at++) order[at] = first + at;
+  for (let position = 0; position < order.length; position++) order[position] = first + position;
   if (isOrdered[i] === 1 || order.length < 2) return order;
   const computePrice = (l: number): number => prices.short * lotShort[l]! + prices.long * lotLong[l]!;
   return order.sort((a, b) => computePrice(a) - computePrice(b) || a - b);

@@ -72,9 +72,9 @@ function improve(net: Float64Array, moves: PermittedMoves, merit: TradeMerit): v
       if (gains[i]! < -reach) continue;
       let [best, gain] = [net[i]!, -Infinity];
       const count = moves.list(i, net[i]!);
-      for (let at = 0; at < count; at++) {
-        const own = merit.gain(i, moves.found[at]!);
-        if (own > gain) [best, gain] = [moves.found[at]!, own];
+      for (let position = 0; position < count; position++) {
+        const own = merit.gain(i, moves.found[position]!);
+        if (own > gain) [best, gain] = [moves.found[position]!, own];
       }
       gains[i] = gain;
       if (!(gain > MOVE_GAIN_MIN)) continue;
@@ -99,19 +99,24 @@ interface PairTerms {
  * @returns false if no pair improves
  */
 function movePairs(net: Float64Array, { n, moves, merit }: PairTerms): boolean {
-  const all: TradeMove[] = [];
+  const tradeMoves: TradeMove[] = [];
   for (let i = 0; i < n; i++) {
     const count = moves.list(i, net[i]!);
-    for (let at = 0; at < count; at++) all.push(merit.moveOf(i, moves.found[at]!));
+    for (let position = 0; position < count; position++) tradeMoves.push(merit.moveOf(i, moves.found[position]!));
   }
-  const least = all.sort((a, b) => a.loss - b.loss).slice(0, PAIRED_MAX);
+  const least = tradeMoves.sort((a, b) => a.loss - b.loss).slice(0, PAIRED_MAX);
   const used = new Set<number>();
   for (let a = 0; a < least.length; a++)
     for (let b = a + 1; b < least.length; b++) {
-      const [one, other] = [least[a]!, least[b]!];
-      if (one.security === other.security || used.has(one.security) || used.has(other.security)) continue;
-      if (!(merit.gainOfPair(one, other) > MOVE_GAIN_MIN)) continue;
-      for (const { security, trade } of [one, other]) {
+      const [tradeMove, otherTradeMove] = [least[a]!, least[b]!];
+      if (
+        tradeMove.security === otherTradeMove.security ||
+        used.has(tradeMove.security) ||
+        used.has(otherTradeMove.security)
+      )
+        continue;
+      if (!(merit.gainOfPair(tradeMove, otherTradeMove) > MOVE_GAIN_MIN)) continue;
+      for (const { security, trade } of [tradeMove, otherTradeMove]) {
         merit.move(security, trade);
         used.add(security);
       }

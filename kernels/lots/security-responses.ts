@@ -55,10 +55,10 @@ export function createResponses(
 
   /** Sorts trades by marginal cost; they are nearly sorted from the previous call. */
   function sort(from: number, end: number): void {
-    for (let at = from + 1; at < end; at++) {
-      const j = order[at]!;
+    for (let position = from + 1; position < end; position++) {
+      const j = order[position]!;
       const own = marginal[j]!;
-      let place = at;
+      let place = position;
       for (; place > from && marginal[order[place - 1]!]! > own; place--) order[place] = order[place - 1]!;
       order[place] = j;
     }
@@ -69,8 +69,8 @@ export function createResponses(
     const free = target[i]! - slope * scale;
     let weight = lowest[i]!;
     let [dearest, inPart, isOver] = [-Infinity, -1, false];
-    for (let at = start[i]!; at < start[i + 1]!; at++) {
-      const j = order[at]!;
+    for (let position = start[i]!; position < start[i + 1]!; position++) {
+      const j = order[position]!;
       let amount = 0;
       if (!isOver) {
         dearest = Math.max(dearest, marginal[j]!);

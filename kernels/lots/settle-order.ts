@@ -94,29 +94,32 @@ export function settleOrder(
     return { multipliers: answer.multipliers, net, isPartial };
   }
 
-  const findMarginAt = (at: StartingSolution): SettledTrades =>
-    findMargin(program, { ...at, rows, prices: computeGainPrices(at.multipliers) });
+  const findMarginAt = (startingSolution: StartingSolution): SettledTrades =>
+    findMargin(program, { ...startingSolution, rows, prices: computeGainPrices(startingSolution.multipliers) });
 
   /**
    * Solves the convex form of the lots at the margin; ends early if the gap is wide and other lots are at the margin.
    */
-  function solveMargin(at: StartingSolution, isLast: boolean): Solution {
-    const own = findMarginAt(at);
-    const { reduced } = applyTrades(program, own);
-    const prices = computeGainPrices(at.multipliers);
+  function solveMargin(startingSolution: StartingSolution, isLast: boolean): Solution {
+    const ownSettledTrades = findMarginAt(startingSolution);
+    const { reduced } = applyTrades(program, ownSettledTrades);
+    const prices = computeGainPrices(startingSolution.multipliers);
     const trades = relaxTrades(reduced, prices, either);
     const createPoint = ({ weights, multipliers }: IntermediateSolution): StartingSolution => ({
       multipliers,
-      net: weights.map((weight, i) => weight - reduced.held[i]! + own.net[i]!),
+      net: weights.map((weight, i) => weight - reduced.held[i]! + ownSettledTrades.net[i]!),
     });
     let isPartial = false;
     const isEnough = (partial: IntermediateSolution): boolean => {
       const next = createPoint(partial);
       const { merit } = createCandidate(program, createTrades(program, next.net, prices));
       const isWide = merit - computeDualBound(program, side, next.multipliers).bound > WIDE_GAP_MIN;
-      return (isPartial = !isLast && isWide && !isSame(own, findMarginAt(next)));
+      return (isPartial = !isLast && isWide && !isSame(ownSettledTrades, findMarginAt(next)));
     };
-    const near = { net: at.net.map((trade, i) => trade - own.net[i]!), multipliers: at.multipliers };
+    const near = {
+      net: startingSolution.net.map((trade, i) => trade - ownSettledTrades.net[i]!),
+      multipliers: startingSolution.multipliers,
+    };
     const form = { program: reduced, side, trades, rows: listRelaxedRows(reduced, side) };
     const byPrices = solveByPrices(form, { near, isEnough });
     if (byPrices?.status === 'stalled') steps += byPrices.steps;
@@ -128,15 +131,20 @@ export function settleOrder(
   let best: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
   let found: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
   let suggested: Float64Array = new Float64Array(program.n);
-  let at: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
+  let solution: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
   let before = Infinity;
   let hulls = 1;
   for (let sinceHulls = 0; ; sinceHulls++) {
-    const { bound, trades } = computeDualBound(program, side, at.multipliers);
-    if (best === undefined || bound > best.bound) [best, suggested] = [{ bound, multipliers: at.multipliers }, trades];
-    if (!at.isPartial) {
-      const own = createCandidate(program, createTrades(program, at.net, computeGainPrices(at.multipliers)));
-      if (found === undefined || own.merit < found.merit) found = { ...own, net: at.net, at: at.multipliers };
+    const { bound, trades } = computeDualBound(program, side, solution.multipliers);
+    if (best === undefined || bound > best.bound)
+      [best, suggested] = [{ bound, multipliers: solution.multipliers }, trades];
+    if (!solution.isPartial) {
+      const ownCandidate = createCandidate(
+        program,
+        createTrades(program, solution.net, computeGainPrices(solution.multipliers)),
+      );
+      if (found === undefined || ownCandidate.merit < found.merit)
+        found = { ...ownCandidate, net: solution.net, at: solution.multipliers };
     }
     if (found !== undefined) {
       const gap = found.merit - best.bound;
@@ -145,14 +153,14 @@ export function settleOrder(
       before = gap;
       if (isEnough || sinceHulls === ROUNDS_MAX) {
         if (gap < GAP_HULLS || hulls === HULLS_MAX) break;
-        at = solveHulls({ net: found.net, multipliers: best.multipliers });
+        solution = solveHulls({ net: found.net, multipliers: best.multipliers });
         [hulls, sinceHulls, before] = [hulls + 1, -1, Infinity];
         continue;
       }
     }
     // Solutions do not end early as long as there are no permitted trades, or after the hulls were solved again.
     const isWanted = hulls > 1 || (found !== undefined && found.figures.worst > VIOLATION_MAX);
-    at = solveMargin(at, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
+    solution = solveMargin(solution, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
   const [candidate, { bound }] = [found, best];
 
@@ -199,9 +207,10 @@ function hasParts(
   return excess > GAP_TOLERANCE;
 }
 
-const isSame = (one: SettledTrades, other: SettledTrades): boolean =>
-  one.first.every((lot, i) => lot === other.first[i] && one.end[i] === other.end[i]) &&
-  one.buyLimit.every((limit, i) => limit > 0 === other.buyLimit[i]! > 0);
+const isSame = (settledTrades: SettledTrades, otherSettledTrades: SettledTrades): boolean =>
+  settledTrades.first.every(
+    (lot, i) => lot === otherSettledTrades.first[i] && settledTrades.end[i] === otherSettledTrades.end[i],
+  ) && settledTrades.buyLimit.every((limit, i) => limit > 0 === otherSettledTrades.buyLimit[i]! > 0);
 
 interface Terms extends StartingSolution {
   readonly rows: readonly RelaxedRow[];
@@ -226,13 +235,13 @@ function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
     if (sold < -TRADE_MIN) end[i] = from;
     if (sold > TRADE_MIN) buyLimit[i] = 0;
     if (sold < -TRADE_MIN || isOrdered[i] === 0 || from === to) continue;
-    let [at, left] = [from, sold - lotSize[from]!];
-    for (; at < to - 1 && left > TRADE_MIN; left -= lotSize[at]!) at++;
-    if (sold > TRADE_MIN) while (at > from && computePrice(at - 1) <= computePrice(at)) at--;
-    first[i] = at;
-    end[i] = at + 1;
+    let [position, left] = [from, sold - lotSize[from]!];
+    for (; position < to - 1 && left > TRADE_MIN; left -= lotSize[position]!) position++;
+    if (sold > TRADE_MIN) while (position > from && computePrice(position - 1) <= computePrice(position)) position--;
+    first[i] = position;
+    end[i] = position + 1;
     while (end[i]! < to && computePrice(end[i]!) >= computePrice(end[i]! - 1)) end[i]!++;
-    for (let l = from; l < at; l++) {
+    for (let l = from; l < position; l++) {
       decided[i]! -= lotSize[l]!;
       short += lotSize[l]! * lotShort[l]!;
       long += lotSize[l]! * lotLong[l]!;

@@ -77,37 +77,37 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   const certificates: SideCertificate[] = [];
   let steps = 0;
   for (const side of listPossibleSides(program)) {
-    const known = certificates.at(-1);
-    const carried = known === undefined ? undefined : transferCertificate(program, known, side);
+    const sideCertificate = certificates.at(-1);
+    const carried = sideCertificate === undefined ? undefined : transferCertificate(program, sideCertificate, side);
     // The other side is not better, or better only by a rounding error that is also within the gap of the first side.
     const merit = best?.merit ?? Infinity;
-    const open = known === undefined ? 0 : GAP_SHARE * Math.max(0, merit - known.bound);
-    const enough = Math.min(merit, Math.max((known?.bound ?? Infinity) - open, merit - GAP_ROUNDED));
+    const open = sideCertificate === undefined ? 0 : GAP_SHARE * Math.max(0, merit - sideCertificate.bound);
+    const enough = Math.min(merit, Math.max((sideCertificate?.bound ?? Infinity) - open, merit - GAP_ROUNDED));
     if (carried !== undefined && carried.bound > enough - GAP_PROVED) {
       certificates.push(carried);
       continue;
     }
-    const found = hasOrder
+    const settledSide = hasOrder
       ? settleOrder(program, program.sides[side]!, {
           start:
             best && carried ? { net: computeNetTrades(program, best.figures), multipliers: carried.multipliers } : null,
           incumbent: merit,
         })
       : solveRefined(program, program.sides[side]!, merit);
-    steps += found.steps;
-    certificates.push({ side, multipliers: found.multipliers, bound: found.bound });
-    settled.push({ candidate: found.candidate, permit: found.permit, at: certificates.length - 1 });
-    if (best === undefined || found.candidate.merit < best.merit) best = found.candidate;
+    steps += settledSide.steps;
+    certificates.push({ side, multipliers: settledSide.multipliers, bound: settledSide.bound });
+    settled.push({ candidate: settledSide.candidate, permit: settledSide.permit, at: certificates.length - 1 });
+    if (best === undefined || settledSide.candidate.merit < best.merit) best = settledSide.candidate;
   }
   let { answer, at: own } = selectBest(settled);
   shareCertificates(program, certificates, answer.merit);
   let visited = 0;
   const bounds = certificates.map(({ bound }) => bound);
   if (nodes > 0 && answer.merit - Math.min(...bounds) > GAP_PROVED)
-    certificates.forEach(({ side }, at) => {
+    certificates.forEach(({ side }, position) => {
       const searched = searchBranches(program, side, answer, nodes);
       visited += searched.nodes;
-      bounds[at] = Math.max(bounds[at]!, searched.bound);
+      bounds[position] = Math.max(bounds[position]!, searched.bound);
       if (searched.candidate.merit < answer.merit) answer = searched.candidate;
     });
   const { trades, figures } = answer;
@@ -115,7 +115,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     status: figures.worst > VIOLATION_MAX ? 'infeasible' : 'optimal',
     trades,
     figures,
-    certificates: certificates.map((certificate, at) => ({ ...certificate, bound: bounds[at]! })),
+    certificates: certificates.map((certificate, position) => ({ ...certificate, bound: bounds[position]! })),
     bound: Math.min(...bounds),
     own,
     steps,
@@ -151,11 +151,11 @@ function selectBest(sides: readonly OpenSide[]): { readonly answer: Candidate; r
  * higher.
  */
 function shareCertificates(program: AccountProgram, certificates: SideCertificate[], merit: number): void {
-  for (const known of certificates.slice())
-    certificates.forEach(({ side, bound }, at) => {
-      if (side === known.side || merit - bound < GAP_ROUNDED) return;
-      const carried = transferCertificate(program, known, side);
-      if (carried.bound > bound) certificates[at] = carried;
+  for (const sideCertificate of certificates.slice())
+    certificates.forEach(({ side, bound }, position) => {
+      if (side === sideCertificate.side || merit - bound < GAP_ROUNDED) return;
+      const carried = transferCertificate(program, sideCertificate, side);
+      if (carried.bound > bound) certificates[position] = carried;
     });
 }
 
@@ -163,25 +163,25 @@ function shareCertificates(program: AccountProgram, certificates: SideCertificat
  * Returns the bound on another side that the multipliers of one side prove, with the same prices of gains if the pieces
  * of the other side permit them.
  */
-function transferCertificate(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
-  const from = program.sides[known.side]!;
+function transferCertificate(program: AccountProgram, sideCertificate: SideCertificate, side: number): SideCertificate {
+  const from = program.sides[sideCertificate.side]!;
   const to = program.sides[side]!;
   const m = program.rows.length;
   const prices = { short: 0, long: 0 };
-  from.pieces.forEach((piece, at) => {
-    prices.short += known.multipliers.rows[m + at]! * piece.short;
-    prices.long += known.multipliers.rows[m + at]! * piece.long;
+  from.pieces.forEach((piece, position) => {
+    prices.short += sideCertificate.multipliers.rows[m + position]! * piece.short;
+    prices.long += sideCertificate.multipliers.rows[m + position]! * piece.long;
   });
-  if (from.longSign !== 0) prices.long -= from.longSign * known.multipliers.rows[m + from.pieces.length]!;
+  if (from.longSign !== 0) prices.long -= from.longSign * sideCertificate.multipliers.rows[m + from.pieces.length]!;
   const rows = new Float64Array(m + to.pieces.length + (to.longSign === 0 ? 0 : 1));
-  rows.set(known.multipliers.rows.subarray(0, m));
+  rows.set(sideCertificate.multipliers.rows.subarray(0, m));
   const [high, low] = [to.pieces[0]!, to.pieces.at(-1)!];
   const share = Math.min(1, Math.max(0, (prices.short / program.taxWeight - low.short) / (high.short - low.short)));
   rows[m] = program.taxWeight * share;
   rows[m + to.pieces.length - 1] = program.taxWeight * (1 - share);
   const long = program.taxWeight * (share * high.long + (1 - share) * low.long);
   if (to.longSign !== 0) rows[rows.length - 1] = Math.max(0, to.longSign * (long - prices.long));
-  const multipliers = { ...known.multipliers, rows };
+  const multipliers = { ...sideCertificate.multipliers, rows };
   return { side, multipliers, bound: computeDualBound(program, to, multipliers).bound };
 }
 
@@ -195,7 +195,7 @@ function listPossibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgra
   });
   const possible = sides.map(({ longSign }) => (longSign > 0 ? most >= 0 : longSign < 0 ? least <= 0 : true));
   // If long-term gains can have only one sign, the other side reduces to L = 0, which this side includes.
-  const found = sides.map((_, at) => at).filter((at) => possible[at]);
+  const found = sides.map((_, position) => position).filter((position) => possible[position]);
   if (found.length === 2 && least >= 0) return [0];
   if (found.length === 2 && most <= 0) return [1];
   return found;
@@ -212,8 +212,8 @@ function solveRefined(program: AccountProgram, side: TaxSide, incumbent: number)
   const start = { net: computeNetTrades(program, candidate.figures), multipliers: found.multipliers };
   const again = settleOrder(program, side, { start, incumbent });
   const isTighter = again.bound > found.bound;
-  const other = again.candidate.merit < candidate.merit ? again.permit() : candidate;
-  const better = other.merit < candidate.merit ? other : candidate;
+  const otherCandidate = again.candidate.merit < candidate.merit ? again.permit() : candidate;
+  const better = otherCandidate.merit < candidate.merit ? otherCandidate : candidate;
   return {
     candidate: better,
     permit: () => better,
@@ -238,14 +238,14 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
     const { bound, trades: suggested } = computeDualBound(program, side, answer.multipliers);
     if (bound > best.bound || best.multipliers === undefined) best = { bound, multipliers: answer.multipliers };
     prices = computePricesAt(program, side, answer.multipliers);
-    const own = roundToCandidate(program, {
+    const ownCandidate = roundToCandidate(program, {
       trades,
       answer,
       suggested,
       bound: best.bound,
       prices: interpolateTowards(top, prices),
     });
-    if (candidate === undefined || own.merit < candidate.merit) candidate = own;
+    if (candidate === undefined || ownCandidate.merit < candidate.merit) candidate = ownCandidate;
     const least = Math.min(incumbent, candidate.merit);
     if (best.bound > least || candidate.merit - best.bound < GAP_PROVED) break;
     const isChanged = decide(program, { trades, answer, suggested }, decided);

@@ -130,11 +130,13 @@ export function createMerit(
       });
       return { security: i, trade, change, short: s, long: l, spent, variance: v, loss };
     },
-    refresh(own) {
-      own.variance = own.change * (2 * computeVarianceSlope(state, own.security) + own.change * norms[own.security]!);
+    refresh(ownTradeMove) {
+      ownTradeMove.variance =
+        ownTradeMove.change *
+        (2 * computeVarianceSlope(state, ownTradeMove.security) + ownTradeMove.change * norms[ownTradeMove.security]!);
     },
-    gainOfPair(one, other) {
-      const [i, j] = [one.security, other.security];
+    gainOfPair(tradeMove, otherTradeMove) {
+      const [i, j] = [tradeMove.security, otherTradeMove.security];
       let dot = 0;
       for (let f = 0; f < k; f++) dot += loadings[i * k + f]! * loadings[j * k + f]!;
       Object.assign(sums, {
@@ -145,12 +147,12 @@ export function createMerit(
         violated: measureExcess(state, i, 0) + measureExcess(state, j, 0),
       });
       const before = computeObjective(state, i, 0, j, 0);
-      sums.variance = one.variance + other.variance + 2 * one.change * other.change * dot;
-      sums.short = one.short + other.short;
-      sums.long = one.long + other.long;
-      sums.spent = one.spent + other.spent;
-      sums.violated = measureExcess(state, i, one.change) + measureExcess(state, j, other.change);
-      return before - computeObjective(state, i, one.change, j, other.change);
+      sums.variance = tradeMove.variance + otherTradeMove.variance + 2 * tradeMove.change * otherTradeMove.change * dot;
+      sums.short = tradeMove.short + otherTradeMove.short;
+      sums.long = tradeMove.long + otherTradeMove.long;
+      sums.spent = tradeMove.spent + otherTradeMove.spent;
+      sums.violated = measureExcess(state, i, tradeMove.change) + measureExcess(state, j, otherTradeMove.change);
+      return before - computeObjective(state, i, tradeMove.change, j, otherTradeMove.change);
     },
     move(i, trade) {
       evaluatePresent(i);

@@ -101,7 +101,7 @@ export function measureExcess({ program, net }: TradeState, i: number, change: n
 export function computeVarianceSlope({ program, active, exposures }: TradeState, i: number): number {
   const { k, specific, loadings } = program;
   let slope = specific[i]! * active[i]!;
-  for (let f = 0, at = i * k; f < k; f++) slope += loadings[at + f]! * exposures[f]!;
+  for (let f = 0, position = i * k; f < k; f++) slope += loadings[position + f]! * exposures[f]!;
   return slope;
 }
 

@@ -34,8 +34,8 @@ const BYTES_MAX = 64 * 2 ** 20;
 export function useLargePages(memory: ArrayBufferLike): void {
   const calls = memory.byteLength > BYTES_MAX ? null : loadSystemCalls();
   if (calls === null) return;
-  const at = calls.addressOf(memory);
-  const from = Math.ceil(at / LARGE_PAGE_BYTES) * LARGE_PAGE_BYTES;
-  const to = Math.floor((at + memory.byteLength) / LARGE_PAGE_BYTES) * LARGE_PAGE_BYTES;
+  const position = calls.addressOf(memory);
+  const from = Math.ceil(position / LARGE_PAGE_BYTES) * LARGE_PAGE_BYTES;
+  const to = Math.floor((position + memory.byteLength) / LARGE_PAGE_BYTES) * LARGE_PAGE_BYTES;
   if (to > from) calls.advise(from, to - from, USE_LARGE_PAGES);
 }

@@ -42,10 +42,10 @@ export function findMemoryLimit(): MemoryLimit {
 /**
  * Sets the limit of this thread. @returns a function that restores the default limit, unless another limit was set since
  */
-export function limitMemory(given: MemoryLimit): () => void {
-  limit = given;
+export function limitMemory(memoryLimit: MemoryLimit): () => void {
+  limit = memoryLimit;
   return () => {
-    if (limit === given) limit = DEFAULT_LIMIT;
+    if (limit === memoryLimit) limit = DEFAULT_LIMIT;
   };
 }
 
@@ -279,12 +279,12 @@ export function copyInParts(values: Float64Array, room: Float64Array<ArrayBuffer
   const begin = Math.max(0, byteOffset - before);
   const end = Math.min(bytes, byteOffset + byteLength - before);
   const ahead = begin % pageBytes;
-  const at = end <= begin ? FAILED : mapAgain(from + begin - ahead, 0, ahead + end - begin, MAY_MOVE);
-  if (at === FAILED) return values;
+  const position = end <= begin ? FAILED : mapAgain(from + begin - ahead, 0, ahead + end - begin, MAY_MOVE);
+  if (position === FAILED) return values;
   const copy = new Uint8Array(room.buffer, room.byteOffset, byteLength);
   const [inCopy, behind] = [before + begin - byteOffset, before + end - byteOffset];
-  copyFrom(copy.subarray(inCopy), at + ahead, end - begin);
-  unmap(at, ahead + end - begin);
+  copyFrom(copy.subarray(inCopy), position + ahead, end - begin);
+  unmap(position, ahead + end - begin);
   copy.set(new Uint8Array(buffer, byteOffset, inCopy));
   copy.set(new Uint8Array(buffer, byteOffset + behind, byteLength - behind), behind);
   return room.subarray(0, length);

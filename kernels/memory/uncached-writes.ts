@@ -57,12 +57,12 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
   /**
    * Writes whole sectors. @returns the number of bytes written: all, unless the disk refuses direct writes or is slow
    */
-  function writeSectors(file: number, bytes: Uint8Array, at: number): number {
+  function writeSectors(file: number, bytes: Uint8Array, position: number): number {
     const began = performance.now();
     let done = 0;
     try {
       while (done < bytes.length && done % SECTOR_BYTES === 0)
-        done += writeSync(file, bytes, done, bytes.length - done, at + done);
+        done += writeSync(file, bytes, done, bytes.length - done, position + done);
     } catch (fault) {
       if ((fault as NodeJS.ErrnoException).code !== 'EINVAL') throw fault;
       close();

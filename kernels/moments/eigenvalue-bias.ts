@@ -49,7 +49,8 @@ export function estimateEigenvalueBias(
     const panel = new Float64Array(observations * n);
     for (let stream = 0; stream < simulations; stream++) {
       const random = createCounterRandom({ seed: SEED, stream });
-      for (let at = 0; at < panel.length; at++) panel[at] = roots[at % n]! * random.normal();
+      for (let position = 0; position < panel.length; position++)
+        panel[position] = roots[position % n]! * random.normal();
       computeSampleCovariance(panel, n, matrix);
       engine.symmetricEigen(matrix, n, result, vectors);
       for (let k = 0; k < n; k++) {

@@ -89,9 +89,9 @@ export function computeLedoitWolfIntensity(
 /** Computes sum_t v_t |x_t|^4 = sum_ij sum_t v_t x_ti^2 x_tj^2, from rows y_t = sqrt(v_t) x_t. */
 function computeFourthMoment(panel: Float64Array, assets: number, rowFactors: Float64Array): number {
   let total = 0;
-  for (let t = 0, at = 0; t < rowFactors.length; t++) {
+  for (let t = 0, position = 0; t < rowFactors.length; t++) {
     let norm2 = 0;
-    for (const end = at + assets; at < end; at++) norm2 += panel[at]! * panel[at]!;
+    for (const end = position + assets; position < end; position++) norm2 += panel[position]! * panel[position]!;
     if (rowFactors[t]! > 0) total += (norm2 * norm2) / rowFactors[t]!;
   }
   return total;

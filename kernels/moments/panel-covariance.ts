@@ -84,8 +84,8 @@ export function fillCovarianceRows(
 
 /** Copies columns [from, to) of a panel to `out` and returns it. */
 function copyColumns(panel: Float64Array, width: number, from: number, to: number, out: Float64Array): Float64Array {
-  for (let at = 0, row = 0; row < panel.length; row += width, at += to - from)
-    out.set(panel.subarray(row + from, row + to), at);
+  for (let position = 0, row = 0; row < panel.length; row += width, position += to - from)
+    out.set(panel.subarray(row + from, row + to), position);
   return out;
 }
 
@@ -104,11 +104,12 @@ function placeEntries(
   out: Float64Array,
 ): void {
   for (let i = from; i < Math.min(to, end); i++) {
-    const at = countTriangleEntries(assets, from, i) - i;
+    const position = countTriangleEntries(assets, from, i) - i;
     const product = (i - from) * (end - first) - first;
     const pull = common * scale[i]!;
-    if (i >= first) out[at + i] = keep * products[product + i]! + pull * scale[i]! + own[i]!;
-    for (let j = Math.max(first, i + 1); j < end; j++) out[at + j] = keep * products[product + j]! + pull * scale[j]!;
+    if (i >= first) out[position + i] = keep * products[product + i]! + pull * scale[i]! + own[i]!;
+    for (let j = Math.max(first, i + 1); j < end; j++)
+      out[position + j] = keep * products[product + j]! + pull * scale[j]!;
   }
 }
 
@@ -141,8 +142,8 @@ export function fillCorrelationSums(
   const assets = deviations.length;
   const entries = countTriangleEntries(assets, from, from + out.length);
   assert(rows.length === entries, `rows: ${rows.length} values for ${entries} entries`);
-  for (let i = 0, at = 0; i < out.length; at += assets - from - i, i++)
-    out[i] = sumCorrelations(rows.subarray(at, at + assets - from - i), from + i, deviations);
+  for (let i = 0, position = 0; i < out.length; position += assets - from - i, i++)
+    out[i] = sumCorrelations(rows.subarray(position, position + assets - from - i), from + i, deviations);
 }
 
 /**

@@ -123,7 +123,8 @@ function addUpper(to: Float64Array, from: Float64Array, { n, sign }: SignedRows)
 /** Adds or subtracts the rows of a panel. */
 function addRows(sums: Float64Array, panel: Float64Array, sign: 1 | -1): void {
   const n = sums.length;
-  for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) sums[i]! += sign * panel[at + i]!;
+  for (let position = 0; position < panel.length; position += n)
+    for (let i = 0; i < n; i++) sums[i]! += sign * panel[position + i]!;
 }
 
 function isSame(a: Int32Array, b: Int32Array): boolean {
@@ -133,10 +134,10 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
 /** Returns the keys of one ascending list that the other list lacks. */
 function subtractKeys(keys: Int32Array, others: Int32Array): Int32Array {
   const results: number[] = [];
-  let at = 0;
+  let position = 0;
   for (const key of keys) {
-    while (at < others.length && others[at]! < key) at++;
-    if (others[at] !== key) results.push(key);
+    while (position < others.length && others[position]! < key) position++;
+    if (others[position] !== key) results.push(key);
   }
   return Int32Array.from(results);
 }

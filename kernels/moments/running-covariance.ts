@@ -86,7 +86,7 @@ export function visitExponentialCovariances(
       engine.rankOneUpdate(products, gap, { decay, factor: before / weight });
       if (t === 0) continue;
       const scale = 1 / (weight - weight2 / weight);
-      fill(covariance, columns, (at) => products[at]! * scale);
+      fill(covariance, columns, (position) => products[position]! * scale);
       visit(t, means, covariance);
     }
   });
@@ -147,7 +147,7 @@ function addRow(
 function computeMoments({ origin, sums, products, means, covariance }: State, window: number): void {
   const columns = origin.length;
   for (let i = 0; i < columns; i++) means[i] = origin[i]! + sums[i]! / window;
-  fill(covariance, columns, (at, i, j) => (products[at]! - (sums[i]! * sums[j]!) / window) / (window - 1));
+  fill(covariance, columns, (position, i, j) => (products[position]! - (sums[i]! * sums[j]!) / window) / (window - 1));
   for (let i = 0; i < columns; i++) covariance[i * (columns + 1)] = Math.max(0, covariance[i * (columns + 1)]!);
 }
 

@@ -111,7 +111,7 @@ function minimiseNorm(solver: Solver, program: Program, q: number): FeasibilityR
         ? kink
         : { ...kink, limit: null, left: new Float64Array(program.n), right: new Float64Array(program.n) },
     ),
-    norms: program.norms.slice(0, q).map((other) => (isOwn ? addMetric(other, program) : other)),
+    norms: program.norms.slice(0, q).map((otherNorm) => (isOwn ? addMetric(otherNorm, program) : otherNorm)),
   };
   const { point, status } = solver.solve(smallest);
   const length = computeNormLength(program, norm, point.x);

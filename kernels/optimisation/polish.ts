@@ -33,12 +33,12 @@ export function polish(
   let best: ProgramResult | undefined;
   for (const iterationsMax of POLISH_ITERATIONS) {
     const point = copyIterate(iterate);
-    const held = copyState(state);
+    const activeState = copyState(state);
     const steps =
       iterationsMax === 0
         ? 0
-        : runActiveSet(program, curvatures, held, point, { iterationsMax, nearby: true }).iterations;
-    const answer = createSolution(program, held, point, spent + steps, iterationsMax === 0 ? without : after);
+        : runActiveSet(program, curvatures, activeState, point, { iterationsMax, nearby: true }).iterations;
+    const answer = createSolution(program, activeState, point, spent + steps, iterationsMax === 0 ? without : after);
     if (answer.status === 'solved') return answer;
     if (best === undefined || findLargestResidual(answer.kkt) < findLargestResidual(best.kkt)) best = answer;
   }
@@ -46,8 +46,10 @@ export function polish(
 }
 
 /** Returns the solution nearer to an optimum. */
-export function selectBetter(one: ProgramResult, other: ProgramResult): ProgramResult {
-  return findLargestResidual(one.kkt) < findLargestResidual(other.kkt) ? one : other;
+export function selectBetter(programResult: ProgramResult, otherProgramResult: ProgramResult): ProgramResult {
+  return findLargestResidual(programResult.kkt) < findLargestResidual(otherProgramResult.kkt)
+    ? programResult
+    : otherProgramResult;
 }
 
 const findLargestResidual = ({ primal, stationarity, multipliers }: KktReport) =>

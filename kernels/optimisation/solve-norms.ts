@@ -252,14 +252,14 @@ export function addPrice(program: Program, q: number, price: number): Program {
  * Returns the program with a price on a norm with a separate metric: the metrics are added, and the other norms are
  * unchanged.
  */
-function addPricedMetric(program: Program, { centre }: Norm, own: Metric, price: number): Program {
+function addPricedMetric(program: Program, { centre }: Norm, ownMetric: Metric, price: number): Program {
   const { metric, curvature } = program;
   if (price === 0) return program;
   const isCurved = metric !== null && curvature !== 0;
-  const sum = addMetrics([...(isCurved ? [{ metric, weight: curvature }] : []), { metric: own, weight: price }]);
+  const sum = addMetrics([...(isCurved ? [{ metric, weight: curvature }] : []), { metric: ownMetric, weight: price }]);
   const force = new Float64Array(program.n);
   multiplyMetric(
-    own,
+    ownMetric,
     program.centre.map((value, i) => value - centre[i]!),
     force,
   );

@@ -236,9 +236,12 @@ function solveByPrices(
     },
     finish(whole, { point, state }, iterationsMax = ACTIVE_SET_ITERATIONS) {
       const iterate = copyIterate(point);
-      const held = copyState(state);
-      const { iterations } = runActiveSet(whole, tools.curvatures, held, iterate, { iterationsMax, nearby: true });
-      const answer = createSolution(whole, held, iterate, spent + iterations, 'active-set');
+      const activeState = copyState(state);
+      const { iterations } = runActiveSet(whole, tools.curvatures, activeState, iterate, {
+        iterationsMax,
+        nearby: true,
+      });
+      const answer = createSolution(whole, activeState, iterate, spent + iterations, 'active-set');
       return answer.status === 'solved' ? answer : undefined;
     },
   });
@@ -291,7 +294,7 @@ function solveFree(program: Program, tools: SolverTools, { warm, effort = 'thoro
     elastic: createElasticProgram(program),
   }).answer;
   return [scaled, flat].reduce<ProgramResult>(
-    (best, other) => (other === undefined ? best : selectBetter(other, best)),
+    (best, otherProgramResult) => (otherProgramResult === undefined ? best : selectBetter(otherProgramResult, best)),
     selectBetter(elastic, answer),
   );
 }

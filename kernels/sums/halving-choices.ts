@@ -51,13 +51,13 @@ export function computeHalvingChoices(sums: BlockSums, out: Float64Array): void 
       first: new Float64Array(variants),
       second: new Float64Array(variants),
     }));
-  const [one, other] = [sumByCount(), sumByCount()];
+  const [halfSums, otherHalfSums] = [sumByCount(), sumByCount()];
   const ratios = [new Float64Array(variants), new Float64Array(variants)] as const;
-  let at = 0;
+  let position = 0;
   const choose = (inside: Float64Array, outside: Float64Array): void => {
     const chosen = findBest(inside);
-    out[at++] = computeRank(outside, chosen);
-    out[at++] = outside[chosen]!;
+    out[position++] = computeRank(outside, chosen);
+    out[position++] = outside[chosen]!;
   };
   const add = (block: number, to: HalfSums, into: HalfSums): void => {
     addRow(first, block, to.first, into.first);
@@ -65,19 +65,19 @@ export function computeHalvingChoices(sums: BlockSums, out: Float64Array): void 
   };
   const place = (block: number, inOne: number, inOther: number): void => {
     if (block === blocks) {
-      computeSharpeRatios(one[size]!, sums, ratios[0]);
-      computeSharpeRatios(other[size]!, sums, ratios[1]);
+      computeSharpeRatios(halfSums[size]!, sums, ratios[0]);
+      computeSharpeRatios(otherHalfSums[size]!, sums, ratios[1]);
       choose(ratios[0], ratios[1]);
       choose(ratios[1], ratios[0]);
       return;
     }
     if (inOne < size) {
-      add(block, one[inOne]!, one[inOne + 1]!);
+      add(block, halfSums[inOne]!, halfSums[inOne + 1]!);
       place(block + 1, inOne + 1, inOther);
     }
     // The first block stays in the first half: exchanging the halves gives the same division.
     if (block > 0 && inOther < size) {
-      add(block, other[inOther]!, other[inOther + 1]!);
+      add(block, otherHalfSums[inOther]!, otherHalfSums[inOther + 1]!);
       place(block + 1, inOne, inOther + 1);
     }
   };
@@ -116,14 +116,14 @@ function computeSharpeRatios(
 }
 
 function findBest(values: Float64Array): number {
-  let at = 0;
-  for (let n = 1; n < values.length; n++) if (values[n]! > values[at]!) at = n;
-  return at;
+  let position = 0;
+  for (let n = 1; n < values.length; n++) if (values[n]! > values[position]!) position = n;
+  return position;
 }
 
 /** Returns the rank of a value, 1 for the lowest; equal values share the mean of their ranks. */
-function computeRank(values: Float64Array, at: number): number {
-  const value = values[at]!;
+function computeRank(values: Float64Array, position: number): number {
+  const value = values[position]!;
   let below = 0;
   let equal = 0;
   for (let n = 0; n < values.length; n++) {

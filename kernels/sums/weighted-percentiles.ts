@@ -19,7 +19,7 @@ const SLACK = 1e-12;
 /**
  * Mean, coverage and percentiles of weighted values.
  *
- * @param of      The values and their weights.
+ * @param weightedValues      The values and their weights.
  * @param shares  Ascending, from 0 to 1.
  * @param out     [2 + shares], overwritten: the mean by the weights with their signs, NaN if these add up to 0; the
  *                share of the weights, by their magnitude, that has a value; for each share the least value at or below
@@ -30,9 +30,13 @@ const SLACK = 1e-12;
  * @source        Definition. Mean and coverage have the same bits on every engine, and so have percentiles whose share is
  *                not within rounding, 1e-15 of the weights, of the slack of 1e-12 below it.
  */
-export function computeWeightedPercentiles(of: WeightedValues, shares: Float64Array, out: Float64Array): void {
-  assertPercentiles(of, shares, out);
-  const { values, weights, count } = of;
+export function computeWeightedPercentiles(
+  weightedValues: WeightedValues,
+  shares: Float64Array,
+  out: Float64Array,
+): void {
+  assertPercentiles(weightedValues, shares, out);
+  const { values, weights, count } = weightedValues;
   const held: number[] = [];
   let [gross, covered, total, sum] = [0, 0, 0, 0];
   for (let i = 0; i < count; i++) {

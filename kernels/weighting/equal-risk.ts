@@ -75,7 +75,7 @@ function multiply(a: Float64Array, x: Float64Array, out: Float64Array): void {
   const n = x.length;
   for (let i = 0; i < n; i++) {
     let total = 0;
-    for (let j = 0, at = i * n; j < n; j++, at++) total += a[at]! * x[j]!;
+    for (let j = 0, position = i * n; j < n; j++, position++) total += a[position]! * x[j]!;
     out[i] = total;
   }
 }

@@ -285,6 +285,6 @@ function multiply(a: Float64Array, x: Float64Array, out: Float64Array): void {
   for (let i = 0; i < n; i++) {
     const xi = x[i]!;
     if (xi === 0) continue;
-    for (let j = 0, at = i * n; j < n; j++, at++) out[j]! += a[at]! * xi;
+    for (let j = 0, position = i * n; j < n; j++, position++) out[j]! += a[position]! * xi;
   }
 }

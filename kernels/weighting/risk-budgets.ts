@@ -154,8 +154,8 @@ function computeOneFactorWeights(
       own[i] = Math.max(variances[i]! - beta[i]! ** 2, SPECIFIC_SHARE_MIN * variances[i]!);
     }
   }
-  const computeWeightAt = (i: number, at: number) =>
-    (2 * budgets[i]!) / (beta[i]! * at + Math.sqrt((beta[i]! * at) ** 2 + 4 * own[i]! * budgets[i]!));
+  const computeWeightAt = (i: number, position: number) =>
+    (2 * budgets[i]!) / (beta[i]! * position + Math.sqrt((beta[i]! * position) ** 2 + 4 * own[i]! * budgets[i]!));
   for (let round = 0; round < EXPOSURE_ROUNDS; round++) {
     let count = 0;
     for (let i = 0; i < n; i++) count += beta[i]! * computeWeightAt(i, exposure);

@@ -85,13 +85,13 @@ interface CheckOptions {
 }
 
 function check(folder: string, options: CheckOptions): number {
-  const known = openCalendars(options.folder);
+  const exchangeCalendars = openCalendars(options.folder);
   const corrections = options.corrections === undefined ? {} : loadCorrections(options.corrections);
   const window = { from: parseBound(options.from, '--from', -Infinity), to: parseBound(options.to, '--to', Infinity) };
   const comparisons: SessionComparison[] = [];
   const unknown: string[] = [];
   for (const reference of loadReferences(folder)) {
-    const calendar = known.get(reference.code);
+    const calendar = exchangeCalendars.get(reference.code);
     const corrected = correctReference(reference, corrections, options.confidence.split(','));
     const cut = { ...corrected, from: Math.max(reference.from, window.from), to: Math.min(reference.to, window.to) };
     if (calendar === undefined) unknown.push(reference.code);

@@ -84,8 +84,8 @@ async function openTracingIfConfigured({ settings, log }: Composition, open: Clo
 async function startJobs(core: Core, kinds: JobHandlers, startDays: () => void) {
   const { documents, home, jobs, settings, deliveries, activations } = core;
   const isShared = settings.artifacts !== undefined;
-  const own = wrapForStores(detachAttempts(kinds), core);
-  jobs.register(isShared ? addActiveMarket(own, activations) : own);
+  const ownJobHandlers = wrapForStores(detachAttempts(kinds), core);
+  jobs.register(isShared ? addActiveMarket(ownJobHandlers, activations) : ownJobHandlers);
   if (settings.readOnly) return;
   // Shared data stores keep their locations, which are homes of the processes that imported them.
   if (!isShared) await relocateDatasets(documents, home.stores);

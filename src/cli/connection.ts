@@ -105,7 +105,7 @@ export async function runWithService(
     }
     const connectHere = (client: DivisorClient, address: Address, settings: Settings) => {
       here.settings = settings;
-      return runOnStore(flags.store, client, (own) => use(own, address));
+      return runOnStore(flags.store, client, (ownDivisorClient) => use(ownDivisorClient, address));
     };
     return await runInProcess(flags, environment, connectHere, keepsServed);
   } catch (failure) {

@@ -275,9 +275,9 @@ function formatSummary({ metrics, concentration }: OverviewView): string {
 }
 
 function formatContributions({ contributions: rows, cost_drag, cap_drag }: AttributionView): string {
-  const shown = [...rows.slice(0, 3), ...rows.slice(-2)];
+  const contributionPayloads = [...rows.slice(0, 3), ...rows.slice(-2)];
   return formatTable([
-    ...shown.map((row) => [
+    ...contributionPayloads.map((row) => [
       row.asset_id,
       alignRight(formatPercent(row.contribution)),
       alignRight(`${formatPercent(row.average_weight)} held on average`),

@@ -21,11 +21,11 @@ export function openDocumentationSources(): DocumentationSources {
       const file = new URL(`${name}.webp`, PICTURES);
       return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
     },
-    built(what) {
+    built(builtDocument) {
       const etags = readEtags();
       if (etags === undefined) return undefined;
-      const file = new URL(`${etags[what]}.identity`, BUILT_FOLDER);
-      return existsSync(file) ? { bytes: new Uint8Array(readFileSync(file)), etag: etags[what] } : undefined;
+      const file = new URL(`${etags[builtDocument]}.identity`, BUILT_FOLDER);
+      return existsSync(file) ? { bytes: new Uint8Array(readFileSync(file)), etag: etags[builtDocument] } : undefined;
     },
     coded(etag, coding) {
       // The file name contains the content hash, so a file of another build is never served for this content.

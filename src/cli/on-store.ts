@@ -39,14 +39,14 @@ export async function runOnStore(
     (send: SendRequest): SendRequest =>
     (operation, type, request) =>
       send(operation, type, describeOperation(operation, request as AnyRequest));
-  const own = {
+  const ownDivisorClient = {
     ...client,
     call: createPlainSend(client.call as SendRequest),
     callWithEtag: createPlainSend(client.callWithEtag as SendRequest),
     download: createTypedSend(client.download as SendRequest),
     stream: createTypedSend(client.stream as SendRequest),
   } as unknown as DivisorClient; // Each function adds the store to its request before it sends it.
-  const status = await use(own);
+  const status = await use(ownDivisorClient);
   if (!isNamed)
     process.stderr.write(`warning: --store ${storeId} has no effect, because the command does not select a store.\n`);
   return status;

@@ -37,13 +37,13 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   const [accounts, results, common] = positionals;
   if (accounts === undefined || results === undefined || common === undefined || positionals.length > 3)
     throw new UsageError('verify-batch requires ACCOUNTS, RESULTS and COMMON');
-  const known = await readCommonData(common);
-  return openAccounts(accounts, async (values) => compare(known, values, results));
+  const batchCommon = await readCommonData(common);
+  return openAccounts(accounts, async (values) => compare(batchCommon, values, results));
 }
 
 /** Verifies results and prints their faults. @returns the exit status */
-async function compare(known: BatchCommon, values: AsyncIterator<unknown>, results: string): Promise<number> {
-  const sent = createAccountReader(known, values);
+async function compare(batchCommon: BatchCommon, values: AsyncIterator<unknown>, results: string): Promise<number> {
+  const sent = createAccountReader(batchCommon, values);
   let [verified, infeasible, refused, wrong] = [0, 0, 0, 0];
   for await (const value of readValues(results)) {
     const outcome = value as AccountOutcome; // the service wrote the results, so only their figures are verified
@@ -53,7 +53,7 @@ async function compare(known: BatchCommon, values: AsyncIterator<unknown>, resul
       continue;
     }
     const account = await sent.take(outcome.account_id);
-    const faults = account === undefined ? [UNKNOWN_ACCOUNT] : verifyResult(known, account, outcome);
+    const faults = account === undefined ? [UNKNOWN_ACCOUNT] : verifyResult(batchCommon, account, outcome);
     for (const fault of faults) process.stdout.write(`${outcome.account_id}: ${fault}\n`);
     if (faults.length > 0) wrong++;
     else if (outcome.status === 'infeasible') infeasible++;
@@ -87,7 +87,7 @@ async function readCommonData(file: string): Promise<BatchCommon> {
 /**
  * Creates a reader of the accounts of a file, which reads each account once and keeps only the skipped ones in memory.
  */
-function createAccountReader(known: BatchCommon, values: AsyncIterator<unknown>) {
+function createAccountReader(batchCommon: BatchCommon, values: AsyncIterator<unknown>) {
   const passed = new Map<string, Account>();
   const refused = new Set<string>();
   const seen = new Set<string>();
@@ -97,7 +97,7 @@ function createAccountReader(known: BatchCommon, values: AsyncIterator<unknown>)
    */
   async function readNext(): Promise<boolean> {
     for (let next = await values.next(); next.done !== true; next = await values.next()) {
-      const { account } = readAccount(known, next.value, { path: 'account', line: null });
+      const { account } = readAccount(batchCommon, next.value, { path: 'account', line: null });
       if (account === undefined || seen.has(account.account_id)) continue;
       seen.add(account.account_id);
       passed.set(account.account_id, account);
@@ -149,8 +149,8 @@ async function* readValues(file: string): AsyncGenerator<unknown> {
     number++;
     const text = line.toString();
     if (text.trim() === '') continue;
-    const read = parseLine(text, number);
-    if ('finding' in read) throw new UsageError(`${file}: ${read.finding.message}`);
-    yield read.value;
+    const accountLine = parseLine(text, number);
+    if ('finding' in accountLine) throw new UsageError(`${file}: ${accountLine.finding.message}`);
+    yield accountLine.value;
   }
 }

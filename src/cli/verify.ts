@@ -52,8 +52,8 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
     alignRight((bytes / 2 ** 20).toFixed(1)),
     alignRight(String(damaged.length)),
   ]);
-  const damaged = parts.flatMap(({ part, damaged: found }) =>
-    found.map(
+  const damaged = parts.flatMap(({ part, damaged: damages }) =>
+    damages.map(
       ({ name, reason, documents = [] }) =>
         `${part} ${name}${documents.length > 0 ? ` of ${documents.join(', ')}` : ''}: ${reason}`,
     ),

@@ -45,9 +45,9 @@ export function openApiDocument(
     }
     return paths;
   };
-  const registry = createSchemaRegistry((wanted) => {
-    wanted.response(ErrorEnvelope);
-    buildPaths(wanted);
+  const registry = createSchemaRegistry((schemaConversion) => {
+    schemaConversion.response(ErrorEnvelope);
+    buildPaths(schemaConversion);
   });
   return {
     openapi: '3.1.1',

@@ -30,7 +30,7 @@ import { readPackageVersion } from './version.js';
 /** Creates the engine on one market. Definitions are stored in memory; everything else is computed on request. */
 export async function createEngine(options: Api.EngineOptions): Promise<Api.Engine> {
   const { market, findings } = await readMarket(options.market);
-  const known = await readKnown(market, options);
+  const datedMarkets = await readKnown(market, options);
   const plugins = options.plugins === undefined ? undefined : await readPlugins(options.plugins);
   const calendars = openCalendars();
   const engine = openWasmEngine();
@@ -72,7 +72,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   function planOf(indexId: string, asked: object): BacktestPlan {
     const { value: given, findings: wrong } = checkShape(BacktestRequest, asked);
     if (given === undefined) throw refuseWithFindings('request', wrong);
-    const { if_stale: _stale, as_known_on: _known, ...terms } = removeVersions(given, known !== undefined);
+    const { if_stale: _stale, as_known_on: _known, ...terms } = removeVersions(given, datedMarkets !== undefined);
     const document = definitions.require(indexId);
     const request = resolveRequest({ ...terms, benchmark: definitions.benchmarkOf(given.benchmark) });
     assertOrder(request);
@@ -86,7 +86,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   const runScoped = <T>(work: () => T): T => engine.scope(work);
   const run = (plan: BacktestPlan): Api.Backtest => {
     assertRunnable(plan, { market, calendars });
-    return runScoped(() => runPlan({ market, calendars, plan, engine, models: models.stored, known }));
+    return runScoped(() => runPlan({ market, calendars, plan, engine, models: models.stored, known: datedMarkets }));
   };
   return {
     version: readPackageVersion(),

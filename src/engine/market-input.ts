@@ -56,8 +56,8 @@ async function readContent(input: Api.MarketInput, problems: Problems): Promise<
   }
   readTables(frames, problems, begin);
   const panels = createDensePanels(prices, problems);
-  const held = rows.toTables();
-  return panels && completeMappedContent(panels, held, terms, problems)?.content;
+  const contentTables = rows.toTables();
+  return panels && completeMappedContent(panels, contentTables, terms, problems)?.content;
 }
 
 function createFrames(input: Api.MarketInput): Record<string, Frame> {

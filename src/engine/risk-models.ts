@@ -120,8 +120,9 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
     },
     import(modelId, body) {
       const problems = createProblems();
-      const read = readModelBody(body, problems);
-      const packed = read && problems.errors === 0 ? engine.scope(() => packModel(engine, read, problems)) : undefined;
+      const parsedModel = readModelBody(body, problems);
+      const packed =
+        parsedModel && problems.errors === 0 ? engine.scope(() => packModel(engine, parsedModel, problems)) : undefined;
       if (packed === undefined || problems.errors > 0) throw refuseWithFindings('risk model', problems.findings());
       const { assetIds: names, dates, covariance } = packed;
       const [first, last] = [dates[0]!.date, dates.at(-1)!.date]; // a model has at least one date

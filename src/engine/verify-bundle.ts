@@ -174,22 +174,22 @@ async function findSignatureFaults(
 ): Promise<{ readonly faults: readonly Fault[]; readonly state: Api.BundleVerdict['signatures'] }> {
   const faults: Fault[] = [];
   let isKnown = true;
-  for (const one of signed) {
-    const what = one.seq === undefined ? 'The list of hashes' : `Entry ${one.seq} of the log`;
+  for (const signedEntry of signed) {
+    const what = signedEntry.seq === undefined ? 'The list of hashes' : `Entry ${signedEntry.seq} of the log`;
     const add = (reason: string): void => {
       faults.push({
         kind: 'signature',
         message: `${what}: ${reason}.`,
-        ...(one.seq !== undefined && { seq: one.seq }),
+        ...(signedEntry.seq !== undefined && { seq: signedEntry.seq }),
       });
     };
-    const key = keys.get(one.key_id);
-    if (key === undefined) add(`its key ${one.key_id} is unknown`);
-    else if (one.at < key.valid_from || (key.valid_until !== null && one.at > key.valid_until))
-      add(`its key ${one.key_id} was not valid at ${one.at}`);
+    const key = keys.get(signedEntry.key_id);
+    if (key === undefined) add(`its key ${signedEntry.key_id} is unknown`);
+    else if (signedEntry.at < key.valid_from || (key.valid_until !== null && signedEntry.at > key.valid_until))
+      add(`its key ${signedEntry.key_id} was not valid at ${signedEntry.at}`);
     else {
-      const verdict = await isSigned(one, key);
-      if (verdict === false) add(`its signature does not match the key ${one.key_id}`);
+      const verdict = await isSigned(signedEntry, key);
+      if (verdict === false) add(`its signature does not match the key ${signedEntry.key_id}`);
       if (verdict === null) isKnown = false;
     }
     if (faults.length === LISTED_MAX) break;

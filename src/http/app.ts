@@ -136,11 +136,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     async answerFor(request, client) {
       const { principal } = client;
       const path = getPath(request);
-      const found = find(path);
+      const foundPath = find(path);
       const isClientAllowed = () => client.isStillAllowed();
-      const call = openCall({ request, path, address: () => undefined, isClientAllowed }, found, isTrustedProxy);
+      const call = openCall({ request, path, address: () => undefined, isClientAllowed }, foundPath, isTrustedProxy);
       try {
-        return await admit(call, found, principal);
+        return await admit(call, foundPath, principal);
       } catch (failure) {
         return fail(call, failure);
       }
@@ -151,13 +151,13 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
 
   function answer(request: Request, address: () => string | undefined): ResponseParts | Promise<ResponseParts> {
     const path = getPath(request);
-    const found = find(path);
-    const call = openCall({ request, path, address }, found, isTrustedProxy);
+    const foundPath = find(path);
+    const call = openCall({ request, path, address }, foundPath, isTrustedProxy);
     const refuse = (failure: unknown) => answerFailure(call, failure);
     const admitCounted = (principal: Principal) => {
       call.principal = principal;
       if (principal.keyId !== null) keyRates.take(principal.keyId);
-      return admit(call, found, principal);
+      return admit(call, foundPath, principal);
     };
     try {
       const principal = call.isOpen ? authenticateIfNeeded(call, authenticate) : authenticate(call);
@@ -172,13 +172,13 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   /** Handles the request of an authenticated client. @throws Refusal */
   function admit(
     call: RequestCall,
-    found: FoundPath | undefined,
+    foundPath: FoundPath | undefined,
     principal: Principal,
   ): ResponseParts | Promise<ResponseParts> {
     call.principal = principal;
     const { path, request, operation } = call;
-    if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
-    if (operation === undefined) throw refuseMethod(request.method, found.operations.allowed);
+    if (foundPath === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
+    if (operation === undefined) throw refuseMethod(request.method, foundPath.operations.allowed);
     const reply = runInRequest(call, () => operation.answer(call, principal));
     return reply instanceof Promise
       ? applyDeadline(operation, reply, deadlines)

@@ -28,17 +28,17 @@ export interface RequestCall extends Exchange {
 
 export function openCall(
   { request, path, address, isClientAllowed }: Pick<RequestCall, 'request' | 'path' | 'address' | 'isClientAllowed'>,
-  found: FoundPath | undefined,
+  foundPath: FoundPath | undefined,
   isTrustedProxy: IsAddressOf,
 ): RequestCall {
   const { headers } = request;
-  const operations = found?.operations;
+  const operations = foundPath?.operations;
   const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
   const trace = traceContextOf(headers.get('traceparent')) ?? startTrace();
   return {
     request,
     search: searchOf(request.url),
-    param: found?.param ?? ignoreParams,
+    param: foundPath?.param ?? ignoreParams,
     address: () => resolveClientAddress(address(), headers.get('x-forwarded-for'), isTrustedProxy),
     requestId: requestIdOf(headers.get('x-request-id')),
     trace,

@@ -36,8 +36,8 @@ export function createPaths<T extends Record<string, Route>>(
     if (!/[{*]/.test(path)) fixed.set(path, { operations, param: ignoreParams });
   }
   return (path) => {
-    const known = fixed.get(path);
-    if (known !== undefined) return known;
+    const foundPath = fixed.get(path);
+    if (foundPath !== undefined) return foundPath;
     const [found] = router.match(METHOD, path)[0];
     if (found === undefined) return undefined;
     const [operations, params] = found;

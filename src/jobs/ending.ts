@@ -2,19 +2,19 @@ import type { JobIdentity } from './job-record.js';
 import type { JobLife, LifeEvent } from './life-cycle.js';
 import type { EndedJob, Ending } from './queue.js';
 
-/** Returns the event that ends an attempt. @param at time in the wire format */
-export function createEvent(ending: Ending, attempt: number, at: string): LifeEvent {
+/** Returns the event that ends an attempt. @param timestamp time in the wire format */
+export function createEvent(ending: Ending, attempt: number, timestamp: string): LifeEvent {
   switch (ending.type) {
     case 'succeed': {
       const { result, message } = ending;
-      return { type: 'succeed', attempt, result, message, at };
+      return { type: 'succeed', attempt, result, message, at: timestamp };
     }
     case 'fail':
-      return { type: 'fail', attempt, error: ending.error, at };
+      return { type: 'fail', attempt, error: ending.error, at: timestamp };
     case 'crash':
     case 'lose':
     case 'release':
-      return { type: ending.type, attempt, cause: ending.cause, at };
+      return { type: ending.type, attempt, cause: ending.cause, at: timestamp };
   }
 }
 

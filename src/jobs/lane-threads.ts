@@ -75,11 +75,11 @@ export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
     running,
     preferred,
     async close() {
-      const left = keptLanes?.left.get(key) ?? [];
-      const waiting = left.length + (keptLanes?.handedOn.get(key)?.length ?? 0);
+      const leftThreads = keptLanes?.left.get(key) ?? [];
+      const waiting = leftThreads.length + (keptLanes?.handedOn.get(key)?.length ?? 0);
       if (keptLanes === undefined || entry !== undefined || running[0] !== 0 || waiting >= KEPT_LANES_MAX)
         await piscina.destroy();
-      else keptLanes.left.set(key, [...left, { piscina, running, preferred }]);
+      else keptLanes.left.set(key, [...leftThreads, { piscina, running, preferred }]);
     },
   };
 }

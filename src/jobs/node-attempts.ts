@@ -176,8 +176,8 @@ function startClaim(
   const payload = input && kind.decode(input.payload);
   if (payload === undefined)
     return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
-  const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // the payload of a runnable claim is readable
-  const order = { kind, lease, payload, parts, kept, onComputed };
+  const retainedParts = parts === undefined ? keeper?.of(lease, input!) : undefined; // the payload of a runnable claim is readable
+  const order = { kind, lease, payload, parts, kept: retainedParts, onComputed };
   return traceAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
 }
 

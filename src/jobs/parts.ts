@@ -86,18 +86,18 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
   let keepAtMs = clock.monotonicMs() + SAVE_INTERVAL_MS;
   let keeping: Promise<void> | undefined;
 
-  function add(written: WrittenParts): void {
-    outputs.push(written);
-    for (const part of written.parts) missing.delete(part);
+  function add(writtenParts: WrittenParts): void {
+    outputs.push(writtenParts);
+    for (const part of writtenParts.parts) missing.delete(part);
   }
 
   /**
    * Adds outputs of other nodes; this node may have computed some of the parts meanwhile, with bit-identical results.
    */
-  function addElsewhere(written: WrittenParts): void {
-    onTaken(listNames(written));
-    elsewhere += written.parts.filter((part) => missing.has(part)).length;
-    add(written);
+  function addElsewhere(writtenParts: WrittenParts): void {
+    onTaken(listNames(writtenParts));
+    elsewhere += writtenParts.parts.filter((part) => missing.has(part)).length;
+    add(writtenParts);
     onElsewhere((share * elsewhere) / count);
   }
 
@@ -106,8 +106,8 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     if (earlier.length === 0) return;
     const refs = earlier.flatMap(({ artifact, files = [] }) => [artifact, ...files]);
     const gone = await artifacts.damaged(refs.map((ref) => ({ ref, madeAt: 0 })));
-    for (const written of earlier) {
-      if (!listNames(written).some((name) => gone.has(name))) addElsewhere(written);
+    for (const writtenParts of earlier) {
+      if (!listNames(writtenParts).some((name) => gone.has(name))) addElsewhere(writtenParts);
     }
     keptCount = outputs.length;
     onKept(outputs.flatMap(listNames));
@@ -215,7 +215,7 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
     for (let looks = 0; !run.isOver(); looks++) {
       await pause(Math.min(LOOK_MS_MAX, Math.max(LOOK_MS, LOOK_MS_PER_PART * run.left())));
       const result = await ask(() => offered.collect(lease));
-      for (const written of result ?? []) run.addElsewhere(written);
+      for (const writtenParts of result ?? []) run.addElsewhere(writtenParts);
       await (looking = findLost());
       looking = undefined;
       run.keepNow();

@@ -67,22 +67,22 @@ export async function createPausedKinds({ documents, clock, isShared }: PausedKi
       // `pause` wrote the document and the store checked its seal
       return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as KindPause);
     },
-    async pause(kind, pause, by) {
+    async pause(kind, pause, authorship) {
       await documents.transaction(
         async (tx) => {
           if ((await tx.get('paused-kind', kind)) !== undefined) return;
           await tx.put('paused-kind', kind, pause);
           tx.publish({ type: 'kind-paused', kind, is_paused: true });
         },
-        { by },
+        { by: authorship },
       );
     },
-    async resume(kind, by) {
+    async resume(kind, authorship) {
       await documents.transaction(
         async (tx) => {
           if (await tx.delete('paused-kind', kind)) tx.publish({ type: 'kind-paused', kind, is_paused: false });
         },
-        { by },
+        { by: authorship },
       );
     },
   };

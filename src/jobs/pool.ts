@@ -98,12 +98,20 @@ export function createPool(options: PoolOptions): ThreadPool {
     const { numerics = 'auto', startsAhead = true, entry } = options;
     const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, entry, onFault });
     const tasks = { waiting: [], yielding: new Set<ControlCells>(), latest: new Map<string, number>(), prepared: 0 };
-    const rest = createLaneRest(restMs, () => {
+    const remainingLaneRest = createLaneRest(restMs, () => {
       void restAll(opened).then(() => {
         if (Object.values(lanes).every(({ waiting, running }) => waiting.length === 0 && running[0] === 0)) onRest();
       });
     });
-    return { ...opened, ...tasks, threads, queueMax: queueMax[lane], patienceMs, onThreadLost, rest };
+    return {
+      ...opened,
+      ...tasks,
+      threads,
+      queueMax: queueMax[lane],
+      patienceMs,
+      onThreadLost,
+      rest: remainingLaneRest,
+    };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
 

@@ -207,8 +207,8 @@ function addDestination(input: object, destination: ArtifactDestination): object
 }
 
 /** Creates the threads of a node with its resources, which resolve an order before a thread takes it. */
-export function createNodePool(pool: ThreadPool, given: TaskResources): ComputePool {
-  const resources = { checkedFiles: createCheckedFiles(given.destination), ...given };
+export function createNodePool(pool: ThreadPool, taskResources: TaskResources): ComputePool {
+  const resources = { checkedFiles: createCheckedFiles(taskResources.destination), ...taskResources };
   return {
     run({ input, ...order }) {
       let run: TaskRun<TaskOutput<typeof order.task>> | undefined;

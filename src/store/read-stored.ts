@@ -4,21 +4,23 @@ import type { BodyReader, StoredDocument, UnreadableCause, UnreadableDocument } 
 type ParsedDocument = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
 
 /** Reads the body of a stored document. @returns undefined if the document is missing, unreadable or invalid */
-export function readStored<T>(found: ParsedDocument, read: BodyReader<T>): T | undefined {
-  return found === undefined || 'unreadable' in found ? undefined : read(found.body, found.id);
+export function readStored<T>(parsedDocument: ParsedDocument, read: BodyReader<T>): T | undefined {
+  return parsedDocument === undefined || 'unreadable' in parsedDocument
+    ? undefined
+    : read(parsedDocument.body, parsedDocument.id);
 }
 
 /** Validates the body of a stored document with a schema. @returns undefined as `readStored` does */
 export function parseStored<T>(
-  found: ParsedDocument,
+  parsedDocument: ParsedDocument,
   schema: { safeParse(body: unknown): { readonly data?: T } },
 ): T | undefined {
-  return readStored(found, (body) => schema.safeParse(body).data);
+  return readStored(parsedDocument, (body) => schema.safeParse(body).data);
 }
 
 /** Returns the reason why a stored document is unreadable; undefined for a readable or absent one. */
-export function findCause(found: ParsedDocument, read: BodyReader<unknown>): UnreadableCause | undefined {
-  if (found === undefined) return undefined;
-  if ('unreadable' in found) return found.unreadable;
-  return read(found.body, found.id) === undefined ? 'invalid' : undefined;
+export function findCause(parsedDocument: ParsedDocument, read: BodyReader<unknown>): UnreadableCause | undefined {
+  if (parsedDocument === undefined) return undefined;
+  if ('unreadable' in parsedDocument) return parsedDocument.unreadable;
+  return read(parsedDocument.body, parsedDocument.id) === undefined ? 'invalid' : undefined;
 }

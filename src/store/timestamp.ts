@@ -4,6 +4,6 @@ export function formatTimestamp(ms: number): string {
 }
 
 /** Returns the latest of several times in the format of `formatTimestamp`, ignoring undefined ones. */
-export function findLatestTime(at: string, ...others: readonly (string | undefined)[]): string {
-  return others.reduce<string>((latest, time) => (time !== undefined && time > latest ? time : latest), at);
+export function findLatestTime(timestamp: string, ...others: readonly (string | undefined)[]): string {
+  return others.reduce<string>((latest, time) => (time !== undefined && time > latest ? time : latest), timestamp);
 }

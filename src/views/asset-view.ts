@@ -19,11 +19,11 @@ export function createAssetView(columns: RunColumns, identifier: string): AssetV
   const days = columns.i32('days');
   const price = columns.column('price', name);
   const priced = [...price.keys()].filter((t) => price[t] === price[t]);
-  const own: DatedSeries = {
+  const ownDatedSeries: DatedSeries = {
     days: Int32Array.from(priced, (t) => days[t]!),
     values: computeUnitValue(columns, name, price).filter((_, t) => price[t] === price[t]),
   };
-  const relative = computeRelativeMetrics(own, { days, values: columns.f64('level') });
+  const relative = computeRelativeMetrics(ownDatedSeries, { days, values: columns.f64('level') });
   const readHistory = (block: 'targets' | 'raw') => {
     const weights = columns.f64(block);
     const targets = block === 'targets' ? weights : columns.f64('targets');
@@ -47,7 +47,7 @@ export function createAssetView(columns: RunColumns, identifier: string): AssetV
     tracking_error: relative.trackingError,
     observations: relative.observations,
     rebalances_held: Object.keys(weightHistory).length,
-    price: { index: Array.from(own.days, formatDay), data: priced.map((t) => price[t]!), name: identifier },
+    price: { index: Array.from(ownDatedSeries.days, formatDay), data: priced.map((t) => price[t]!), name: identifier },
     weight_history: weightHistory,
     raw_weight_history: readHistory('raw'),
   };

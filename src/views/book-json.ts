@@ -97,8 +97,8 @@ function writeWeightsFrame(
 ): void {
   const width = columns.length;
   const held = new Uint8Array(width);
-  for (let at = 0; at < weights.length; at += width) {
-    for (let slot = 0; slot < width; slot++) if (weights[at + slot] !== 0) held[slot] = 1;
+  for (let position = 0; position < weights.length; position += width) {
+    for (let slot = 0; slot < width; slot++) if (weights[position + slot] !== 0) held[slot] = 1;
   }
   const slots = Int32Array.from([...held.keys()].filter((slot) => held[slot] === 1));
   json.raw('{"index":[');

@@ -91,12 +91,12 @@ export function compareRuns(
       ...findDifferingCurrencies(series),
       ...(benchmark === null || days.length === ofRuns.length ? [] : [describeCutWindow(benchmark, { ofRuns, days })]),
     ],
-    entries: series.map((one) => ({
-      name: one.name ?? one.id,
-      id: one.id,
-      level: rebase(selectValuesOn(days, one.days, one.level), 100),
-      variant: one.variant,
-      currency: one.currency,
+    entries: series.map((comparedLevels) => ({
+      name: comparedLevels.name ?? comparedLevels.id,
+      id: comparedLevels.id,
+      level: rebase(selectValuesOn(days, comparedLevels.days, comparedLevels.level), 100),
+      variant: comparedLevels.variant,
+      currency: comparedLevels.currency,
     })),
   };
 }
@@ -168,9 +168,9 @@ function intersectDays(a: Int32Array, b: Int32Array): Int32Array {
   if (areEqual(a, b)) return a;
   const both = new Int32Array(a.length);
   let count = 0;
-  for (let i = 0, at = 0; i < a.length; i++) {
-    while (at < b.length && b[at]! < a[i]!) at++;
-    if (b[at] === a[i]) both[count++] = a[i]!;
+  for (let i = 0, position = 0; i < a.length; i++) {
+    while (position < b.length && b[position]! < a[i]!) position++;
+    if (b[position] === a[i]) both[count++] = a[i]!;
   }
   return count === a.length ? a : both.slice(0, count);
 }
@@ -188,9 +188,9 @@ function areEqual(a: Int32Array, b: Int32Array): boolean {
 function selectValuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): Float64Array {
   if (wanted.length === days.length) return values;
   const result = new Float64Array(wanted.length);
-  for (let i = 0, at = 0; i < wanted.length; i++) {
-    while (days[at]! < wanted[i]!) at++;
-    result[i] = values[at]!;
+  for (let i = 0, position = 0; i < wanted.length; i++) {
+    while (days[position]! < wanted[i]!) position++;
+    result[i] = values[position]!;
   }
   return result;
 }

@@ -26,7 +26,7 @@ export function createFactorAttributionView(
   const { header } = run;
   const days = run.i32('days');
   const { from, to } = createWindowSpan(days, { start, end });
-  const held = readWindow(run, { from, to }, { follow: false });
+  const runWindow = readWindow(run, { from, to }, { follow: false });
   const { sm } = market;
   const ends = days.subarray(from + 1, to + 1);
   const attribution = attributeToFactors({
@@ -36,7 +36,7 @@ export function createFactorAttributionView(
     columns: Int32Array.from(header.names, (name) => sm.columnOf(name)),
     returns: computeReturns(run.f64('level', from, to + 1)),
     days: ends,
-    weightsBefore: (period) => held.weightsAt(period),
+    weightsBefore: (period) => runWindow.weightsAt(period),
   });
   return {
     index_id: header.run_id,
@@ -64,7 +64,9 @@ export function createFactorAttributionView(
 /** Returns a finding that explains why some months have no factor returns. */
 function reportUnexplainedMonths({ months, unexplained }: FactorAttribution): Finding[] {
   if (unexplained.length === 0) return [];
-  const fewest = unexplained.reduce((least, each) => (each.names < least.names ? each : least));
+  const fewest = unexplained.reduce((least, unexplainedMonth) =>
+    unexplainedMonth.names < least.names ? unexplainedMonth : least,
+  );
   const message = `In ${unexplained.length} of ${months} months, too few securities of the store have a return on every session for a regression on the factors; the return of these months is in \`other\`. The month with the fewest has ${fewest.names} of ${fewest.needed} required securities.`;
   return [{ severity: 'warning', code: 'TOO_FEW_NAMES', path: 'model', message, count: unexplained.length }];
 }

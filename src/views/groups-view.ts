@@ -35,21 +35,21 @@ const CASH = 'CASH';
  * @cost reads [n x H] weights, twice with a benchmark
  */
 export function createGroupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
-  const { window: asked, by, benchmark } = input;
+  const { window: requestedWindow, by, benchmark } = input;
   const days = columns.i32('days');
-  const { from, to } = createWindowSpan(days, asked);
+  const { from, to } = createWindowSpan(days, requestedWindow);
   const periods = to - from;
   const ends = days.subarray(from + 1, to + 1);
   const { groups, cash, ownAt, benchmarkAt } = locateInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
-  const own = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
+  const ownPeriods = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
   let grouped: GroupedPeriod;
   const linked = linkContributions({
     securityCount: groups.length,
     returns: computeReturns(columns.f64('level', from, to + 1)),
     days: ends,
-    weightsBefore: (period) => (grouped = own(period)).weights,
+    weightsBefore: (period) => (grouped = ownPeriods(period)).weights,
     contributionsOf: () => grouped.contributions,
     costOf: () => 0,
     hasCosts: false,
@@ -60,7 +60,7 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     attributeByGroup({
       groups: groups.length,
       days: ends,
-      portfolio: own,
+      portfolio: ownPeriods,
       benchmark: cachePeriods(groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
     });
   const { totalReturn } = linked;
@@ -83,8 +83,8 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
     periods,
     residual: effects?.residual ?? linked.residual,
     reconciles: effects ? isReconciled(effects.residual, totalReturn, effects.benchmarkReturn) : linked.reconciles,
-    requested_start: asked.start ?? formatDay(days[0]!),
-    requested_end: asked.end ?? formatDay(days.at(-1)!),
+    requested_start: requestedWindow.start ?? formatDay(days[0]!),
+    requested_end: requestedWindow.end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
     end: formatDayTimestamp(days[to]!),
     findings: benchmark === null ? [] : findDifferingReturns([{ id, variant }, benchmark], 'benchmark'),
@@ -211,13 +211,14 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const drift = readDrift(book);
   const earnings = createEarnings(book);
   return (period) => {
-    const at = first + period + 1;
-    const held = weights.subarray((at - 1) * H, at * H);
-    const drifted = before.get(at) ?? weights.subarray(at * H, (at + 1) * H);
-    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * drift[at]! - held[i]!;
-    earnings.addTo(parts, at);
+    const position = first + period + 1;
+    const held = weights.subarray((position - 1) * H, position * H);
+    const drifted = before.get(position) ?? weights.subarray(position * H, (position + 1) * H);
+    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * drift[position]! - held[i]!;
+    earnings.addTo(parts, position);
     const grouped = sumByGroup(held, parts, grouping);
-    for (const { contributions } of overlay?.parts ?? []) grouped.contributions[grouping.cash]! += contributions[at]!;
+    for (const { contributions } of overlay?.parts ?? [])
+      grouped.contributions[grouping.cash]! += contributions[position]!;
     return grouped;
   };
 }
@@ -228,8 +229,8 @@ function createEarnings(book: Book): { addTo(parts: Float64Array, at: number): v
   if (transfers === undefined) return { addTo: () => {} };
   const { at: dated, slot, dividends, moved } = transfers;
   return {
-    addTo(parts, at) {
-      for (let i = findFirstAtLeast(dated, at); i < dated.length && dated[i] === at; i++)
+    addTo(parts, position) {
+      for (let i = findFirstAtLeast(dated, position); i < dated.length && dated[i] === position; i++)
         parts[slot[i]!]! += dividends[i]! + moved[i]!;
     },
   };

@@ -288,8 +288,8 @@ function selectTightest(sides: readonly RowSide[]): RowSide[] {
   const results = new Map<string, RowSide>();
   for (const side of sides) {
     const key = `${side.placed.origin.name} ${side.side}`;
-    const known = results.get(key);
-    if (known === undefined || side.slack < known.slack) results.set(key, side);
+    const rowSide = results.get(key);
+    if (rowSide === undefined || side.slack < rowSide.slack) results.set(key, side);
   }
   return [...results.values()];
 }

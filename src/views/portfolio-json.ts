@@ -146,9 +146,9 @@ function createRowTexts(days: Int32Array, identifiers: readonly string[]): RowTe
   let last = -1;
   let text = encodeToken('');
   return {
-    date(at) {
-      if (at !== last) text = encodeToken(`[${formatDayText(days[at]!)},`);
-      last = at;
+    date(position) {
+      if (position !== last) text = encodeToken(`[${formatDayText(days[position]!)},`);
+      last = position;
       return text;
     },
     names: identifiers.map((identifier) => encodeToken(`${JSON.stringify(identifier)},`)),

@@ -143,12 +143,12 @@ function findIncludedRows({ sm, decision }: ResolvedPreview): Asset[] {
  * weight come last.
  */
 function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
-  const createRow = (column: number, by: string | null, at: number): Asset => ({
+  const createRow = (column: number, by: string | null, position: number): Asset => ({
     identifier: sm.identifiers[column]!,
     included: false,
     weight: null,
     excluded_by: by,
-    excluded_at: at,
+    excluded_at: position,
     uncapped_weight: null,
     capped: false,
     ...NO_DERIVATION,

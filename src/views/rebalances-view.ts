@@ -139,12 +139,12 @@ function listSecurities(
 type Trade = Pick<RebalanceView['names'][number], 'trade' | 'price'>;
 
 /** Returns a function that returns the trade of a security on a session. */
-function createTradesReader(at: number, decisions: RecordedDecisions | undefined): (identifier: string) => Trade {
+function createTradesReader(position: number, decisions: RecordedDecisions | undefined): (identifier: string) => Trade {
   if (decisions === undefined) return () => ({ trade: null, price: null });
   const rows = decisions.trades();
   const traded = new Map<string, Trade>();
   for (let k = 0; k < rows.at.length; k++) {
-    if (rows.at[k] === at)
+    if (rows.at[k] === position)
       traded.set(decisions.identifiers[rows.columns[k]!]!, { trade: rows.notional[k]!, price: rows.price[k]! });
   }
   return (identifier) => traded.get(identifier) ?? { trade: 0, price: null };

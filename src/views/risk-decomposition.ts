@@ -25,7 +25,7 @@ export type DecompositionOf = Pick<RiskDecomposition, 'benchmark' | 'requested_a
 /** Converts an active variance split by factors to its form in the API. */
 export function decomposeRisk(
   { model, factors, exposures, contributions, window, ...risk }: MeasuredFactors,
-  of: DecompositionOf,
+  decompositionOf: DecompositionOf,
 ): Omit<RiskDecomposition, 'findings'> & { readonly findings: readonly Finding[] } {
   const residual = risk.totalVariance - risk.factorVariance - risk.specificVariance;
   return {
@@ -46,6 +46,6 @@ export function decomposeRisk(
     uncovered: [...risk.uncovered],
     ...window,
     findings: risk.findings,
-    ...of,
+    ...decompositionOf,
   };
 }

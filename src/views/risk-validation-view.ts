@@ -108,7 +108,7 @@ const SINGLE = ['equal_weight', 'index'] as const satisfies readonly PortfolioFa
 
 function groupByDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
   const shown = PORTFOLIO_FAMILIES.filter((family) =>
-    days.some(({ tried }) => tried.some((one) => one.family === family)),
+    days.some(({ tried }) => tried.some((forecastOutcome) => forecastOutcome.family === family)),
   );
   const single = SINGLE.filter((family) => shown.includes(family));
   return {
@@ -121,10 +121,12 @@ function groupByDate(days: readonly ForecastDay[]): RiskValidationView['by_date'
     data: days.map(({ names, tried }) => [
       names,
       ...single.flatMap((family) => {
-        const one = tried.find((forecast) => forecast.family === family);
-        return [one?.forecast ?? null, one?.outcome ?? null];
+        const forecastOutcome = tried.find((forecast) => forecast.family === family);
+        return [forecastOutcome?.forecast ?? null, forecastOutcome?.outcome ?? null];
       }),
-      ...shown.map((family) => computeRootMeanSquare(tried.filter((one) => one.family === family))),
+      ...shown.map((family) =>
+        computeRootMeanSquare(tried.filter((forecastOutcome) => forecastOutcome.family === family)),
+      ),
     ]),
   };
 }

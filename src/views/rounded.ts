@@ -10,17 +10,21 @@ type RoundedFigure = 'level' | 'weights';
  * Returns the number of decimals of a figure on a day in the definition of the index; undefined if the figure is not
  * rounded.
  */
-export function readDecimals({ header }: Pick<RunColumns, 'header'>, of: RoundedFigure, day: Day): number | undefined {
-  return findRunSettings(header, day).rounding[of];
+export function readDecimals(
+  { header }: Pick<RunColumns, 'header'>,
+  roundedFigure: RoundedFigure,
+  day: Day,
+): number | undefined {
+  return findRunSettings(header, day).rounding[roundedFigure];
 }
 
 /** Returns a function that rounds a figure for a day. */
 export function roundOnDay(
   columns: Pick<RunColumns, 'header'>,
-  of: RoundedFigure,
+  roundedFigure: RoundedFigure,
   day: Day,
 ): (value: number) => number {
-  const decimals = readDecimals(columns, of, day);
+  const decimals = readDecimals(columns, roundedFigure, day);
   return decimals === undefined ? (value) => value : (value) => roundHalfAwayFromZero(value, decimals);
 }
 

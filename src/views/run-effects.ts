@@ -34,7 +34,7 @@ export function runEffects(columns: RunColumns): RunEffect[] {
     const isOther = cash !== undefined || onShort !== income;
     return { name, at, effect: own, onShort: isOther ? { ...own, cash: cash ?? effect.cash, income: onShort } : own };
   });
-  const others = Array.from(paid.values(), ({ name, at, special, income, onShort }): RunEffect => {
+  const otherRunEffects = Array.from(paid.values(), ({ name, at, special, income, onShort }): RunEffect => {
     const effect = { ...NO_EFFECT, special, income };
     return { name, at, effect, onShort: onShort === income ? effect : { ...effect, income: onShort } };
   });
@@ -44,7 +44,7 @@ export function runEffects(columns: RunColumns): RunEffect[] {
     effect: NO_EFFECT,
     onShort: { ...NO_EFFECT, cash },
   }));
-  return [...stored, ...others, ...ofShorts];
+  return [...stored, ...otherRunEffects, ...ofShorts];
 }
 
 function readStoredEffects(columns: RunColumns): Omit<RunEffect, 'onShort'>[] {

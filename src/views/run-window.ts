@@ -116,19 +116,19 @@ export function readWindow(
     came,
     weightsAt: (period) => weights.at(from + period),
     contributionsOf(period) {
-      const at = from + period + 1;
-      while (event < endEvent && eventAt[event]! < at) event++;
-      const hasEvent = event < endEvent && eventAt[event] === at;
-      const held = weights.at(at - 1);
+      const position = from + period + 1;
+      while (event < endEvent && eventAt[event]! < position) event++;
+      const hasEvent = event < endEvent && eventAt[event] === position;
+      const held = weights.at(position - 1);
       const after = weights.next();
       const drifted = hasEvent ? before.at(event) : after;
-      const drift = { held, drifted, factor: gross[period + 1]!, kept: keptOn.get(at) ?? 1 };
+      const drift = { held, drifted, factor: gross[period + 1]!, kept: keptOn.get(position) ?? 1 };
       if (follow) contributeAndGrow(parts, growth, drift);
       else computeContributions(parts, drift);
-      transfers.addTo(parts, at, follow ? { growth, ...drift } : null);
+      transfers.addTo(parts, position, follow ? { growth, ...drift } : null);
       if (hasEvent && eventCosts) subtract(parts, eventCosts.at(event));
       if (hasEvent) markHoldings(came, drifted);
-      if (at === to) markHoldings(came, after);
+      if (position === to) markHoldings(came, after);
       return parts;
     },
     partsOf: (period) => own.subarray((period + 1) * width, (period + 2) * width),
@@ -187,9 +187,9 @@ function createTransferReader(columns: RunColumns, first: number): Transfers {
   let row = 0;
   while (row < rows.length && rows[row + 1]! <= first) row += TRANSFER_WIDTH;
   return {
-    addTo(parts, at, grown) {
-      while (row < rows.length && rows[row + 1]! < at) row += TRANSFER_WIDTH;
-      for (; row < rows.length && rows[row + 1] === at; row += TRANSFER_WIDTH) {
+    addTo(parts, position, grown) {
+      while (row < rows.length && rows[row + 1]! < position) row += TRANSFER_WIDTH;
+      for (; row < rows.length && rows[row + 1] === position; row += TRANSFER_WIDTH) {
         const [name, , dividends, moved] = rows.subarray(row, row + TRANSFER_WIDTH);
         parts[name!]! += dividends! + moved!;
         if (grown !== null) correctGrowth(grown, name!, { dividends: dividends!, moved: moved! });

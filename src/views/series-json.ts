@@ -56,9 +56,9 @@ const DATE_BYTES = 13;
 export function encodeDays(days: Int32Array): Uint8Array {
   const token = new Uint8Array(Math.max(0, DATE_BYTES * days.length - 1));
   for (let i = 0; i < days.length; i++) {
-    const at = DATE_BYTES * i;
-    if (i > 0) token[at - 1] = COMMA;
-    writeDay(token, at, days[i]!);
+    const position = DATE_BYTES * i;
+    if (i > 0) token[position - 1] = COMMA;
+    writeDay(token, position, days[i]!);
   }
   return token;
 }
@@ -68,21 +68,21 @@ const QUOTE = 34;
 const HYPHEN = 45;
 const ZERO = 48;
 
-function writeDay(token: Uint8Array, at: number, day: number): void {
+function writeDay(token: Uint8Array, position: number, day: number): void {
   const { year, month, day: dayOfMonth } = toCivilDate(day);
   if (year < 0 || year > 9999) throw new Error(`day ${day} is outside of the years with four digits`);
-  token[at] = QUOTE;
-  writeTwo(token, at + 1, Math.floor(year / 100));
-  writeTwo(token, at + 3, year % 100);
-  token[at + 5] = HYPHEN;
-  writeTwo(token, at + 6, month);
-  token[at + 8] = HYPHEN;
-  writeTwo(token, at + 9, dayOfMonth);
-  token[at + 11] = QUOTE;
+  token[position] = QUOTE;
+  writeTwo(token, position + 1, Math.floor(year / 100));
+  writeTwo(token, position + 3, year % 100);
+  token[position + 5] = HYPHEN;
+  writeTwo(token, position + 6, month);
+  token[position + 8] = HYPHEN;
+  writeTwo(token, position + 9, dayOfMonth);
+  token[position + 11] = QUOTE;
 }
 
-function writeTwo(token: Uint8Array, at: number, number: number): void {
+function writeTwo(token: Uint8Array, position: number, number: number): void {
   const tens = Math.floor(number / 10);
-  token[at] = ZERO + tens;
-  token[at + 1] = ZERO + number - 10 * tens;
+  token[position] = ZERO + tens;
+  token[position + 1] = ZERO + number - 10 * tens;
 }

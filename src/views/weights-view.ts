@@ -36,22 +36,22 @@ export interface HeldWeights {
 export function readPositiveWeights(columns: RunColumns, asOf: string | null): HeldWeights {
   const { header } = columns;
   const days = columns.i32('days');
-  const at = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));
-  if (at < 0)
+  const position = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));
+  if (position < 0)
     throw new Refusal('NO_DATA_AT_DATE', `as_of ${asOf} is before the first date of the run, ${formatDay(days[0]!)}.`);
   const H = header.names.length;
-  const r = header.rebalances.findLastIndex((rebalance) => rebalance.at <= at);
+  const r = header.rebalances.findLastIndex((rebalance) => rebalance.at <= position);
   return {
     names: header.names,
-    at,
-    day: days[at]!,
-    held: columns.f64(header.has_index_weights ? 'indexWeights' : 'weights', at * H, (at + 1) * H),
+    at: position,
+    day: days[position]!,
+    held: columns.f64(header.has_index_weights ? 'indexWeights' : 'weights', position * H, (position + 1) * H),
     target: columns.f64('targets', r * H, (r + 1) * H),
     raw: columns.f64('raw', r * H, (r + 1) * H),
     capped: columns.u8('capped', r * H, (r + 1) * H),
     rebalance: header.rebalances[r]!,
-    rebalanceDay: findStoredDate(header.rebalances[r]!, days, days[at]!),
-    round: roundOnDay(columns, 'weights', days[at]!),
+    rebalanceDay: findStoredDate(header.rebalances[r]!, days, days[position]!),
+    round: roundOnDay(columns, 'weights', days[position]!),
   };
 }
 

@@ -19,9 +19,11 @@ export function computeYearEndSectors(columns: RunColumns, years: number): YearE
   const all = columns.i32('days');
   const last = all.length - 1;
   const shown = Array.from(all.keys())
-    .filter((at) => at === last || toCivilDate(all[at]!).year !== toCivilDate(all[at + 1]!).year)
+    .filter(
+      (position) => position === last || toCivilDate(all[position]!).year !== toCivilDate(all[position + 1]!).year,
+    )
     .slice(-years);
-  return { dates: shown.map((at) => formatDay(all[at]!)), sectors: computeSectorWeights(columns, shown) };
+  return { dates: shown.map((position) => formatDay(all[position]!)), sectors: computeSectorWeights(columns, shown) };
 }
 
 /**
@@ -30,7 +32,7 @@ export function computeYearEndSectors(columns: RunColumns, years: number): YearE
  */
 export function computeSectorWeights(columns: RunColumns, shown: ArrayLike<number>): YearEndSectors['sectors'] {
   const all = columns.i32('days');
-  const days = Array.from(shown, (at) => all[at]!);
+  const days = Array.from(shown, (position) => all[position]!);
   const { sectors } = readStoredLabels(columns);
   const sectorOf = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
   const side = runSide(columns, shown);

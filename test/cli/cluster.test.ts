@@ -67,17 +67,17 @@ async function end(...nodes: readonly Node[]): Promise<(number | string)[]> {
 const newFolder = openTemporaryFolders();
 
 describe.skipIf(!hasPostgresql)('several processes on one database', () => {
-  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let database: Awaited<ReturnType<typeof openTestDatabase>>;
   let shared: string;
   let environment: Record<string, string>;
   beforeAll(async () => {
-    place = await openTestDatabase();
+    database = await openTestDatabase();
     shared = await mkdtemp(join(tmpdir(), 'divisor-shared-'));
-    environment = { DATABASE_URL: place.url, DIVISOR_ARTIFACTS: `file://${shared}` };
+    environment = { DATABASE_URL: database.url, DIVISOR_ARTIFACTS: `file://${shared}` };
     await runHere(['migrate'], environment);
   });
   afterAll(async () => {
-    await place?.drop();
+    await database?.drop();
     await rm(shared, { recursive: true, force: true });
   });
 

@@ -68,11 +68,11 @@ async function listHistories(url: string): Promise<string[]> {
 }
 
 describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', () => {
-  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let database: Awaited<ReturnType<typeof openTestDatabase>>;
   beforeAll(async () => {
-    place = await openTestDatabase();
+    database = await openTestDatabase();
   });
-  afterAll(() => place?.drop());
+  afterAll(() => database?.drop());
 
   test('computes the same results, keeps them after a kill, and excludes other services from the database', async () => {
     const [home, embeddedHome, otherHome] = [
@@ -80,12 +80,12 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
       await createTemporaryFolder(),
       await createTemporaryFolder(),
     ];
-    const environment = { DATABASE_URL: place.url };
+    const environment = { DATABASE_URL: database.url };
     await expect(startServiceHere(home, [], environment)).rejects.toMatchObject({
       exitStatus: 78,
       message: 'The database has no tables of Divisor: run divisor migrate.',
     });
-    expect(await runHere(['migrate', '--database', place.url])).toMatchObject({
+    expect(await runHere(['migrate', '--database', database.url])).toMatchObject({
       status: 0,
       out: `The tables were migrated to version ${PROTOCOL}.\n`,
     });
@@ -93,13 +93,13 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const embedded = await startServiceHere(embeddedHome);
     const expected = await createLevels(embedded.url);
     await embedded.stop();
-    const first = await startService(home, [...FLAGS, '--database', place.url]);
+    const first = await startService(home, [...FLAGS, '--database', database.url]);
     expect(await createLevels(first.url)).toEqual(expected);
     // A job wrote the store and a request wrote the index; each has its first version.
-    expect(await listHistories(place.url)).toEqual(['index/EVEN', 'store/market']);
+    expect(await listHistories(database.url)).toEqual(['index/EVEN', 'store/market']);
     await expect(startServiceHere(otherHome, [], environment)).rejects.toMatchObject({ exitStatus: 75 });
     expect(existsSync(`${home}/documents/data.mdb`)).toBe(false);
-    const secret = new URL(place.url).password;
+    const secret = new URL(database.url).password;
     if (process.platform === 'linux')
       expect(readFileSync(`/proc/${first.child.pid}/cmdline`, 'utf8')).not.toContain(secret);
     first.child.kill('SIGKILL');
@@ -154,7 +154,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
 
   test('is readable by the commands for a home', async () => {
     const home = await createTemporaryFolder();
-    const environment = { DATABASE_URL: place.url, DIVISOR_HOME: home };
+    const environment = { DATABASE_URL: database.url, DIVISOR_HOME: home };
     expect(await runHere(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });
     expect((await runHere(['keys', 'list'], environment)).out).toContain('ci');
     const { out } = await runHere(['doctor', '--port', '0', '--json'], environment);
@@ -163,6 +163,6 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(await runHere(['backup'], environment)).toMatchObject({ status: 78 });
     const shown = (await runHere(['config'], environment)).out;
     expect(shown).toContain('tester:***@');
-    expect(shown).not.toContain(new URL(place.url).password);
+    expect(shown).not.toContain(new URL(database.url).password);
   });
 });

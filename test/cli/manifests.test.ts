@@ -139,10 +139,10 @@ test('of Compose listen only on this machine, without privileges and with a read
 
 test('of Compose stop the service while the database is unavailable, as their restart policy requires', async () => {
   const home = join(tmpdir(), 'divisor-never-opened');
-  const places = { DATABASE_URL: 'postgres://divisor@127.0.0.1:1/divisor', DIVISOR_ARTIFACTS: 'file:///nowhere' };
+  const environment = { DATABASE_URL: 'postgres://divisor@127.0.0.1:1/divisor', DIVISOR_ARTIFACTS: 'file:///nowhere' };
   for (const verb of ['migrate', 'serve', 'worker']) {
     const words = verb === 'migrate' ? [verb] : [verb, '--home', home, '--port', '0'];
-    expect([verb, (await runHere(words, places)).status]).toEqual([verb, EXIT_TEMPORARY]);
+    expect([verb, (await runHere(words, environment)).status]).toEqual([verb, EXIT_TEMPORARY]);
   }
   await rm(home, { recursive: true, force: true });
 });

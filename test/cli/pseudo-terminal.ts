@@ -23,7 +23,7 @@ const COMMAND_MS_MAX = 60_000;
  * notice that a server closes an idle connection, and its next request would fail.
  * @param input typed by the user
  */
-export async function onTerminal(
+export async function runOnTerminal(
   words: readonly string[],
   environment: Record<string, string>,
   input = '',

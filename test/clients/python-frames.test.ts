@@ -33,11 +33,11 @@ afterAll(() => user?.close());
 const outputOf = (script: string) => user.outputOf(script);
 
 /** Returns the path and the rows of every list of objects, dated series and table in a response. */
-function listTablesIn(value: unknown, place: string): [place: string, rows: number][] {
+function listTablesIn(value: unknown, location: string): [place: string, rows: number][] {
   if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) return value.length > 0 && value.every(isObject) ? [[place, value.length]] : [];
-  if ('index' in value && 'data' in value) return [[place, (value.index as unknown[]).length]];
-  return Object.entries(value).flatMap(([name, member]) => listTablesIn(member, `${place}.${name}`));
+  if (Array.isArray(value)) return value.length > 0 && value.every(isObject) ? [[location, value.length]] : [];
+  if ('index' in value && 'data' in value) return [[location, (value.index as unknown[]).length]];
+  return Object.entries(value).flatMap(([name, member]) => listTablesIn(member, `${location}.${name}`));
 }
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -55,7 +55,7 @@ print(before, "pandas" in sys.modules)`;
   });
 
   test('reports an invalid frame before it is sent, and adjusted closes that are not used', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import pandas, warnings
 d = Divisor()
 rows = pandas.DataFrame({"identifier": ["A", "A"], "date": ["2024-01-02", "2024-01-03"], "CLOSE": [1.0, float("inf")]})
@@ -78,7 +78,7 @@ try:
 except ValueError as failure:
     said.append(str(failure))
 print(json.dumps([said, stored, [str(one.message)[:9] for one in warned], d.import_file("B.csv")["rows"]["market"]]))`);
-    expect(said).toEqual([
+    expect(output).toEqual([
       [
         expect.stringMatching(/^CLOSE of the table market is inf in row 2 /) as string,
         expect.stringMatching(/is a Series, which has no identifiers/) as string,
@@ -92,7 +92,7 @@ print(json.dumps([said, stored, [str(one.message)[:9] for one in warned], d.impo
   });
 
   test('cells without a value are None in small and large frames, and values that cannot be sent are reported', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import decimal, pandas
 import divisor.frames
 d = Divisor()
@@ -114,7 +114,7 @@ def refused(**columns):
     except ValueError as failure:
         return str(failure)
 print(json.dumps([[row[2:] for row in sent], small, large, refused(EXACT=[1, {"a": 1}, 2, 3]), refused(EXACT=[1, 2, 3, decimal.Decimal("Infinity")])]))`);
-    expect(said).toEqual([
+    expect(output).toEqual([
       [
         [1.5, 1, 0.25, 1],
         [2.5, 2, null, null],
@@ -129,7 +129,7 @@ print(json.dumps([[row[2:] for row in sent], small, large, refused(EXACT=[1, {"a
   });
 
   test('has every performance figure in one frame', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 d = Divisor()
 frame = d.frames.statistics("PY")
 answer = Divisor(frames=False).request("GET", "/analytics/PY/performance")
@@ -137,18 +137,18 @@ own = {**answer["metrics"], **answer["statistics"]}
 same = [bool(frame.loc[name, "PY"] == value) for name, value in own.items() if value is not None]
 against = answer["benchmark_statistics"] or {}
 print(json.dumps([all(same), len(same) > 9, {"sortino_ratio", "cvar_95", "skewness", "hit_rate"} <= set(frame.index), all(name in frame.index for name in against)]))`);
-    expect(said).toEqual([true, true, true, true]);
+    expect(output).toEqual([true, true, true, true]);
   });
 
   test('exports a table as a frame, equal to the frame that pandas reads from CSV', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import pandas
 d = Divisor()
 frame = d.export("PY", "levels")
 d.export("PY", "levels", "levels.csv")
 read = pandas.read_csv("levels.csv", parse_dates=["date"], float_precision="round_trip")
 print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"] == read["level"]).all()), str(frame["date"].dtype).startswith("datetime64"), bool(frame["return"].isna().sum() == 1)]))`);
-    expect(said).toEqual([true, true, true, true]);
+    expect(output).toEqual([true, true, true, true]);
   });
 
   const readers = { csv: true, arrow: hasArrow, xlsx: hasPandas && hasModule('openpyxl') };
@@ -156,7 +156,7 @@ print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"
 
   test('reads every table of an export from each format bit-identically to JSON', async () => {
     const formats = Object.entries(readers).flatMap(([format, isHere]) => (isHere ? [format] : []));
-    const said = await outputOf(`
+    const output = await outputOf(`
 import pandas
 from datetime import date
 readers = {
@@ -178,11 +178,11 @@ for table in ${JSON.stringify(EXPORT_NAMES.filter((name) => name !== 'proforma')
         if not rows or cells != rows:
             differing.append(path)
 print(json.dumps(differing))`);
-    expect(said).toEqual([]);
+    expect(output).toEqual([]);
   });
 
   test.skipIf(!hasArrow)('prices sent as Arrow are equal to the frame read from JSON', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import pandas, divisor.arrow
 d = Divisor()
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
@@ -193,7 +193,7 @@ arrow = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
 divisor.arrow.pyarrow = divisor.arrow.polars = None
 plain = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
 print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow), isinstance(arrow.index, pandas.DatetimeIndex), list(arrow.index) == list(plain.index), bool((arrow["CLOSE"] == plain["CLOSE"]).all()), list(map(str, arrow.dtypes)) == list(map(str, plain.dtypes))]))`);
-    expect(said).toEqual([
+    expect(output).toEqual([
       'application/vnd.apache.arrow.stream',
       false,
       ['CLOSE', 'VOLUME'],
@@ -206,7 +206,7 @@ print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow
   });
 
   test('the tables of answers are frames, and the identities of their figures hold', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import numpy
 from divisor import tables
 d = Divisor()
@@ -249,7 +249,7 @@ broken = {law: float(off) for law, off in laws.items() if not off < 1e-9}
 places = tables(d.api.get_attribution("PY"))
 print(json.dumps([broken, list(sweep["rank"]), list(rolling.columns), str(levels.index.dtype)[:10], list(places),
     bool((places["contributions"]["contribution"] == attribution["contribution"]).all()), list(f.reference(name, fields=["SECTOR"]).columns)]))`);
-    expect(said).toEqual([
+    expect(output).toEqual([
       {},
       [1, 2],
       ['volatility', 'index_volatility', 'tracking_error', 'beta', 'correlation'],
@@ -264,7 +264,7 @@ print(json.dumps([broken, list(sweep["rank"]), list(rolling.columns), str(levels
     const answers = JSON.parse(readFileSync('data/answers.json', 'utf8')) as Record<string, unknown>;
     const expected = Object.entries(answers).flatMap(([operation, answer]) => listTablesIn(answer, operation));
     expect(expected.length).toBeGreaterThan(100);
-    const said = (await outputOf(`
+    const output = (await outputOf(`
 import pandas
 from divisor import tables
 answers = json.load(open(${JSON.stringify(resolve('data/answers.json'))}))
@@ -275,8 +275,8 @@ shocks = tables(answers["runScenarios"])["scenarios.by_name"]
 months = tables(answers["getPerformance"])["monthly_returns"]
 print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns), str(state["move"].dtype), [pandas.isna(one) or isinstance(one, str) for one in state["nearest"]][:3]], [list(groups.columns) == [one["group"] for one in answers["getExposures"]["groups"]], len(groups)],
     list(shocks.columns[:2]), str(months.dtype)]))`)) as [Record<string, number>, ...unknown[]];
-    const [rows, ...others] = said;
-    expect(expected.filter(([place, length]) => rows[place] !== length)).toEqual([]);
+    const [rows, ...others] = output;
+    expect(expected.filter(([location, length]) => rows[location] !== length)).toEqual([]);
     expect(others).toEqual([
       ['datetime64', ['headroom', 'nearest', 'move'], 'float64', [true, true, true]],
       [true, 3],
@@ -286,7 +286,7 @@ print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns), str(s
   });
 
   test('returns series and tables as pandas objects, and accepts frames', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import pandas
 d = Divisor()
 level = d.levels("PY")
@@ -300,11 +300,11 @@ except ValueError as hint:
     hinted = "2 other columns" in str(hint) and "{'layout': 'wide', 'field': 'CLOSE'}" in str(hint)
 mapped = d.import_tables("Across", {"market": wide}, mapping={"layout": "wide", "field": "CLOSE"})
 print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pandas.DatetimeIndex), isinstance(frame, pandas.DataFrame), "CLOSE" in frame.columns, imported["rows"]["market"], hinted, mapped["rows"]["market"]]))`);
-    expect(said).toEqual([true, true, true, true, 2, true, 4]);
+    expect(output).toEqual([true, true, true, true, 2, true, 4]);
   });
 
   test('a large frame arrives complete, with identifiers and dates in columns, in the index or in the header', async () => {
-    const said = await outputOf(`
+    const output = await outputOf(`
 import numpy, pandas, divisor.frames, divisor.parquet
 divisor.frames.LARGE_CELLS, divisor.parquet.GROUP_ROWS = 100, 1000
 d = Divisor()
@@ -330,7 +330,7 @@ print(json.dumps([len({answer["store"]["content_hash"] for answer in stores}), b
     [store["store_id"] for store in d.request("GET", "/data/stores")["stores"] if store["store_id"] == "torn"]]))
 `);
     await user.service.job('/data/stores/market/activate');
-    expect(said).toEqual([1, 2400, 30, true, '2021-01-04', { N7: { SECTOR: 'Energy' } }, 'VALIDATION_FAILED', []]);
+    expect(output).toEqual([1, 2400, 30, true, '2021-01-04', { N7: { SECTOR: 'Energy' } }, 'VALIDATION_FAILED', []]);
   });
 
   const notebooks = readdirSync(NOTEBOOKS).filter((name) => name.endsWith('.ipynb'));

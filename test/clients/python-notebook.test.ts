@@ -20,7 +20,7 @@ afterAll(() => user?.close());
 
 describe.skipIf(!isPythonHere)('Python', () => {
   test('queries by SQL: rows, a file, and the position of an error', async () => {
-    const said = await user.outputOf(`
+    const output = await user.outputOf(`
 rows = d.sql("SELECT date, level FROM levels WHERE index_id = 'PY' ORDER BY date")
 expected = [{"date": row["date"], "level": row["level"]} for row in d.export("PY", "levels")]
 d.sql("SELECT date FROM levels WHERE index_id = 'PY'", "dates.csv")
@@ -29,7 +29,7 @@ try:
 except DivisorError as refused:
     message = refused.findings[0]["message"]
 print(json.dumps([rows == expected, len(open("dates.csv").read().split()) - 1 == len(rows), message[:20]]))`);
-    expect(said).toEqual([true, true, 'Line 1, column 8: Bi']);
+    expect(output).toEqual([true, true, 'Line 1, column 8: Bi']);
   });
 
   test('writes an export as Parquet', async () => {
@@ -42,17 +42,17 @@ print(json.dumps([content[:4].decode(), content[-4:].decode()]))`),
   });
 
   test('displays indices, findings, runs and jobs as tables with text cells', async () => {
-    const said = await user.outputOf(`
+    const output = await user.outputOf(`
 html = d.indices()._repr_html_()
 findings = d.validate({**d.api.get_index("PY"), "calendar": "<b>"})
 run = d.backtest("PY", if_stale=True)
 job = d.api.start_backtest("PY", {"if_stale": True})
 print(json.dumps(["<td>PY</td>" in html, "<b>" in findings._repr_html_(), "total_return" in run._repr_html_(), "<table>" in job._repr_html_(), d.indices() == d.request("GET", "/indices")["indices"], "<td>base_date</td>" in d.index("PY")._repr_html_()]))`);
-    expect(said).toEqual([true, false, true, true, true, true]);
+    expect(output).toEqual([true, false, true, true, true, true]);
   });
 
   test('runs several calls concurrently on an event loop', async () => {
-    const said = await user.outputOf(`
+    const output = await user.outputOf(`
 import asyncio
 from divisor.aio import AsyncDivisor
 async def main():
@@ -60,11 +60,11 @@ async def main():
     answers = await asyncio.gather(service.sql("SELECT 1 AS one"), service.api.get_liveness(), service.export("PY", "rebalances"))
     return [answers[0], answers[1]["status"], answers[2] == d.export("PY", "rebalances")]
 print(json.dumps(asyncio.run(main())))`);
-    expect(said).toEqual([[{ one: 1 }], 'live', true]);
+    expect(output).toEqual([[{ one: 1 }], 'live', true]);
   });
 
   test('follows jobs and events on an event loop, and has the methods that its types declare', async () => {
-    const said = await user.outputOf(`
+    const output = await user.outputOf(`
 import ast, asyncio, pathlib, divisor.aio
 from divisor.aio import AsyncDivisor
 async def main():
@@ -81,11 +81,11 @@ methods = [(node.name, f.name) for node in stub.body if isinstance(node, ast.Cla
 said.append([name for owner, name in methods if of[owner] is not None and not callable(getattr(of[owner], name))])
 said.append([len([1 for owner, _ in methods if owner == each]) > 25 for each in of])
 print(json.dumps(said))`);
-    expect(said).toEqual([['succeeded'], true, true, true, [], [true, true, true]]);
+    expect(output).toEqual([['succeeded'], true, true, true, [], [true, true, true]]);
   });
 
   test.skipIf(!hasPandas)('has equal frames of SQL and exports from JSON, and from Arrow by each reader', async () => {
-    const said = await user.outputOf(`
+    const output = await user.outputOf(`
 import divisor.arrow, pandas
 readers = {name: getattr(divisor.arrow, name) for name in ("pyarrow", "polars")}
 query = "SELECT date, identifier, weight, CASE WHEN weight > 0.1 THEN NULL ELSE date END AS day, CASE WHEN weight > 0.1 THEN NULL ELSE identifier END AS name FROM weights WHERE index_id = 'PY' ORDER BY ALL"
@@ -98,11 +98,11 @@ for reader in [name for name, module in readers.items() if module is not None]:
     for own, plain in zip(frames_by(reader), (frame, exported)):
         pandas.testing.assert_frame_equal(own, plain)
 print(json.dumps([str(frame["day"].dtype), str(frame["weight"].dtype), bool(frame["day"].isna().any()), len(exported) == len(frame) > 0]))`);
-    expect(said).toEqual(['datetime64[ns]', 'float64', true, true]);
+    expect(output).toEqual(['datetime64[ns]', 'float64', true, true]);
   });
 
   test.skipIf(!hasPlots)('plots the content of its frames', async () => {
-    const said = await user.outputOf(`
+    const output = await user.outputOf(`
 import matplotlib
 matplotlib.use("agg")
 from divisor import notebook
@@ -111,7 +111,7 @@ depth = notebook.plot_drawdowns(d, "PY").get_lines()[0].get_ydata().min()
 bars = notebook.plot_weights(d, "PY", count=3).patches
 groups = notebook.plot_exposures(d, "PY").collections
 print(json.dumps([levels[0], bool(abs(depth - d.api.get_overview("PY")["metrics"]["max_drawdown"]) < 1e-9), len(bars), len(groups) == len(d.frames.exposures("PY").columns)]))`);
-    expect(said).toEqual([100, true, 3, true]);
+    expect(output).toEqual([100, true, 3, true]);
   });
 
   test.skipIf(!hasTqdm)('shows progress with tqdm', async () => {

@@ -30,7 +30,7 @@ export interface TypeNaming {
   readonly typing: '' | 't.';
   readonly date: 'str' | 'Date';
   /** Returns the name of an unnamed object, from its position. */
-  readonly nameOf: (fields: readonly Field[], place: string) => string;
+  readonly nameOf: (fields: readonly Field[], location: string) => string;
 }
 
 /** Returns the names of schemas that responses contain, following all references. */
@@ -64,8 +64,8 @@ function formatDeclaration(
     prefix: '',
     typing: 't.',
     date,
-    nameOf(fields, place) {
-      const inside = nameInside(fields, place, taken);
+    nameOf(fields, location) {
+      const inside = nameInside(fields, location, taken);
       taken.add(inside);
       inner.push(formatTypedDict(inside, undefined, fields, naming));
       return inside;
@@ -80,9 +80,9 @@ function formatDeclaration(
 }
 
 /** Returns the name of a nested object, built from its position and, if it has one, its kind. */
-function nameInside(fields: readonly Field[], place: string, taken: ReadonlySet<string>): string {
+function nameInside(fields: readonly Field[], location: string, taken: ReadonlySet<string>): string {
   const kind = fields.find(({ name, shape }) => name === 'kind' && shape.kind === 'literal')?.shape;
-  const name = kind?.kind === 'literal' ? `${place}${formatPascal(String(kind.values[0]))}` : place;
+  const name = kind?.kind === 'literal' ? `${location}${formatPascal(String(kind.values[0]))}` : location;
   let free = name;
   for (let i = 2; taken.has(free); i++) free = `${name}${i}`;
   return free;
@@ -149,7 +149,7 @@ const PLAIN_TYPES: Readonly<Record<PlainType, string>> = {
 };
 
 /** Returns a type as Python source. The prefix `"` quotes names of types that may be declared later. */
-export function typeText(shape: Shape, place: string, naming: TypeNaming): string {
+export function typeText(shape: Shape, location: string, naming: TypeNaming): string {
   const formatTypeName = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
   switch (shape.kind) {
     case 'name':
@@ -157,15 +157,15 @@ export function typeText(shape: Shape, place: string, naming: TypeNaming): strin
     case 'literal':
       return `${naming.typing}Literal[${shape.values.map((value) => JSON.stringify(value)).join(', ')}]`;
     case 'union':
-      return formatUnion([...new Set(shape.members.map((one) => typeText(one, place, naming)))], naming.typing);
+      return formatUnion([...new Set(shape.members.map((one) => typeText(one, location, naming)))], naming.typing);
     case 'list':
-      return `${naming.typing}Sequence[${typeText(shape.of, place, naming)}]`;
+      return `${naming.typing}Sequence[${typeText(shape.of, location, naming)}]`;
     case 'record':
-      return `${naming.typing}Mapping[str, ${typeText(shape.of, place, naming)}]`;
+      return `${naming.typing}Mapping[str, ${typeText(shape.of, location, naming)}]`;
     case 'object':
       return shape.fields.length === 0
         ? `${naming.typing}Dict[str, ${naming.typing}Any]`
-        : formatTypeName(naming.nameOf(shape.fields, place));
+        : formatTypeName(naming.nameOf(shape.fields, location));
     case 'plain':
       return shape.format === 'date' && naming.date === 'Date'
         ? formatDateText(naming.prefix)

@@ -107,9 +107,9 @@ const readBodySchema = (content: Readonly<Record<string, Media>>) => content['ap
 function formatParameterPart(
   part: 'params' | 'query',
   parameters: readonly Parameter[],
-  place: Parameter['in'],
+  location: Parameter['in'],
 ): string[] {
-  const here = parameters.filter((parameter) => parameter.in === place);
+  const here = parameters.filter((parameter) => parameter.in === location);
   if (here.length === 0) return [];
   const members = here.map(
     ({ name, required, schema }) =>

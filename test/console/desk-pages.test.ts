@@ -227,8 +227,8 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await page.getByRole('option', { name: /^index_level/ }).waitFor();
     await processor.send('Emulation.setCPUThrottlingRate', { rate: 1 });
     await page.keyboard.press('Escape');
-    const asked = "SELECT date, total FROM levels WHERE index_id = 'CORE' ORDER BY date";
-    await write(asked);
+    const sql = "SELECT date, total FROM levels WHERE index_id = 'CORE' ORDER BY date";
+    await write(sql);
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('application', { name: 'Numbers of the result by date' }).waitFor();
     const result = page.getByRole('grid', { name: 'result' });
@@ -242,7 +242,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(() => query.locator('.cm-lintRange-error').allTextContents()).toEqual(['levl']);
     await page.getByLabel('History of queries').click();
     await page.getByRole('button', { name: /^SELECT date, total .* rows in / }).click();
-    await pollEventually(() => query.textContent()).toBe(asked);
+    await pollEventually(() => query.textContent()).toBe(sql);
   });
 
   test('blocks of a report are dragged to another position', async () => {

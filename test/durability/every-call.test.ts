@@ -41,7 +41,7 @@ function digestOf(home: string): string {
 }
 
 /** Returns true for the first call of each kind; in the soak, for every call. */
-const isTried = (calls: readonly string[], call: number): boolean => IS_SOAK || calls.indexOf(calls[call]!) === call;
+const isTested = (calls: readonly string[], call: number): boolean => IS_SOAK || calls.indexOf(calls[call]!) === call;
 
 /** Creates a home in the initial state of an effect. */
 async function prepare(home: string, effect: Effect): Promise<void> {
@@ -107,19 +107,19 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       const digest = digestOf(copy);
       const isNew = digest !== before;
       before = digest;
-      const place = `before call ${call} of ${calls.length}, ${calls[call] ?? 'the end'}`;
+      const location = `before call ${call} of ${calls.length}, ${calls[call] ?? 'the end'}`;
       if (isNew) {
         seen.push(effect.hasHappened(await documentsOf(copy)));
         isStarted = false;
       }
       // Starting on equal homes has equal results, so one start per home suffices.
-      if (isStarted || !(isTried(calls, call) || call === calls.length)) continue;
+      if (isStarted || !(isTested(calls, call) || call === calls.length)) continue;
       isStarted = true;
       const { happened, left } = await checkAfterRestart(copy, effect);
-      expect(happened || !seen.at(-1)!, place).toBe(true);
-      expect(left, place).toEqual([]);
+      expect(happened || !seen.at(-1)!, location).toBe(true);
+      expect(left, location).toEqual([]);
       // An accepted job ends after a restart; nothing else changes.
-      if (effect.jobId === undefined) expect(happened, place).toBe(seen.at(-1));
+      if (effect.jobId === undefined) expect(happened, location).toBe(seen.at(-1));
     }
     expect([seen[0], seen.at(-1), seen.toSorted()]).toEqual([false, true, seen]);
   });
@@ -127,7 +127,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
   test('is complete or absent, whichever call the disk refuses', { timeout: 600_000 }, async () => {
     let refusals = 0;
     for (const refused of calls.keys()) {
-      if (!isTried(calls, refused)) continue;
+      if (!isTested(calls, refused)) continue;
       const home = join(folder, `refused-${refused}`);
       copyHome(base, home);
       const subject = await openSubject(home);

@@ -268,8 +268,8 @@ function createClients() {
       await ask(url, 'POST', `/analytics/${PUBLISHED}/backtest`, {});
       await waitForJob(`backtest:${PUBLISHED}`);
       for (let writer = 0; writer < JOB_WRITERS; writer++) {
-        const made = await ask(url, 'POST', '/indices', createIndexBody(`bt-${writer}`, 'under test'));
-        expect(made?.status).toBe(200);
+        const result = await ask(url, 'POST', '/indices', createIndexBody(`bt-${writer}`, 'under test'));
+        expect(result?.status).toBe(200);
         submitted.set(`backtest:bt-${writer}`, { acknowledged: undefined, tried: [] });
       }
     },

@@ -86,16 +86,16 @@ test(
 
       // Adds two more jobs. The first has ended when the second is stored, which removes the oldest job.
       for (const id of ['one', 'two']) {
-        const made = await ask<JobStatus>('POST', '/data/synthetic', {
+        const result = await ask<JobStatus>('POST', '/data/synthetic', {
           store_id: id,
           assets: 2,
           start: '2023-01-03',
           end: '2023-03-31',
           activate: false,
         });
-        let job = made;
+        let job = result;
         while (job.status === 'pending' || job.status === 'running')
-          job = await ask<JobStatus>('GET', `/jobs/${made.job_id}?wait=30`);
+          job = await ask<JobStatus>('GET', `/jobs/${result.job_id}?wait=30`);
         expect(job.error).toBeNull();
       }
       expect(LIMITS.MAX_ENDED_JOBS).toBe(COUNT);

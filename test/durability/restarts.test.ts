@@ -60,13 +60,13 @@ async function importMarket(url: string): Promise<void> {
     ['A', day, 10 + Math.sin(i)],
     ['B', day, 20 + Math.cos(i)],
   ]);
-  const made = await ask(url, 'POST', '/data/import', {
+  const result = await ask(url, 'POST', '/data/import', {
     store_id: 'm',
     name: 'm',
     tables: { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } },
     activate: true,
   });
-  expect(made.status).toBe(201);
+  expect(result.status).toBe(201);
 }
 
 test(

@@ -91,7 +91,7 @@ export interface Outcome {
   readonly job: JobStatus | undefined;
 }
 
-export function createTeller(service: LiveService): ExampleRunner {
+export function createExampleRunner(service: LiveService): ExampleRunner {
   /** Ids that the service assigned to objects of the examples. */
   const outcome: Record<string, string> = {};
 
@@ -144,7 +144,7 @@ export function createTeller(service: LiveService): ExampleRunner {
     ...Object.fromEntries(OF_DELIVERED_DAY.map((id) => [id, createDeliveredDay])),
     decideApproval: requestRestatement,
     decideAction: findAction,
-    ...Object.fromEntries(OF_A_DAY.map((id) => [id, waitSettledDay])),
+    ...Object.fromEntries(OF_A_DAY.map((id) => [id, waitForSettledDay])),
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
 
@@ -190,7 +190,7 @@ export function createTeller(service: LiveService): ExampleRunner {
   }
 
   /** Waits until no step of the examples' day is running. */
-  async function waitSettledDay(): Promise<void> {
+  async function waitForSettledDay(): Promise<void> {
     await service.ok('GET', `/schedules/close/days/${LATER_DAY}?wait=60`);
   }
 

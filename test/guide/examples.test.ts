@@ -5,13 +5,13 @@ import type { AuditLog } from '#contract/audit.js';
 import type { z } from 'zod';
 import { createConformity } from '../http/conformity.js';
 import type { LiveService } from '../real/live.js';
-import { createTeller, OPERATIONS, STORY, openStoryService, type ExampleRunner } from './example-story.js';
+import { createExampleRunner, OPERATIONS, STORY, openStoryService, type ExampleRunner } from './example-story.js';
 
 let service: LiveService;
 let teller: ExampleRunner;
 beforeAll(async () => {
   service = await openStoryService();
-  teller = createTeller(service);
+  teller = createExampleRunner(service);
 });
 afterAll(() => service.close());
 

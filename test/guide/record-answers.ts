@@ -1,6 +1,6 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { LiveService } from '../real/live.js';
-import { createTeller, OPERATIONS, STORY } from './example-story.js';
+import { createExampleRunner, OPERATIONS, STORY } from './example-story.js';
 
 /** Maximum number of recorded elements of a list or entries of a map. */
 const ENTRIES_MAX = 3;
@@ -8,7 +8,7 @@ const MAP_MIN = 7;
 
 /** Returns the response to the example of every operation that returns JSON, with shortened lists, by operation id. */
 export async function recordAnswers(service: LiveService): Promise<Record<string, unknown>> {
-  const teller = createTeller(service);
+  const teller = createExampleRunner(service);
   const answers: Record<string, unknown> = {};
   for (const id of STORY) {
     const { answer } = await teller.tell(id);

@@ -5,7 +5,7 @@ import { createSample } from './sample-app.js';
 test('a key has a burst, then its rate, and does not use the rate of another key', () => {
   let now = 1000;
   const rates = createKeyRates({ monotonicMs: () => now, perSecond: 10, burst: 5 });
-  const countTaken = (key: string): number => {
+  const countAccepted = (key: string): number => {
     for (let count = 0; ; count++) {
       try {
         rates.take(key);
@@ -15,11 +15,11 @@ test('a key has a burst, then its rate, and does not use the rate of another key
       }
     }
   };
-  expect([countTaken('a'), countTaken('a'), countTaken('b')]).toEqual([5, 0, 5]);
+  expect([countAccepted('a'), countAccepted('a'), countAccepted('b')]).toEqual([5, 0, 5]);
   now += 200;
-  expect([countTaken('a'), countTaken('a')]).toEqual([2, 0]);
+  expect([countAccepted('a'), countAccepted('a')]).toEqual([2, 0]);
   now += 3_600_000;
-  expect(countTaken('a')).toBe(5);
+  expect(countAccepted('a')).toBe(5);
 });
 
 test('a key beyond its rate is refused with Retry-After on every route; another key, and open routes, are answered', async () => {

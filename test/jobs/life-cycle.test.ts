@@ -29,7 +29,7 @@ const crash = (attempt: number): LifeEvent => ({
   cause: 'worker exited with code: 3',
   at: CREATED_AT,
 });
-const lose = (attempt: number): LifeEvent => ({ type: 'lose', attempt, cause: 'no heartbeat', at: CREATED_AT });
+const createLoss = (attempt: number): LifeEvent => ({ type: 'lose', attempt, cause: 'no heartbeat', at: CREATED_AT });
 const createSuccess = (attempt: number): LifeEvent => ({ type: 'succeed', attempt, result: RESULT, at: CREATED_AT });
 const release = (attempt: number): LifeEvent => ({
   type: 'release',
@@ -107,7 +107,7 @@ describe('a job', () => {
   });
 
   test('fails after lost attempts when its policy allows no more, with this reason', () => {
-    const listLosses = (count: number) => Array.from({ length: count }, (_, i) => [start, lose(i + 1)]).flat();
+    const listLosses = (count: number) => Array.from({ length: count }, (_, i) => [start, createLoss(i + 1)]).flat();
     expect(replayLife(...listLosses(4), start, crash(5), start, crash(6))).toMatchObject({
       status: 'pending',
       losses: 4,
@@ -125,7 +125,7 @@ describe('a job', () => {
     const computeSeconds = (ended: JobLife) =>
       ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(CREATED_AT)) / 1000;
     const slow = { ...LIMITS, retry: parsePolicies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
-    const listWaits = (end: typeof lose, chance: number) => {
+    const listRetryDelays = (end: typeof createLoss, chance: number) => {
       let life = createLife();
       return Array.from({ length: 6 }, (_, i) => {
         life = advance(life, start, slow) as JobLife;
@@ -133,22 +133,22 @@ describe('a job', () => {
         return computeSeconds(life);
       });
     };
-    expect(listWaits(crash, 1)).toEqual([0, 2, 4, 8, 10, 10]);
-    expect(listWaits(crash, 0)).toEqual([0, 1, 2, 4, 5, 5]);
-    for (const end of [lose, release]) {
-      expect(listWaits(end, 1)).toEqual([0, 2, 2, 2, 2, 2]);
-      expect(listWaits(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
+    expect(listRetryDelays(crash, 1)).toEqual([0, 2, 4, 8, 10, 10]);
+    expect(listRetryDelays(crash, 0)).toEqual([0, 1, 2, 4, 5, 5]);
+    for (const end of [createLoss, release]) {
+      expect(listRetryDelays(end, 1)).toEqual([0, 2, 2, 2, 2, 2]);
+      expect(listRetryDelays(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
     }
-    expect(replayLife(start, lose(1), start, lose(2), start).not_before).toBeNull();
+    expect(replayLife(start, createLoss(1), start, createLoss(2), start).not_before).toBeNull();
     // Each cause is counted separately.
-    expect(computeSeconds(replayLife(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
+    expect(computeSeconds(replayLife(start, createLoss(1), start, createLoss(2), start, crash(3)))).toBe(0);
   });
 
   test('is not retried after its deadline', () => {
     const limits = { ...LIMITS, retry: parsePolicies('deadline=60')('backtest') };
     const advanceLife = (seconds: number) => {
       const at = new Date(Date.parse(CREATED_AT) + seconds * 1000).toISOString();
-      return advance(advance(createLife(), start, limits) as JobLife, { ...lose(1), at } as LifeEvent, limits);
+      return advance(advance(createLife(), start, limits) as JobLife, { ...createLoss(1), at } as LifeEvent, limits);
     };
     expect(advanceLife(59)).toMatchObject({ status: 'pending', attempt: 2 });
     expect(advanceLife(60)).toMatchObject({
@@ -220,7 +220,7 @@ describe('a job after any sequence of events', () => {
     fc.constant(start),
     { arbitrary: fc.constant(cancel), weight: 1 },
     attempt.map(crash),
-    attempt.map(lose),
+    attempt.map(createLoss),
     attempt.map(createSuccess),
     attempt.map(fail),
     attempt.map(release),

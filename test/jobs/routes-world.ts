@@ -26,7 +26,7 @@ import { plain } from './job-world.js';
  * Creates a job kind that ends when the test requests it, with the given result.
  * @param destination destination of large results
  */
-function createErrand(destination: () => ArtifactDestination) {
+function createTestTask(destination: () => ArtifactDestination) {
   let finish!: (result: unknown) => void;
   let refuse!: (refusal: Refusal) => void;
   const runNextTask = () =>
@@ -92,7 +92,7 @@ export async function openWorld(): Promise<World> {
   const paused = await createPausedKinds({ documents: store.documents, clock, isShared: false });
   const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent, paused });
   const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: silent });
-  const { kind, finish, fail } = createErrand(() => store.artifacts.destination);
+  const { kind, finish, fail } = createTestTask(() => store.artifacts.destination);
   engine.register({ [kind.kind]: kind });
   await engine.start();
   onTestFinished(() => engine.stop());

@@ -51,4 +51,4 @@ export async function contentOf(folder: string): Promise<MarketContent> {
 export const hashOf = async (folder: string) => computeContentHash(await contentOf(folder));
 
 /** Returns the code and the location of findings. */
-export const listPlaces = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);
+export const formatFindingPaths = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);

@@ -9,7 +9,7 @@ import {
   rankSecurities,
   sum,
   type Weights,
-} from './plain.js';
+} from './plain-functions.js';
 
 const MSCI_QUARTERS = { months: [2, 5, 8, 11], anchor: { day: 'last' } } as const;
 

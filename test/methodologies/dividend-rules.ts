@@ -1,7 +1,7 @@
 import { runIndex } from './index-run.js';
 import type { Market } from './market.js';
 import type { Rulebook } from './parents.js';
-import { capByGroup, computeProportional } from './plain.js';
+import { capByGroup, computeProportional } from './plain-functions.js';
 
 /** Returns equal weights with at most 30 % per sector. */
 const weightEquallyWithin = (market: Market, t: number, held: readonly number[]) =>

@@ -1,7 +1,14 @@
 import { rebalanceSessions, runIndex, type SharesAfterClose, type Members, type Shares } from './index-run.js';
 import type { Market } from './market.js';
 import { EVERY_QUARTER, findMonthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
-import { selectBuffered, capWeights, computeProportional, rankSecurities, sum, type Weights } from './plain.js';
+import {
+  selectBuffered,
+  capWeights,
+  computeProportional,
+  rankSecurities,
+  sum,
+  type Weights,
+} from './plain-functions.js';
 
 const EVERY_MONTH = Array.from({ length: 12 }, (_, k) => k + 1);
 

@@ -1,5 +1,5 @@
 import type { Market } from './market.js';
-import { computeProportional, sum, type Weights } from './plain.js';
+import { computeProportional, sum, type Weights } from './plain-functions.js';
 
 export interface Composition {
   readonly date: string;

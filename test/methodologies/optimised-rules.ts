@@ -9,7 +9,7 @@ import {
   sum,
   computeZScores,
   type Weights,
-} from './plain.js';
+} from './plain-functions.js';
 import { solveProgramme, type Row } from './quadratic.js';
 
 const HALF_YEARLY: Schedule = { months: [5, 11], anchor: { day: 'last' } };

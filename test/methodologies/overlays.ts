@@ -2,7 +2,7 @@ import type { Market } from './market.js';
 import { rebalanceSessions, runIndex, type PlainRun } from './index-run.js';
 import { createBlendParts, runTotalReturnParent, type Rulebook } from './parents.js';
 import { medianOf } from './dividend-rules.js';
-import { selectBuffered, capWeights, computeProportional, rankSecurities } from './plain.js';
+import { selectBuffered, capWeights, computeProportional, rankSecurities } from './plain-functions.js';
 
 const DAY = 86_400_000;
 const BASE_VALUE = 1000;

@@ -1,6 +1,12 @@
 import { runIndex, type Anchor, type Members, type PlainRun, type Terms } from './index-run.js';
 import type { Market } from './market.js';
-import { selectBuffered, computeProportional, rankSecurities, sampleDeviation, type Weights } from './plain.js';
+import {
+  selectBuffered,
+  computeProportional,
+  rankSecurities,
+  sampleDeviation,
+  type Weights,
+} from './plain-functions.js';
 
 /** Runs by the suffix of their ids; the empty suffix is the id itself. */
 export type Runs = Readonly<Record<string, PlainRun>>;
@@ -46,7 +52,7 @@ export interface ParentReviewTerms {
  * Runs a parent index of the largest securities, and an index whose members are decided from the parent's on the same
  * days.
  */
-export function onParent({ market, baseDate, schedule, count, decide }: ParentReviewTerms): Runs {
+export function runOnParent({ market, baseDate, schedule, count, decide }: ParentReviewTerms): Runs {
   const parentOn = new Map<number, Weights>();
   const parentRule = weightLargest(market, count);
   const PARENT = runIndex(market, baseDate, {

@@ -1,4 +1,4 @@
-import { solve } from './plain.js';
+import { solve } from './plain-functions.js';
 
 /** Constraint row with an upper bound on its value, as pairs of a variable and its coefficient. */
 export interface Row {

@@ -2,7 +2,7 @@ import { capInStages } from './cap-rules.js';
 import { runIndex } from './index-run.js';
 import type { Market } from './market.js';
 import { findMonthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
-import { selectBuffered, capWeights, computeProportional, rankSecurities, type Weights } from './plain.js';
+import { selectBuffered, capWeights, computeProportional, rankSecurities, type Weights } from './plain-functions.js';
 
 /**
  * Selects forty securities. A constituent that ranks below `exit` is replaced by a security of rank 47 or better, and a

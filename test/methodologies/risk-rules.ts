@@ -1,6 +1,6 @@
 import { runIndex } from './index-run.js';
 import { QUARTERLY, type Rulebook } from './parents.js';
-import { sum } from './plain.js';
+import { sum } from './plain-functions.js';
 import { selectThirtyLargest } from './score-rules.js';
 
 /**

@@ -1,6 +1,6 @@
 import { runIndex } from './index-run.js';
 import type { Rulebook } from './parents.js';
-import { computeProportional } from './plain.js';
+import { computeProportional } from './plain-functions.js';
 import {
   runCommittee,
   runEqualWeight,

@@ -5,7 +5,7 @@ import {
   QUARTERLY,
   THIRD_FRIDAY,
   LAST_FRIDAY,
-  onParent,
+  runOnParent,
   hasBars,
   deviationOf,
   momentumOf,
@@ -31,12 +31,12 @@ import {
   winsoriseValues,
   applyByGroup,
   computeZScores,
-} from './plain.js';
+} from './plain-functions.js';
 
 export const createLowVolatility =
   (count: number): Rulebook =>
   (market, baseDate) =>
-    onParent({
+    runOnParent({
       market,
       baseDate,
       count,
@@ -54,7 +54,7 @@ export const createLowVolatility =
 export const createMomentumScore =
   (count: number): Rulebook =>
   (market, baseDate) =>
-    onParent({
+    runOnParent({
       market,
       baseDate,
       count,
@@ -110,7 +110,7 @@ export interface Composite {
 export const createComposite =
   (count: number, ratios: readonly Ratio[]): Rulebook =>
   (market, baseDate) =>
-    onParent({
+    runOnParent({
       market,
       baseDate,
       count,
@@ -130,7 +130,7 @@ export const createComposite =
 export const createSectorNeutral =
   (count: number): Rulebook =>
   (market, baseDate) =>
-    onParent({
+    runOnParent({
       market,
       baseDate,
       count,
@@ -237,7 +237,7 @@ export const createStylePair =
       );
     };
     const createStyle = (shareOf: (probability: number) => number) =>
-      onParent({
+      runOnParent({
         market,
         baseDate,
         count,

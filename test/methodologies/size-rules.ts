@@ -6,7 +6,7 @@ import {
   LAST_FRIDAY,
   EVERY_QUARTER,
   weightLargest,
-  onParent,
+  runOnParent,
 } from './parents.js';
 import {
   selectBuffered,
@@ -17,7 +17,7 @@ import {
   computeProportional,
   rankSecurities,
   sum,
-} from './plain.js';
+} from './plain-functions.js';
 
 export const runCommittee: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
@@ -40,7 +40,7 @@ export const runEqualWeight: Rulebook = (market, baseDate) => ({
 export const createBestInClass =
   (count: number): Rulebook =>
   (market, baseDate) =>
-    onParent({
+    runOnParent({
       market,
       baseDate,
       count,
@@ -151,14 +151,15 @@ export const runPriceAverage: Rulebook = (market, baseDate) => ({
 });
 
 export const createAdjustedAverage: Rulebook = (market, baseDate) => {
-  const factor = (i: number, t: number) => market.fact(i, t, 'PRICE_FACTOR');
+  const readPriceFactor = (i: number, t: number) => market.fact(i, t, 'PRICE_FACTOR');
   return {
     '': runIndex(market, baseDate, {
       months: [4, 10],
       anchor: { day: 'first' },
-      basket: factor,
+      basket: readPriceFactor,
       splitsKeepWeight: true,
-      decide: (t) => computeProportional(market.members('AVERAGE', t), (i) => market.price(i, t) * factor(i, t)),
+      decide: (t) =>
+        computeProportional(market.members('AVERAGE', t), (i) => market.price(i, t) * readPriceFactor(i, t)),
     }),
   };
 };

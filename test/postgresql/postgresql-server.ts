@@ -202,9 +202,9 @@ async function waitFor({ url }: PostgresqlServer): Promise<void> {
   await client.connect();
   await client.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
   await client.query('SELECT pg_reload_conf()');
-  const isInStep = async (): Promise<boolean> =>
+  const isSynchronous = async (): Promise<boolean> =>
     (await client.query(`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`)).rows.length > 0;
-  for (let tries = 0; !(await isInStep()); tries++) {
+  for (let tries = 0; !(await isSynchronous()); tries++) {
     if (tries === START_TRIES) throw new Error('The standby does not follow.');
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -24,21 +24,21 @@ afterAll(() => service?.close());
 
 const rate = fc.integer({ min: -300, max: 1500 }).map((points) => points / 10_000);
 const spot = fc.integer({ min: 100, max: 1_000_000 }).map((cents) => cents / 100);
-const onDay = (from: number, to: number) =>
+const createDayArbitrary = (from: number, to: number) =>
   fc.integer({ min: from, max: to }).map((days) => new Date(Date.UTC(2024, 0, 1 + days)).toISOString().slice(0, 10));
 
 const futures = fc
   .record({
     spot,
-    as_of: onDay(0, 300),
-    expiry: onDay(310, 2000),
+    as_of: createDayArbitrary(0, 300),
+    expiry: createDayArbitrary(310, 2000),
     risk_free_rate: rate,
     dividend_yield: rate,
     borrow_rate: rate,
     multiplier: fc.constantFrom(1, 10, 50),
     contracts: fc.integer({ min: -20, max: 20 }),
     premium: fc.integer({ min: -50, max: 50 }),
-    dividends: fc.array(fc.record({ ex_date: onDay(301, 309), part: fc.integer({ min: 0, max: 20 }) }), {
+    dividends: fc.array(fc.record({ ex_date: createDayArbitrary(301, 309), part: fc.integer({ min: 0, max: 20 }) }), {
       maxLength: 3,
     }),
   })
@@ -58,9 +58,9 @@ const swap = fc
     spot,
     moved: fc.integer({ min: -300, max: 300 }),
     notional: fc.constantFrom(1_000_000, 12_345.67),
-    start: onDay(0, 200),
-    as_of: onDay(200, 900),
-    maturity: onDay(901, 2500),
+    start: createDayArbitrary(0, 200),
+    as_of: createDayArbitrary(200, 900),
+    maturity: createDayArbitrary(901, 2500),
     direction: fc.constantFrom('receive', 'pay'),
     return_type: fc.constantFrom('total', 'price'),
     reset_frequency: fc.constantFrom('none', 'monthly', 'quarterly', 'semi_annual', 'annual'),

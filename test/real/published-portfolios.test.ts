@@ -34,10 +34,10 @@ describe.skipIf(!hasRealSets)('portfolios published by others', () => {
     const identifiers = [...weights.keys()];
     const n = identifiers.length;
     const { names, rows } = readWideTable('small-11/stock_prices.csv');
-    const places = identifiers.map((name) => names.indexOf(name));
-    const closes = rows.slice(-SESSIONS - 1).map(([, cells]) => places.map((place) => Number(cells[place])));
+    const positions = identifiers.map((name) => names.indexOf(name));
+    const closes = rows.slice(-SESSIONS - 1).map(([, cells]) => positions.map((place) => Number(cells[place])));
     const returns = closes.slice(1).map((row, t) => row.map((close, i) => close / closes[t]![i]! - 1));
-    const means = places.map((_, i) => returns.reduce((sum, row) => sum + row[i]!, 0) / SESSIONS);
+    const means = positions.map((_, i) => returns.reduce((sum, row) => sum + row[i]!, 0) / SESSIONS);
     const covariance = means.flatMap((mean, i) =>
       means.map(
         (other, j) =>

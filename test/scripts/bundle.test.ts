@@ -85,7 +85,7 @@ const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
 };
 
 /** Returns the compiled module that an import refers to; undefined for a package. */
-function placeOf(name: string, importer: string): string | undefined {
+function resolveModule(name: string, importer: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(importer), name);
   const [room = '', ...path] = name.split('/');
   return imports[`${room}/*`]?.default.replace('*', path.join('/'));
@@ -97,7 +97,7 @@ function listLoadedFiles(entry: string, seen = new Set<string>()): ReadonlySet<s
   seen.add(entry);
   const written = readFileSync(entry, 'utf8');
   for (const [, name = ''] of written.matchAll(/^(?:import|export)\s[^'";]*?'?([^'";\s]+)';$/gm)) {
-    const place = placeOf(name, entry);
+    const place = resolveModule(name, entry);
     if (place !== undefined) listLoadedFiles(place, seen);
   }
   return seen;

@@ -67,9 +67,9 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-packed-'));
   packages = await Promise.all(PACK_FOLDERS.map((name) => packInto(join(folder, name))));
-  const place = join(folder, 'node_modules/divisor');
-  await mkdir(place, { recursive: true });
-  await run('tar', ['xf', packages[0]!.file, '-C', place, '--strip-components', '1']);
+  const location = join(folder, 'node_modules/divisor');
+  await mkdir(location, { recursive: true });
+  await run('tar', ['xf', packages[0]!.file, '-C', location, '--strip-components', '1']);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

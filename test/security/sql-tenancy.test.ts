@@ -99,8 +99,8 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
     const at = everything.columns.findIndex(({ name }) => name === 'index_id');
     const wanted = everything.data.filter((row) => String(row[at]).startsWith(tenant));
     expect([wanted.length > 0, everything.data.length - wanted.length > 0]).toEqual([true, true]);
-    const place = PRIVATE_VIEWS.indexOf(view) + TENANTS.indexOf(tenant);
-    for (const headers of chooseSome(place, [createTenantHeader(tenant), token[tenant]!])) {
+    const position = PRIVATE_VIEWS.indexOf(view) + TENANTS.indexOf(tenant);
+    for (const headers of chooseSome(position, [createTenantHeader(tenant), token[tenant]!])) {
       const seen = await ask(query, headers);
       expect(seen.columns).toEqual(everything.columns);
       expect(seen.data).toEqual(wanted);

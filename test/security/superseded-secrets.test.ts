@@ -37,7 +37,7 @@ const createStoreSource = (password: string) => ({
 });
 
 /** Writes data that earlier releases left behind: a version with each password, and a replaced signing key. */
-async function leaveBehind(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
+async function storeSupersededSecrets(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
   await documents.transaction(async (tx) => {
     for (const [i, password] of passwords.entries()) {
       const content = toCanonicalJson(declareStore(password));
@@ -104,7 +104,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
   test('passwords and private keys of earlier releases are erased, and the history remains complete', async () => {
     const world = await ENGINES[name]!();
     const documents = await world.open();
-    await leaveBehind(documents, ['first-pass', 'second-pass', 'third-pass']);
+    await storeSupersededSecrets(documents, ['first-pass', 'second-pass', 'third-pass']);
     expect(await readEverythingBut(documents, 'store')).toMatch(/first-pass.*second-pass/s);
     await eraseSupersededSecrets(documents);
     const text = await readEverythingBut(documents, 'store');
@@ -157,7 +157,7 @@ test('a backup of a home that was opened since contains none of them', async () 
   await runHere(['keys', 'list', '--home', home]);
   const before = await openDocumentStore({ folder });
   const passwords = Array.from({ length: 30 }, (_, i) => `plain-pass-${i}-`);
-  await leaveBehind(before, passwords);
+  await storeSupersededSecrets(before, passwords);
   await eraseSupersededSecrets(before);
   await before.transaction((tx) => tx.put('store', 'db', createStoreSource('kept')));
   await before.close();

@@ -71,12 +71,12 @@ test('a document moved under the key of another document is not served as that d
 
 /** Opens a new database on the test server, with a role that serves it. */
 async function openTenant() {
-  const place = await openTestDatabase();
-  const owner = new Client(place.url);
+  const database = await openTestDatabase();
+  const owner = new Client(database.url);
   await owner.connect();
-  await migrateDatabase({ url: place.url });
-  const url = await makeLeastRole(owner, { url: place.url, role: place.name, schema: 'divisor' });
-  return { ...place, owner, url };
+  await migrateDatabase({ url: database.url });
+  const url = await makeLeastRole(owner, { url: database.url, role: database.name, schema: 'divisor' });
+  return { ...database, owner, url };
 }
 
 /** Query that returns a statement for each table, sequence and function of a tenant. */
@@ -97,9 +97,9 @@ test.skipIf(!hasPostgresql)('the role of one tenant cannot access another tenant
 
   const statements = (await one.owner.query<{ sql: string }>(ALL_STATEMENTS)).rows.map(({ sql }) => sql);
   expect(statements.length).toBeGreaterThan(20);
-  const astray = new URL(other.url);
-  astray.pathname = `/${one.name}`;
-  const intruder = new Client(astray.href);
+  const misplaced = new URL(other.url);
+  misplaced.pathname = `/${one.name}`;
+  const intruder = new Client(misplaced.href);
   await intruder.connect();
   const codes = [];
   for (const sql of statements) codes.push(await intruder.query(sql).catch(({ code }: { code: string }) => code));

@@ -3,8 +3,8 @@ import { issueKey } from '#services/operations/keys.js';
 import { IS_SOAK } from '../soak.js';
 
 /** Returns all items in the soak; otherwise one item, which differs by position. */
-export const chooseSome = <T>(place: number, all: readonly T[]): readonly T[] =>
-  IS_SOAK ? all : [all[place % all.length]!];
+export const chooseSome = <T>(position: number, all: readonly T[]): readonly T[] =>
+  IS_SOAK ? all : [all[position % all.length]!];
 
 if (!IS_SOAK) console.log('each operation is asked by one client in turn; by every client of each tenant with SOAK=1');
 

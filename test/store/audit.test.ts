@@ -32,7 +32,7 @@ async function entriesOf(documents: DocumentStore): Promise<AuditEntry[]> {
 }
 
 /** Creates a log of six writes. */
-async function createSixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
+async function logSixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
   const documents = await openAudited();
   const put = (body: object, over: object = {}) =>
     documents.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', ...body }), { by: { ...authorship, ...over } });
@@ -51,7 +51,7 @@ async function createSixWrites(): Promise<{ readonly entries: AuditEntry[]; read
 }
 
 test('each write is logged once, with its author, the change of the document, and its version', async () => {
-  const { entries } = await createSixWrites();
+  const { entries } = await logSixWrites();
   expect(entries.map(({ action, kind, version }) => [action, kind, version])).toEqual([
     ['created', 'index', 1],
     ['updated', 'index', 2],
@@ -111,7 +111,7 @@ test('a refused transaction leaves nothing in the log', async () => {
 });
 
 test('a hash is the SHA-256 of the entry as canonical JSON: members in order, without the hash', async () => {
-  const { entries } = await createSixWrites();
+  const { entries } = await logSixWrites();
   let previous = '0'.repeat(64);
   for (const { hash, ...stated } of entries) {
     expect(stated.previous).toBe(previous);
@@ -122,7 +122,7 @@ test('a hash is the SHA-256 of the entry as canonical JSON: members in order, wi
 });
 
 test('every edit, omission, repetition and exchange of entries is found, with its position', async () => {
-  const { entries, head } = await createSixWrites();
+  const { entries, head } = await logSixWrites();
   const seqOf = (log: readonly unknown[], last: string | null = head): number => {
     const verdict = verifyAudit(log, { head: last });
     return 'reason' in verdict ? verdict.seq : 0;
@@ -141,7 +141,7 @@ test('every edit, omission, repetition and exchange of entries is found, with it
 });
 
 test('a home whose log lost an entry, or its head, is damaged', async () => {
-  const { entries, head } = await createSixWrites();
+  const { entries, head } = await logSixWrites();
   const faultOf = (kept: readonly AuditEntry[], last: string | undefined): number | undefined => {
     const check = createAuditCheck();
     for (const body of kept.toReversed()) check.look({ kind: 'audit', body });
@@ -155,11 +155,11 @@ test('a home whose log lost an entry, or its head, is damaged', async () => {
   expect(faultOf(entries, undefined)).toBe(7);
 });
 
-const [OLD, NEW] = [
+const [OLD_KEY, NEW_KEY] = [
   createSigningKey('2026-01-01T00:00:00.000000+00:00'),
   createSigningKey('2026-01-02T00:00:00.000000+00:00'),
 ];
-const KEYS: readonly SigningKey[] = [{ ...OLD, valid_until: NEW.valid_from }, NEW];
+const KEYS: readonly SigningKey[] = [{ ...OLD_KEY, valid_until: NEW_KEY.valid_from }, NEW_KEY];
 const keys = new Map(KEYS.map((key) => [key.key_id, key]));
 
 /** Returns a log of six writes: one key signed it up to the third write, and the next key up to the last. */
@@ -170,9 +170,9 @@ async function createSignedLog(): Promise<{
   const documents = await openAudited();
   for (let i = 1; i <= 6; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by: authorship });
-    if (i === 3) await documents.transaction((tx) => signAuditLog(tx, OLD, OLD.valid_from));
-    if (i === 6) await documents.transaction((tx) => signAuditLog(tx, NEW, NEW.valid_from));
-    if (i === 6) await documents.transaction((tx) => signAuditLog(tx, NEW, 'again: it is signed'));
+    if (i === 3) await documents.transaction((tx) => signAuditLog(tx, OLD_KEY, OLD_KEY.valid_from));
+    if (i === 6) await documents.transaction((tx) => signAuditLog(tx, NEW_KEY, NEW_KEY.valid_from));
+    if (i === 6) await documents.transaction((tx) => signAuditLog(tx, NEW_KEY, 'again: it is signed'));
   }
   const { documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal);
   const entries = await entriesOf(documents);
@@ -225,12 +225,14 @@ test('each edit of a signature is found, and a key that was not valid then', asy
       const edited = seals.map((each, i) => (i === at ? { ...each, [member]: other } : each));
       expect(reasonOf(edited), `${member} of seal ${at + 1}`).toHaveProperty('reason');
     }
-  expect(reasonOf(seals, new Map([[NEW.key_id, NEW]]))).toMatchObject({ seq: 3 });
+  expect(reasonOf(seals, new Map([[NEW_KEY.key_id, NEW_KEY]]))).toMatchObject({ seq: 3 });
   const late = new Map(KEYS.map((key) => [key.key_id, { ...key, valid_until: key.valid_from, valid_from: '2025' }]));
-  expect(reasonOf(seals, new Map([...late, [NEW.key_id, { ...NEW, valid_from: '2027-01-01' }]]))).toMatchObject({
-    seq: 6,
-    reason: expect.stringContaining('was not valid') as string,
-  });
+  expect(reasonOf(seals, new Map([...late, [NEW_KEY.key_id, { ...NEW_KEY, valid_from: '2027-01-01' }]]))).toMatchObject(
+    {
+      seq: 6,
+      reason: expect.stringContaining('was not valid') as string,
+    },
+  );
 });
 
 /** Returns a log of eight signed writes, in which the first signatures are not chained, as in earlier releases. */
@@ -238,7 +240,9 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
   const documents = await openAudited();
   for (let i = 1; i <= 8; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by: authorship });
-    await documents.transaction((tx) => (i <= unchained ? sealAsBefore(tx, i) : signAuditLog(tx, NEW, NEW.valid_from)));
+    await documents.transaction((tx) =>
+      i <= unchained ? sealAsBefore(tx, i) : signAuditLog(tx, NEW_KEY, NEW_KEY.valid_from),
+    );
   }
   const { documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal);
   const entries = await entriesOf(documents);
@@ -249,9 +253,9 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
 /** Signs the log as release 0.2.0 did. */
 async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<void> {
   const { seq, hash: entry_hash } = await readAuditHead(tx);
-  const stated = { seq, entry_hash, at: NEW.valid_from, key_id: NEW.key_id };
+  const stated = { seq, entry_hash, at: NEW_KEY.valid_from, key_id: NEW_KEY.key_id };
   const hash = hashOf(stated);
-  await tx.put('audit-seal', formatEntryId(seq), { ...stated, hash, signature: signHash(NEW, hash) });
+  await tx.put('audit-seal', formatEntryId(seq), { ...stated, hash, signature: signHash(NEW_KEY, hash) });
   await tx.put('audit-head', 'head', { seq, hash: entry_hash, sealed: seq, seals: count });
 }
 
@@ -284,7 +288,7 @@ test('signatures from before they were chained are valid and are counted; the ch
   expect(verdictOf(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the previous seal is missing' });
   const { previous: _, ...stripped } = seals[5]!;
   const late = { ...stripped, hash: hashOf(stripped) };
-  expect(verdictOf(seals.with(5, { ...late, signature: signHash(NEW, late.hash) }))).toEqual({
+  expect(verdictOf(seals.with(5, { ...late, signature: signHash(NEW_KEY, late.hash) }))).toEqual({
     seq: 6,
     reason: 'its seal does not name the previous one',
   });

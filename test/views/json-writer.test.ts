@@ -51,15 +51,17 @@ test('numbers under keys are members of an object, however many and long the key
     const names = Array.from({ length: 1500 }, (_, i) => `${'é"'.repeat(i % 3)}${'n'.repeat(length)}${i}`);
     const keys = names.map((name) => `,${JSON.stringify(name)}:`);
     for (const count of [0, 1, 2, length > 5000 ? 30 : 1400]) {
-      const places = Int32Array.from({ length: count }, (_, k) => names.length - count + k);
-      const values = Float64Array.from(places, (place) => (place % 7 === 0 ? -0 : 1 / (place - 700.5)));
+      const positions = Int32Array.from({ length: count }, (_, k) => names.length - count + k);
+      const values = Float64Array.from(positions, (place) => (place % 7 === 0 ? -0 : 1 / (place - 700.5)));
       const json = createJsonWriter(16);
       for (const end of [',', '']) {
         json.raw('{');
-        json.members(keys, places, values);
+        json.members(keys, positions, values);
         json.raw(`}${end}`);
       }
-      const expected = JSON.stringify(Object.fromEntries(Array.from(places, (place, k) => [names[place], values[k]])));
+      const expected = JSON.stringify(
+        Object.fromEntries(Array.from(positions, (place, k) => [names[place], values[k]])),
+      );
       expect(new TextDecoder().decode(json.bytes())).toBe(`${expected},${expected}`);
     }
   }

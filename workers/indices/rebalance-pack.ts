@@ -211,10 +211,10 @@ function listChangedConstituents(
 }
 
 /** Returns true if the next rebalance has more than one review or one phase of the first text. */
-function isReviewed([first, ...others]: readonly NextRebalance[]): boolean {
+function isReviewed([first, ...otherNextRebalances]: readonly NextRebalance[]): boolean {
   return (
     first !== undefined &&
-    (others.length > 0 || [first.review, first.phase, first.amendment].some((one) => one !== undefined))
+    (otherNextRebalances.length > 0 || [first.review, first.phase, first.amendment].some((one) => one !== undefined))
   );
 }
 
@@ -271,9 +271,9 @@ function createPlainOrders(composer: Composer, { indexId, session, engine, next:
 /** Applies the reviews of one session, or the close of a phase, as if they took effect today. */
 function createReviewOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
-  const known = composeAsKnown(composer, indexId)?.list ?? [];
-  const before = known.filter((one) => one.session < session);
-  const own = before.length === known.length ? undefined : { list: known, findings: [] };
+  const compositions = composeAsKnown(composer, indexId)?.list ?? [];
+  const before = compositions.filter((composition) => composition.session < session);
+  const own = before.length === compositions.length ? undefined : { list: compositions, findings: [] };
   const { list, findings } = own ?? composeAsIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
   if (traded === undefined) throw refuseEndedIndices(indexId, next[0]!.decision);

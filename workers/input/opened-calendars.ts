@@ -18,9 +18,9 @@ export function openCachedCalendars(closures: RecordedClosures = {}): ExchangeCa
   calendars ??= openCalendars();
   if (Object.keys(closures).length === 0) return calendars;
   const key = toCanonicalJson(closures);
-  const found = corrected.get(key) ?? correctCalendars(calendars, closures);
+  const exchangeCalendars = corrected.get(key) ?? correctCalendars(calendars, closures);
   corrected.delete(key);
-  corrected.set(key, found);
+  corrected.set(key, exchangeCalendars);
   if (corrected.size > CACHED_SETS_MAX) corrected.delete(corrected.keys().next().value!);
-  return found;
+  return exchangeCalendars;
 }

@@ -7,8 +7,8 @@ import { readStoredDoubles, readStoredMatrix } from './stored-matrix.js';
 export function openModels(files: ModelFiles = {}): StoredModels {
   const opened = new Map<string, StoredModel>();
   return (modelId) => {
-    const known = opened.get(modelId);
-    if (known !== undefined) return known;
+    const storedModel = opened.get(modelId);
+    if (storedModel !== undefined) return storedModel;
     const file = files[modelId];
     if (file === undefined) throw new Error(`the task was not given the risk model ${modelId}`);
     const model = openModel(modelId, file);

@@ -28,10 +28,10 @@ export function readStoredDoubles(paths: readonly string[]): Float64Array {
     for (const path of paths) files.push(openSync(path, 'r'));
     const sizes = files.map((file) => fstatSync(file).size);
     const bytes = new Uint8Array(sizes.reduce((sum, size) => sum + size, 0));
-    let at = 0;
+    let position = 0;
     for (const [i, file] of files.entries()) {
-      fill(file, bytes.subarray(at, at + sizes[i]!));
-      at += sizes[i]!;
+      fill(file, bytes.subarray(position, position + sizes[i]!));
+      position += sizes[i]!;
     }
     return new Float64Array(bytes.buffer);
   } catch (cause) {

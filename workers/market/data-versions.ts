@@ -37,7 +37,8 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
   const { piece, next } = encodeContent(openCachedMarket(market), from);
   const file = openSync(path, 'a', 0o600);
   try {
-    for (const bytes of piece) for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
+    for (const bytes of piece)
+      for (let position = 0; position < bytes.length;) position += writeSync(file, bytes, position);
   } finally {
     closeSync(file);
   }

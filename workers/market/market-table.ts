@@ -135,9 +135,9 @@ function createReference(market: MarketData, wanted: readonly string[]): Group {
     { name: 'identifier', kind: 'text', values: rows.map(({ identifier }) => identifier) },
     { name: 'valid_from', kind: 'day', values: rows.map(({ validFrom }) => validFrom) },
   ];
-  for (const [at, name] of reference.columns.entries()) {
+  for (const [position, name] of reference.columns.entries()) {
     if (!wanted.includes(name)) continue;
-    const values = rows.map(({ values: row }) => row[at] ?? null);
+    const values = rows.map(({ values: row }) => row[position] ?? null);
     const kind = findReferenceKind(market, name);
     if (kind === 'number') columns.push(createColumn(name, 'number', values as (number | null)[]));
     else if (kind === 'boolean') columns.push({ name, kind: 'boolean', values: values as (boolean | null)[] });

@@ -117,10 +117,10 @@ export function findStoredAlready(
 ): StoredArtifacts {
   const again = new Map<string, string>();
   for (const [file, bytes] of Object.entries(contents)) {
-    const known = stored[file];
-    if (!bytes || known?.bytes !== bytes.length) continue;
-    const path = findOutputPath(outputs, known);
-    if (path !== undefined && isContentOf(path, bytes)) again.set(file, known.sha256);
+    const artifactRef = stored[file];
+    if (!bytes || artifactRef?.bytes !== bytes.length) continue;
+    const path = findOutputPath(outputs, artifactRef);
+    if (path !== undefined && isContentOf(path, bytes)) again.set(file, artifactRef.sha256);
   }
   return again;
 }

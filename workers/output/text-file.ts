@@ -32,11 +32,11 @@ export function writeTextFile(path: string, write: (sink: JsonSink) => void): Wr
       append,
       repeat(from, to) {
         const part = new Uint8Array(Math.min(PART_BYTES, to - from));
-        for (let at = from; at < to;) {
-          const count = readSync(file, part, 0, Math.min(part.length, to - at), at);
-          if (count === 0) throw new Error(`${to - at} bytes of ${path} cannot be read again`);
+        for (let position = from; position < to;) {
+          const count = readSync(file, part, 0, Math.min(part.length, to - position), position);
+          if (count === 0) throw new Error(`${to - position} bytes of ${path} cannot be read again`);
           append(part.subarray(0, count));
-          at += count;
+          position += count;
         }
       },
     });

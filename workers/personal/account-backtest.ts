@@ -16,7 +16,7 @@ export const runAccountBacktest: Task<'account-backtest'> = async (input, contro
   const { documents, models, indexId, request } = input;
   const market = openCachedMarket(input.market);
   const until = request.end === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.end);
-  const made = await runOnEngine((engine) =>
+  const accountBacktest = await runOnEngine((engine) =>
     runAccount({
       composer: createQuestionComposer(
         { market, documents, models, until, engine },
@@ -27,21 +27,21 @@ export const runAccountBacktest: Task<'account-backtest'> = async (input, contro
       report: (fraction) => control.report(fraction),
     }),
   );
-  const view = copyOutput(JSON.stringify(createView(input, made, market.contentHash)));
+  const view = copyOutput(JSON.stringify(createView(input, accountBacktest, market.contentHash)));
   return writeOutputs(input.outputs, { view });
 };
 
 function createView(
   { indexId, backtestId, request, engineVersion }: AccountBacktestInput,
-  made: AccountBacktest,
+  accountBacktest: AccountBacktest,
   hash: string,
 ) {
-  const [first, last] = [made.sessions[0]!, made.sessions.at(-1)!];
+  const [first, last] = [accountBacktest.sessions[0]!, accountBacktest.sessions.at(-1)!];
   const sum = (kind: string): number =>
-    made.entries.reduce((total, entry) => (entry.kind === kind ? total + entry.amount : total), 0);
+    accountBacktest.entries.reduce((total, entry) => (entry.kind === kind ? total + entry.amount : total), 0);
   const after = last.value - last.accrued_tax;
   const years = (parseValidDay(last.date) - parseValidDay(first.date)) / YEAR_DAYS;
-  const paid = made.entries.filter(({ kind, date }) => kind === 'cost' && date === first.date);
+  const paid = accountBacktest.entries.filter(({ kind, date }) => kind === 'cost' && date === first.date);
   const begin = first.value - paid.reduce((total, { amount }) => total + amount, 0);
   return {
     backtest_id: backtestId,
@@ -55,8 +55,9 @@ function createView(
     tax_paid: 0 - sum('tax'),
     costs: 0 - sum('cost'),
     dividends: sum('dividend'),
-    largest_gap: made.rebalances.length === 0 ? null : Math.max(...made.rebalances.map(({ gap }) => gap)),
-    ...made,
+    largest_gap:
+      accountBacktest.rebalances.length === 0 ? null : Math.max(...accountBacktest.rebalances.map(({ gap }) => gap)),
+    ...accountBacktest,
     store_content_hash: hash,
     engine_version: engineVersion,
   };

@@ -116,7 +116,9 @@ async function writeSome(
 
 /** Yields the outcomes by account. If several nodes computed a part, their outcomes are identical. */
 function* readOutcomeLines({ files, sizes }: SumBatchInput): Generator<string> {
-  const placeOf = new Map(files.flatMap((file) => file.parts.map((part, at) => [part, { file, at }] as const)));
+  const placeOf = new Map(
+    files.flatMap((file) => file.parts.map((part, position) => [part, { file, at: position }] as const)),
+  );
   let read: { readonly path: string; readonly lines: readonly string[] } | undefined;
   for (let part = 0; part < sizes.length; part++) {
     const { file } = placeOf.get(part)!;

@@ -55,11 +55,11 @@ function openMarket({ columns, market: handle }: StoredRun): SessionMarket | Mis
 /** Estimates risk. If it cannot be estimated, the report states this and is still rendered. */
 async function estimateRisk({ columns, market: handle }: StoredRun): Promise<RiskResult> {
   if (handle === null) return { missing: 'Risk estimates need the data store of the run, which cannot be read.' };
-  const held = useRunFile(columns, (run) => readHoldings(run, null));
+  const runHoldings = useRunFile(columns, (run) => readHoldings(run, null));
   try {
     return {
       measured: await runOnEngine(
-        (engine) => measureRisk(engine, { held, market: openCachedMarket(handle), benchmark: null }).risk,
+        (engine) => measureRisk(engine, { held: runHoldings, market: openCachedMarket(handle), benchmark: null }).risk,
       ),
     };
   } catch (failure) {
@@ -80,7 +80,7 @@ function addRuns<T>(
   { risks, markets, opened }: OpenedRuns,
   use: (figures: ReadonlyMap<string, RunFigures>) => T,
 ): T {
-  const [first, ...rest] = runs;
+  const [first, ...remainingRenderedRuns] = runs;
   if (first === undefined) return use(opened);
   const market = markets.get(first.indexId);
   return useRunFile(first.columns, (columns) => {
@@ -92,6 +92,10 @@ function addRuns<T>(
       ...(market === undefined ? {} : { market }),
       stale: first.stale,
     });
-    return addRuns(rest, { risks, markets, opened: new Map([...opened, [first.indexId, figures]]) }, use);
+    return addRuns(
+      remainingRenderedRuns,
+      { risks, markets, opened: new Map([...opened, [first.indexId, figures]]) },
+      use,
+    );
   });
 }

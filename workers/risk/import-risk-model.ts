@@ -12,11 +12,11 @@ import { readModelFile } from './read-model-file.js';
 /** Converts an external model to the stored form, or returns findings. */
 export const importModel: Task<'import-risk-model'> = async ({ source }, control) => {
   const problems = createProblems();
-  const read = await readModel(source, problems);
+  const parsedModel = await readModel(source, problems);
   const packed =
-    read === undefined || problems.errors > 0
+    parsedModel === undefined || problems.errors > 0
       ? undefined
-      : await runOnEngine((engine) => createOutput(packModel(engine, read, problems, control.report)));
+      : await runOnEngine((engine) => createOutput(packModel(engine, parsedModel, problems, control.report)));
   return { findings: problems.findings(), model: problems.errors > 0 ? null : (packed ?? null) };
 };
 

@@ -100,10 +100,10 @@ async function fillEigenvalues({ estimate }: OpenedModel, ends: Float64Array): P
 
 function joinPieces(pieces: readonly Float64Array[]): Uint8Array<ArrayBuffer> {
   const numbers = new Float64Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
+  let position = 0;
   for (const piece of pieces) {
-    numbers.set(piece, at);
-    at += piece.length;
+    numbers.set(piece, position);
+    position += piece.length;
   }
   return new Uint8Array(numbers.buffer);
 }

@@ -163,8 +163,8 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
     number,
   ];
   const dateAt = columns.indexOf('date');
-  return (cells, at) => {
-    const formatRowPath = (name: string): string => formatCellPath(LABEL, at, name);
+  return (cells, position) => {
+    const formatRowPath = (name: string): string => formatCellPath(LABEL, position, name);
     const date = readDate(dateAt < 0 ? undefined : (cells[dateAt] ?? null), formatRowPath('date'), terms);
     const name = cells[table] as ModelTableName;
     if (!MODEL_TABLES.includes(name)) {
@@ -189,7 +189,7 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
     if (date === undefined || Number.isNaN(number) || needed.some((each) => names[each as 'row' | 'column'] === ''))
       return;
     const placed = { date, path: formatRowPath('date'), table: `${LABEL}.${name}`, pathOf: formatPath };
-    tables.tableOf(name, placed)?.add({ ...names, value: number, place: at });
+    tables.tableOf(name, placed)?.add({ ...names, value: number, place: position });
   };
 }
 
@@ -203,8 +203,8 @@ function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink |
     return undefined;
   }
   const dateAt = columns.indexOf('date');
-  return (cells, at) => {
-    const formatRowPath = (name: string): string => formatCellPath(LABEL, at, name);
+  return (cells, position) => {
+    const formatRowPath = (name: string): string => formatCellPath(LABEL, position, name);
     if (cells.length !== columns.length) {
       const message = `The row has ${cells.length} cells; there are ${columns.length} columns.`;
       problems.error({ code: 'UNREADABLE_FILE', path: formatRowPath(''), message });
@@ -226,7 +226,7 @@ function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink |
       pathOf: formatPath,
     });
     cells.forEach((cell, j) => {
-      if (j !== nameAt && j !== dateAt) addCell(table, { row, column: columns[j]!, cell, at }, problems);
+      if (j !== nameAt && j !== dateAt) addCell(table, { row, column: columns[j]!, cell, at: position }, problems);
     });
   };
 }

@@ -73,9 +73,9 @@ function createIndexWeights(run: RunColumns, sm: SessionMarket): (day: Day) => R
   const days = run.i32('days');
   const { names } = run.header;
   return (day) => {
-    const at = findLastAtMost(days, day);
-    if (at < 0 || days[at] !== day) return undefined;
-    const weights = run.f64('weights', at * names.length, (at + 1) * names.length);
+    const position = findLastAtMost(days, day);
+    if (position < 0 || days[position] !== day) return undefined;
+    const weights = run.f64('weights', position * names.length, (position + 1) * names.length);
     return new Map(names.map((name, i) => [sm.columnOf(name), weights[i]!]));
   };
 }

@@ -81,8 +81,8 @@ async function resetClock(file: FileHandle): Promise<FileState | undefined> {
 }
 
 function isRemembered(checked: CheckedFiles, { row, words }: DigestSlot): boolean {
-  for (let at = row; at < row + ROW_WORDS; at += DIGEST_WORDS)
-    if (checked[at] === words[0] && checked[at + 1] === words[1]) return true;
+  for (let position = row; position < row + ROW_WORDS; position += DIGEST_WORDS)
+    if (checked[position] === words[0] && checked[position + 1] === words[1]) return true;
   return false;
 }
 
@@ -92,10 +92,10 @@ function remember(checked: CheckedFiles, sha256: string, state: FileState): void
   const place = computeDigestSlot(checked, sha256, state);
   if (isRemembered(checked, place)) return;
   const { row, words } = place;
-  let at = row;
-  while (at < row + ROW_WORDS && checked[at] !== 0n) at += DIGEST_WORDS;
-  if (at === row + ROW_WORDS) at = row + DIGEST_WORDS * Number(words[0] % BigInt(ROW_WORDS / DIGEST_WORDS)); // one of the slots of the row, at random
-  checked.set(words, at);
+  let position = row;
+  while (position < row + ROW_WORDS && checked[position] !== 0n) position += DIGEST_WORDS;
+  if (position === row + ROW_WORDS) position = row + DIGEST_WORDS * Number(words[0] % BigInt(ROW_WORDS / DIGEST_WORDS)); // one of the slots of the row, at random
+  checked.set(words, position);
 }
 
 /** Row and words of the digest of a content and a file state. */

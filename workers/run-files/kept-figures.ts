@@ -29,11 +29,11 @@ export function getFigures(columns: string, market: MarketHandle | null): Figure
     cachedFigures.delete(key);
     cachedFigures.set(key, figures);
     let bytes = 0;
-    for (const held of cachedFigures.values()) bytes += computeSize(held);
-    for (const [oldest, held] of cachedFigures) {
+    for (const datedFigures of cachedFigures.values()) bytes += computeSize(datedFigures);
+    for (const [oldest, datedFigures] of cachedFigures) {
       if (bytes <= FIGURES_BYTES_MAX) break;
       cachedFigures.delete(oldest);
-      bytes -= computeSize(held);
+      bytes -= computeSize(datedFigures);
     }
     return figures;
   };

@@ -203,11 +203,12 @@ export function isContentOf(path: string, bytes: Uint8Array): boolean {
 /** Returns true if a range of an open file equals the bytes. */
 function isEqualFrom(file: number, bytes: Uint8Array, from: number, to: number): boolean {
   const room = (part ??= new Uint8Array(PART_BYTES));
-  for (let at = from; at < to;) {
-    const wanted = room.subarray(0, Math.min(room.length, to - at));
-    const count = readNext(file, wanted, at);
-    if (!count || Buffer.compare(room.subarray(0, count), bytes.subarray(at, at + count)) !== 0) return false;
-    at += count;
+  for (let position = from; position < to;) {
+    const wanted = room.subarray(0, Math.min(room.length, to - position));
+    const count = readNext(file, wanted, position);
+    if (!count || Buffer.compare(room.subarray(0, count), bytes.subarray(position, position + count)) !== 0)
+      return false;
+    position += count;
   }
   return true;
 }

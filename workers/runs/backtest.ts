@@ -39,9 +39,9 @@ const runMemory = createRunMemory();
 export const backtest: Task<'backtest'> = async (input, control) => {
   const { files, ...run } = await runOnEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
-  const written = await writeRunFiles(input, files);
+  const writtenFiles = await writeRunFiles(input, files);
   runMemory.giveBack();
-  return { ...run, ...written };
+  return { ...run, ...writtenFiles };
 };
 
 /**
@@ -177,10 +177,12 @@ export function createStamp({
 }
 
 /** Returns the earlier contents for decisions, identified by the changes that lead to them. */
-function selectKnown(known: EarlierContentFiles | undefined): {
+function selectKnown(earlierContentFiles: EarlierContentFiles | undefined): {
   readonly known?: readonly (readonly [number, string])[];
 } {
-  return known === undefined ? {} : { known: known.earlier.map(({ knownOn, sha256 }) => [knownOn, sha256]) };
+  return earlierContentFiles === undefined
+    ? {}
+    : { known: earlierContentFiles.earlier.map(({ knownOn, sha256 }) => [knownOn, sha256]) };
 }
 
 /** Returns the declarations of a store that differ from the defaults. */

@@ -4,23 +4,23 @@ import type { BundleCalendar } from '#domain/documents/bundle-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 
 /** Creates records of the fields, series and calendars of a market that a run reads. */
-export function createReadRecords(market: MarketData, calendars: Calendars, known?: DatedMarkets) {
+export function createReadRecords(market: MarketData, calendars: Calendars, datedMarkets?: DatedMarkets) {
   const [fields, series] = [new Set<string>(['CLOSE']), new Set<string>()]; // a market requires CLOSE
   const used = new Map<string, Calendar>();
   const results = new Map<MarketData, MarketData>();
   /** Creates one record per market, because the same content is the same object. */
-  const record = (of: MarketData): MarketData => {
-    const result = results.get(of) ?? {
-      ...of,
-      fields: createRecordingMap(of.fields, fields),
-      ...(of.series && { series: createRecordingMap(of.series, series) }),
+  const record = (marketData: MarketData): MarketData => {
+    const result = results.get(marketData) ?? {
+      ...marketData,
+      fields: createRecordingMap(marketData.fields, fields),
+      ...(marketData.series && { series: createRecordingMap(marketData.series, series) }),
     };
-    results.set(of, result);
+    results.set(marketData, result);
     return result;
   };
   return {
     market: record(market),
-    ...(known && { known: { at: (day) => record(known.at(day)) } satisfies DatedMarkets }),
+    ...(datedMarkets && { known: { at: (day) => record(datedMarkets.at(day)) } satisfies DatedMarkets }),
     calendars: {
       list: () => calendars.list(),
       get(code: string) {
@@ -30,10 +30,10 @@ export function createReadRecords(market: MarketData, calendars: Calendars, know
       },
     },
     /** Returns a market with only the fields and series that were read. */
-    narrowed: (of: MarketData): MarketData => ({
-      ...of,
-      fields: selectEntries(of.fields, fields),
-      ...(of.series && { series: selectEntries(of.series, series) }),
+    narrowed: (marketData: MarketData): MarketData => ({
+      ...marketData,
+      fields: selectEntries(marketData.fields, fields),
+      ...(marketData.series && { series: selectEntries(marketData.series, series) }),
     }),
     used: (): readonly BundleCalendar[] =>
       [...used.values()].map(({ code, name, region, tz, coverage, sessions }) => ({

@@ -34,8 +34,8 @@ export function openOutcomes(files: readonly OutcomesFile[], variation: Variatio
         const variants = variantsOf[i]!;
         const isDue = (variant: number): boolean => isDone[variant] === 0 && (wanted?.has(variant) ?? true);
         if (!variants.some(isDue)) continue;
-        for (const [at, outcome] of readOutcomes(file).entries()) {
-          const variant = variants[at]!;
+        for (const [position, outcome] of readOutcomes(file).entries()) {
+          const variant = variants[position]!;
           if (isDue(variant)) call(variant, outcome);
           isDone[variant] = 1;
         }

@@ -39,8 +39,9 @@ export const replay: Task<'replay'> = async (input, control) => {
   return writeOutputs(input.outputs, { view });
 };
 
-function findDifference(path: string, { columns, prices: made }: RunFiles): RunDifference | null {
-  const prices = made === null ? undefined : joinBytes(made, allocateRetainedMemory(made.length)); // the prices of many securities are on disk
+function findDifference(path: string, { columns, prices: separatePrices }: RunFiles): RunDifference | null {
+  const prices =
+    separatePrices === null ? undefined : joinBytes(separatePrices, allocateRetainedMemory(separatePrices.length)); // the prices of many securities are on disk
   const areSame =
     isEqual(readStored(path), columns) &&
     (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES_NAME)), prices));

@@ -144,17 +144,17 @@ const SECTION_NAMES_MAX = 1 << 17;
 const sharingByMarket = new WeakMap<MarketData, DecisionSharing>();
 
 function findSharing(market: MarketData): DecisionSharing {
-  const known = sharingByMarket.get(market) ?? createSharedDecisions(SECTION_NAMES_MAX, 0);
-  sharingByMarket.set(market, known);
-  return known;
+  const decisionSharing = sharingByMarket.get(market) ?? createSharedDecisions(SECTION_NAMES_MAX, 0);
+  sharingByMarket.set(market, decisionSharing);
+  return decisionSharing;
 }
 
 /** Market that includes cash paid after an earlier day, for the most recently requested day. */
 const latestMarkets = new WeakMap<MarketData, MarketData>();
 
 function addCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
-  const known = latestMarkets.get(market);
-  if (known?.settledTo === day) return known;
+  const marketData = latestMarkets.get(market);
+  if (marketData?.settledTo === day) return marketData;
   const found = { ...market, actions: listActionsSince(handle, day), settledTo: day };
   latestMarkets.set(market, found);
   return found;

@@ -135,17 +135,17 @@ export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...i
   const cuts = divideSimulation(plan);
   const sizes = parts.map((part) => computeTallyBytes(cuts[part + 1]! - cuts[part]!, plan.horizon));
   const memory = new ArrayBuffer(sum(sizes));
-  let at = 0;
+  let position = 0;
   for (const [i, part] of parts.entries()) {
     const [from, to] = [cuts[part]!, cuts[part + 1]!];
-    const tallies = createTallies(memory, at, to - from, plan.horizon);
+    const tallies = createTallies(memory, position, to - from, plan.horizon);
     for (let first = from; first < to; first += PATHS_PER_STEP) {
       control.report((i + (first - from) / (to - from)) / parts.length, 'paths');
       const chunk = sliceTallies(tallies, first - from, Math.min(first + PATHS_PER_STEP, to) - from);
       const { model, horizon, seed, bins } = plan;
       engine.simulatePaths({ model, horizon, seed, first, bins }, chunk);
     }
-    at += sizes[i]!;
+    position += sizes[i]!;
   }
   return writeOutputs(outputs, { tallies: new Uint8Array(memory) });
 };
@@ -176,26 +176,26 @@ export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, date
 /** Returns the results of all paths from the files of the parts, with one file at a time in memory. */
 function readTallies(files: readonly TalliesFile[], { paths, horizon }: SimulationPlan): Tallies {
   const cuts = divideSimulation({ paths, horizon });
-  const all = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
+  const tallies = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
   const isDone = new Set<number>();
   for (const file of files) {
     const bytes = readPart(file);
-    let at = 0;
+    let position = 0;
     for (const part of file.parts) {
       const [from, to] = [cuts[part]!, cuts[part + 1]!];
       // two files may contain the same part, with bit-identical results
       if (!isDone.has(part))
-        addTallies(all, from, createTallies(bytes.buffer, bytes.byteOffset + at, to - from, horizon));
+        addTallies(tallies, from, createTallies(bytes.buffer, bytes.byteOffset + position, to - from, horizon));
       isDone.add(part);
-      at += computeTallyBytes(to - from, horizon);
+      position += computeTallyBytes(to - from, horizon);
     }
   }
-  return all;
+  return tallies;
 }
 
-function addTallies(all: Tallies, from: number, part: Tallies): void {
-  for (const list of ['finals', 'lows', 'drawdowns', 'underwater'] as const) all[list].set(part[list], from);
-  for (let k = 0; k < part.counts.length; k++) all.counts[k]! += part.counts[k]!;
+function addTallies(tallies: Tallies, from: number, part: Tallies): void {
+  for (const list of ['finals', 'lows', 'drawdowns', 'underwater'] as const) tallies[list].set(part[list], from);
+  for (let k = 0; k < part.counts.length; k++) tallies.counts[k]! += part.counts[k]!;
 }
 
 /** Reads the file of a part. @throws Refusal DOCUMENT_UNREADABLE */

@@ -37,29 +37,36 @@ export interface ComputedFiles {
 type WrittenFiles = Pick<TaskOutput<'backtest'>, RunFileName | 'unwritten'>;
 
 /** Writes the files of a run that are not stored yet. @throws Refusal STORAGE_FULL */
-export async function writeRunFiles(input: ThreadInput<'backtest'>, made: ComputedFiles): Promise<WrittenFiles> {
+export async function writeRunFiles(
+  input: ThreadInput<'backtest'>,
+  computedFiles: ComputedFiles,
+): Promise<WrittenFiles> {
   const { outputs, checkedFiles, plan, storedFiles } = input;
-  const { columns, checkpoint, areColumnsKept } = made;
+  const { columns, checkpoint, areColumnsKept } = computedFiles;
   const contents = {
     plan: copyOutput(toCanonicalJson(plan)),
     columns, // not copied, because the memory is reused only after the write
     checkpoint: checkpoint && copyOutput(checkpoint),
   };
-  const prices = made.prices && {
-    key: formatPricesKey(input.market, made.prices),
-    stored: findStoredPrices(input, made),
+  const prices = computedFiles.prices && {
+    key: formatPricesKey(input.market, computedFiles.prices),
+    stored: findStoredPrices(input, computedFiles),
   };
   const again = findStoredAlready(outputs, contents, storedFiles);
   const onWritten = async (file: NewFile): Promise<void> => {
     if (checkedFiles && (areColumnsKept || file.name !== outputs.names.columns))
       await rememberWritten(checkedFiles, file);
   };
-  const own = prices?.stored === undefined ? made.prices : null;
-  const { prices: written, ...files } = await writeOutputs(outputs, { ...contents, prices: own }, { again, onWritten });
-  if (prices && written) rememberPrices(prices.key, written.sha256);
+  const ownSeparatePrices = prices?.stored === undefined ? computedFiles.prices : null;
+  const { prices: artifactRef, ...files } = await writeOutputs(
+    outputs,
+    { ...contents, prices: ownSeparatePrices },
+    { again, onWritten },
+  );
+  if (prices && artifactRef) rememberPrices(prices.key, artifactRef.sha256);
   return {
     ...files,
-    prices: prices && { sha256: written?.sha256 ?? prices.stored!, written },
+    prices: prices && { sha256: artifactRef?.sha256 ?? prices.stored!, written: artifactRef },
     unwritten: [...again.keys()] as RunFileName[], // the names are the keys of `contents`
   };
 }
@@ -69,17 +76,20 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: Comput
  * the same prices is verified, so that the first run of a service neither writes nor reads prices: 20 MB for 500
  * securities over 20 years.
  */
-export function practiseRunFiles({ market, plan, outputs, ...order }: PracticeOrder, made: ComputedFiles): void {
+export function practiseRunFiles(
+  { market, plan, outputs, ...order }: PracticeOrder,
+  computedFiles: ComputedFiles,
+): void {
   copyOutput(toCanonicalJson(plan));
-  if (made.prices === null) return;
-  const key = formatPricesKey(market, made.prices);
-  if (hashOfPrices(key) === undefined) rememberPrices(key, hashParts(made.prices, made.look));
-  if (outputs) findStoredPrices({ market, outputs, ...order }, made);
+  if (computedFiles.prices === null) return;
+  const key = formatPricesKey(market, computedFiles.prices);
+  if (hashOfPrices(key) === undefined) rememberPrices(key, hashParts(computedFiles.prices, computedFiles.look));
+  if (outputs) findStoredPrices({ market, outputs, ...order }, computedFiles);
 }
 
-function hashParts(made: ProducedBytes, look: () => void): string {
+function hashParts(producedBytes: ProducedBytes, look: () => void): string {
   const hash = createHash('sha256');
-  for (const part of made.parts()) {
+  for (const part of producedBytes.parts()) {
     hash.update(part);
     look();
   }

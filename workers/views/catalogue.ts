@@ -87,11 +87,14 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     file: (asked) => createScenariosFile(showScenarios(asked), asked.table ?? 'scenarios', formatOf(asked)),
   },
   compare: {
-    async show(asked) {
-      const comparison = await showComparison(asked);
-      return { bytes: estimateComparisonBytes(comparison), write: (json) => writeComparison(json, comparison, asked) };
+    async show(compareViewInput) {
+      const comparison = await showComparison(compareViewInput);
+      return {
+        bytes: estimateComparisonBytes(comparison),
+        write: (json) => writeComparison(json, comparison, compareViewInput),
+      };
     },
-    file: async (asked) => encodeText(formatComparisonCsv(await showComparison(asked))),
+    file: async (compareViewInput) => encodeText(formatComparisonCsv(await showComparison(compareViewInput))),
   },
   weights: { show: async (asked, control) => createObjectView(await showWeights(asked, control)) },
   'factor-risk': { show: async (asked, control) => createObjectView(await showFactorRisk(asked, control)) },

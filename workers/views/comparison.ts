@@ -22,9 +22,15 @@ async function readBenchmarkLevels({
 }: CompareViewInput): Promise<ComparedLevels | null> {
   if (benchmark === null) return null;
   const { header, days } = useRunFile(first!, (run) => ({ header: run.header, days: run.i32('days').slice() }));
-  const other = openCompared(benchmark, openCachedMarket(market!), header);
-  const { days: dated, values } = await runOnEngine((engine) => other.levelsOver(engine, days));
-  return { id: other.id, days: dated, level: values, variant: other.variant, currency: other.currency };
+  const otherComparedBenchmark = openCompared(benchmark, openCachedMarket(market!), header);
+  const { days: dated, values } = await runOnEngine((engine) => otherComparedBenchmark.levelsOver(engine, days));
+  return {
+    id: otherComparedBenchmark.id,
+    days: dated,
+    level: values,
+    variant: otherComparedBenchmark.variant,
+    currency: otherComparedBenchmark.currency,
+  };
 }
 
 /** Opens several runs for the duration of a function. */

@@ -18,7 +18,7 @@ export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
   const { exportId, run, table, format, start, end, by, from, market, room } = input;
   const { sink, written } = createBufferSink(new Uint8Array(room));
   const { columns, announced } = await openExport(input, control);
-  const keep = (by: MarketData | null) => getFigures(run, by && market);
+  const keep = (marketData: MarketData | null) => getFigures(run, marketData && market);
   const open = () => ({ columns, market: market && openCachedMarket(market), keep, announced });
   const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =

@@ -55,12 +55,12 @@ function compareExposures(
   { run, stored, onDate }: OpenRuns,
 ): Exposures {
   const served = handle && openCachedMarket(handle);
-  const other = input.benchmark && openCompared(input.benchmark, served!, run.header);
-  const market = other?.market ?? served;
+  const otherComparedBenchmark = input.benchmark && openCompared(input.benchmark, served!, run.header);
+  const market = otherComparedBenchmark?.market ?? served;
   const order = stored && computeColumnOrder(stored.header.names, market!);
   const holdings =
     stored === null
-      ? other && createBookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
+      ? otherComparedBenchmark && createBookHoldings(otherComparedBenchmark.bookTo(engine, run.i32('days').at(-1)!))
       : openStoredHoldings(stored, order!);
   const isAlike = stored !== null && order!.every((place, i) => place === i) && haveSameAxes(run, stored);
   return createExposures(run, {
@@ -69,8 +69,8 @@ function compareExposures(
     groups: input.groups,
     interval: input.interval,
     groupOf: market === null || input.by === SINGLE_GROUPS ? createSingleGroup : listGroupSpells(market, input.by),
-    benchmark: other && {
-      id: other.id,
+    benchmark: otherComparedBenchmark && {
+      id: otherComparedBenchmark.id,
       key: JSON.stringify(input.benchmark),
       holdings: holdings!,
       keep: isAlike ? getFigures(input.benchmarkColumns!, handle) : null,
@@ -90,12 +90,12 @@ function compareExposures(
 }
 
 /** Returns true if two runs have the same dates and read datapoints with the same settings. */
-function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
+function haveSameAxes(runColumns: RunColumns, otherRunColumns: RunColumns): boolean {
   const formatTerms = ({ header: { calendar, currency, treatment } }: RunColumns): string =>
     JSON.stringify([calendar, currency, treatment]);
-  const [days, others] = [one.i32('days'), other.i32('days')];
+  const [days, others] = [runColumns.i32('days'), otherRunColumns.i32('days')];
   return (
-    formatTerms(one) === formatTerms(other) &&
+    formatTerms(runColumns) === formatTerms(otherRunColumns) &&
     days.length === others.length &&
     days.every((day, t) => day === others[t])
   );
@@ -155,19 +155,22 @@ function createFieldReader(
     standsAlone: (field) => latestOf[field] !== null,
     on(day, weights) {
       const session = findLastAtMost(sm.sessions, day);
-      const own = sides.own.held(weights);
-      let other: HeldSecurities | undefined;
+      const ownHeldSecurities = sides.own.held(weights);
+      let otherHeldSecurities: HeldSecurities | undefined;
       let section: CrossSection | undefined;
       const getUniverse = () => universeOn?.(day) ?? NO_COLUMNS;
       return {
         // An index and a reweighted version of it hold the same securities.
-        held: (side, held) => (side === 'own' ? own : (other ??= sides.benchmark.held(held, own.columns))),
+        held: (side, held) =>
+          side === 'own'
+            ? ownHeldSecurities
+            : (otherHeldSecurities ??= sides.benchmark.held(held, ownHeldSecurities.columns)),
         values(field, { columns, count }, out) {
-          const read = latestOf[field]!;
+          const latestValues = latestOf[field]!;
           const values = out.subarray(0, columns.length);
-          if (read === null)
+          if (latestValues === null)
             values.set((section ??= sections.at(session, getUniverse())).numbers(requestedFields[field]!, columns));
-          else read(session, columns, values);
+          else latestValues(session, columns, values);
           out.fill(NaN, columns.length, count);
         },
       };

@@ -38,22 +38,22 @@ export function showFactorRisk(
 ): Promise<object> {
   const asOf = as_of ?? null;
   const onPart = (): void => report(0);
-  const held = useRunFile(columns, (run) => readHoldings(run, asOf));
-  const other = openCompared({ ...benchmark!, onPart }, openCachedMarket(handle), held.header);
+  const runHoldings = useRunFile(columns, (run) => readHoldings(run, asOf));
+  const otherComparedBenchmark = openCompared({ ...benchmark!, onPart }, openCachedMarket(handle), runHoldings.header);
   return runOnEngine((engine) => {
     const weights = {
-      held,
-      market: other.market,
-      own: listHoldingsByName(held.weights.names, held.weights.held),
-      compared: other.weightsOn(engine, held.weights.day),
+      held: runHoldings,
+      market: otherComparedBenchmark.market,
+      own: listHoldingsByName(runHoldings.weights.names, runHoldings.weights.held),
+      compared: otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day),
       onPart,
     };
     const measured =
       'stored' in measure ? selectStoredFactors(measure.stored, weights) : estimateFactors(engine, measure, weights);
-    return decomposeRisk(measureWithHindsight(measured, held), {
-      benchmark: other.id,
+    return decomposeRisk(measureWithHindsight(measured, runHoldings), {
+      benchmark: otherComparedBenchmark.id,
       requested_as_of: asOf,
-      as_of: formatDay(held.weights.day),
+      as_of: formatDay(runHoldings.weights.day),
     });
   });
 }

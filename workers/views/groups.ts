@@ -19,12 +19,15 @@ export function showGroups({
   const market = openCachedMarket(handle);
   return runOnEngine((engine) =>
     useRunFile(columns, (run) => {
-      const other = benchmark && openCompared(benchmark, market, run.header);
+      const otherComparedBenchmark = benchmark && openCompared(benchmark, market, run.header);
       return createGroupsView(run, {
         window: createWindow(asked),
         by,
         groupOf: (name, day) => readGroup(readReference(market.reference, name, by, day)),
-        benchmark: other && { ...other, book: other.bookTo(engine, run.i32('days').at(-1)!) },
+        benchmark: otherComparedBenchmark && {
+          ...otherComparedBenchmark,
+          book: otherComparedBenchmark.bookTo(engine, run.i32('days').at(-1)!),
+        },
       });
     }),
   );

@@ -28,13 +28,18 @@ function listStoredFiles({ files, cells }: ReconcileInput): StoredFile[] {
 async function measureLastRisk({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
   if (!handle) return null;
   try {
-    const held = useRunFile(columns, (run) => readHoldings(run, null));
+    const runHoldings = useRunFile(columns, (run) => readHoldings(run, null));
     const market = openCachedMarket(handle);
     return await runOnEngine((engine) => {
-      const weights = benchmark && computeBenchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
+      const weights =
+        benchmark && computeBenchmarkWeights(engine, { ...benchmark, market, day: runHoldings.weights.day });
       return {
-        names: [...listHoldingsByName(held.weights.names, held.weights.held).keys()],
-        ...measureRisk(engine, { held, market, benchmark: benchmark && { id: benchmark.indexId, weights: weights! } }),
+        names: [...listHoldingsByName(runHoldings.weights.names, runHoldings.weights.held).keys()],
+        ...measureRisk(engine, {
+          held: runHoldings,
+          market,
+          benchmark: benchmark && { id: benchmark.indexId, weights: weights! },
+        }),
       };
     });
   } catch (thrown) {

@@ -68,8 +68,8 @@ async function readNamedLevels(
   benchmark: ComparedWith,
   market: MarketHandle,
 ): Promise<Levels> {
-  const other = openCompared(benchmark, openCachedMarket(market), header);
-  const dated = await runOnEngine((engine) => other.levelsOver(engine, days));
+  const otherComparedBenchmark = openCompared(benchmark, openCachedMarket(market), header);
+  const dated = await runOnEngine((engine) => otherComparedBenchmark.levelsOver(engine, days));
   const valueOn = new Map(Array.from(dated.days, (day, t) => [day, dated.values[t]!]));
   const shared = days.filter((day) => valueOn.has(day));
   return {

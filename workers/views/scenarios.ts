@@ -18,14 +18,14 @@ export function showScenarios({ columns, request, market: handle }: InputOfView<
     code: header.calendar,
   });
   const market = createScenarioMarket(sm, { header, weights, by });
-  const found = request.scenarios.map((scenario, at) =>
-    computeScenario(market, scenario, { by, path: `scenarios[${at}]` }),
+  const scenarioOutcomes = request.scenarios.map((scenario, position) =>
+    computeScenario(market, scenario, { by, path: `scenarios[${position}]` }),
   );
   return {
     index_id: header.run_id,
     as_of: formatDay(weights.day),
     by,
-    scenarios: found.map(({ result }) => result),
-    findings: found.flatMap(({ findings }) => findings),
+    scenarios: scenarioOutcomes.map(({ result }) => result),
+    findings: scenarioOutcomes.flatMap(({ findings }) => findings),
   };
 }

@@ -62,7 +62,7 @@ function findMissingInputs(rows: readonly ConstraintRow[], run: RunColumns, mark
   const days = run.i32('days');
   const weights = run.f64('weights', (days.length - 1) * names.length, days.length * names.length);
   const held = Uint8Array.from(weights, (weight) => (weight === 0 ? 0 : 1));
-  const found: Finding[] = [];
+  const findings: Finding[] = [];
   const report = (lack: MissingValues, position: number): void => {
     const values = lack.values.map((value, place) => (held[place] === 1 ? value : 0));
     const lacking = listMissingValues({ ...lack, values }, { identifiers: names, weights });
@@ -71,7 +71,7 @@ function findMissingInputs(rows: readonly ConstraintRow[], run: RunColumns, mark
     const count = held.reduce((sum, is) => sum + is, 0);
     const message = `On ${formatDay(days.at(-1)!)} ${describeLackingValues(lack, lacking, { count, whole: 'the portfolio' })}`;
     const { id } = rows[position]!;
-    found.push({
+    findings.push({
       severity: 'warning',
       code: 'NO_WEIGHT_DATA',
       message,
@@ -82,7 +82,7 @@ function findMissingInputs(rows: readonly ConstraintRow[], run: RunColumns, mark
     });
   };
   createRowsByDay(rows, run.header, market, report)(days.at(-1)!, held);
-  return found;
+  return findings;
 }
 
 const createRowWatch = (run: RunColumns, market: MarketData | null): RowWatch => ({

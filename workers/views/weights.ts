@@ -16,26 +16,33 @@ import { measureByEstimate, measureByModel } from './model-risk.js';
 export async function showWeights(input: InputOfView<'weights'>, { report }: TaskControl): Promise<object> {
   const onPart = (): void => report(0);
   const { columns, as_of: asOf = null, risk, model = null, estimator, benchmark, market: handle } = input;
-  const held = useRunFile(columns, (run) => readHoldings(run, asOf));
+  const runHoldings = useRunFile(columns, (run) => readHoldings(run, asOf));
   const market = handle && openCachedMarket(handle);
   const { compared, measured } = await runOnEngine((engine) => {
-    const other = benchmark && openCompared({ ...benchmark, onPart }, requireMarket(market), held.header);
-    const compared = other && other.weightsOn(engine, held.weights.day);
-    const against = other && { id: other.id, weights: compared! };
-    if (model !== null) return { compared, measured: measureByModel(model, held.weights, against) };
+    const otherComparedBenchmark =
+      benchmark && openCompared({ ...benchmark, onPart }, requireMarket(market), runHoldings.header);
+    const compared = otherComparedBenchmark && otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day);
+    const against = otherComparedBenchmark && { id: otherComparedBenchmark.id, weights: compared! };
+    if (model !== null) return { compared, measured: measureByModel(model, runHoldings.weights, against) };
     if (!risk) return { compared, measured: null };
-    const measured = { held, market: other?.market ?? market!, benchmark: against, onPart };
+    const measured = {
+      held: runHoldings,
+      market: otherComparedBenchmark?.market ?? market!,
+      benchmark: against,
+      onPart,
+    };
     return {
       compared,
       measured: estimator ? measureByEstimate(engine, estimator, measured) : measureRisk(engine, measured),
     };
   });
   return createWeightsView({
-    runId: held.header.run_id,
+    runId: runHoldings.header.run_id,
     requestedAsOf: asOf,
-    weights: held.weights,
+    weights: runHoldings.weights,
     benchmark: compared,
-    sharesOf: (name) => (market && input.isMarketOfRun ? findSharesOutstanding(market, name, held.weights.day) : null),
+    sharesOf: (name) =>
+      market && input.isMarketOfRun ? findSharesOutstanding(market, name, runHoldings.weights.day) : null,
     risk: measured?.risk ?? null,
     activeRisk: measured?.active ?? null,
   });

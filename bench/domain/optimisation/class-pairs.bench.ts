@@ -68,7 +68,7 @@ for (const types of [...classes.map((type) => [type]), ...part]) {
   keptCosts.set(getKey(types), measureCost(types));
   // Compilation and garbage collection during the run are not costs of the pair.
   if (types.length > 1 && (findRatio(types) ?? 0) > RATIO_MAX) keptCosts.set(getKey(types), measureLesserCost(types));
-  keep();
+  storeCosts();
 }
 report();
 
@@ -104,7 +104,7 @@ function readKept(): Record<string, Cost> {
 }
 
 /** Stores the costs, one per line, in the order of the grid. */
-function keep(): void {
+function storeCosts(): void {
   const order = new Map([...classes.map((type) => [type]), ...pairs].map((types, k) => [getKey(types), k]));
   const lines = [...keptCosts]
     .toSorted(([a], [b]) => (order.get(a) ?? 0) - (order.get(b) ?? 0))

@@ -48,11 +48,19 @@ const starts: TimedJob[] = [];
 const submissions: TimedJob[] = [];
 let endedSecurity = 0;
 
-async function openQueue(node: string, places: { heavy: number; light: number }, role: string): Promise<JobQueue> {
+async function openQueue(node: string, slots: { heavy: number; light: number }, role: string): Promise<JobQueue> {
   const connectionsMax = role === 'worker' ? 1 : 10;
   const database = openDatabase({ url: order.url, connectionsMax, prepare: createPreparation(SCHEMA) });
   const documents = await openPostgresDocuments({ database, ...(role === 'worker' && { readMs: 2500 }) });
-  const about = { role, version: 'bench', places, memory_bytes: 1e12, market: null, lacks: [], clock_offset_ms: 0 };
+  const about = {
+    role,
+    version: 'bench',
+    places: slots,
+    memory_bytes: 1e12,
+    market: null,
+    lacks: [],
+    clock_offset_ms: 0,
+  };
   const clock = systemClock;
   return createPostgresQueue({ database, documents, schema: SCHEMA, node, clock, limits, log, describe: () => about });
 }

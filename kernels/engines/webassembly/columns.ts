@@ -26,9 +26,9 @@ export function createColumnOperations({
   | 'halvingChoices'
 > {
   return {
-    centreColumns(x, of, means, squares) {
-      const rows = assertCentre(x, of, means, squares);
-      const { weights, factors } = of;
+    centreColumns(x, rowWeights, means, squares) {
+      const rows = assertCentre(x, rowWeights, means, squares);
+      const { weights, factors } = rowWeights;
       run(() => {
         const [px, writeRows] = operands.inPlace(x);
         const [pm, writeMeans] = operands.result(means);
@@ -95,9 +95,9 @@ export function createColumnOperations({
 
     pairwiseSum: (values) => run(() => kernels.pairwiseSum(operands.input(values), values.length)),
 
-    weightedPercentiles(of, shares, out) {
-      assertPercentiles(of, shares, out);
-      const { values, weights, count } = of;
+    weightedPercentiles(weightedValues, shares, out) {
+      assertPercentiles(weightedValues, shares, out);
+      const { values, weights, count } = weightedValues;
       const mark = arena.mark();
       try {
         const pv = arena.addressOf(values) ?? operands.input(values);

@@ -77,7 +77,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   /** Computes the products of the columns L^-1 c of fixed securities and active rows. */
   function factorHalves(state: ActiveState, iterate: Iterate): void {
     const { names } = present;
-    const keys = present.held.map((at) => firstName + at);
+    const keys = present.held.map((position) => firstName + position);
     for (let a = 0; a < work.activeCount; a++) keys.push(work.active[a]!);
     const count = present.count();
     const source = {

@@ -88,8 +88,8 @@ export function createHalfColumns(most: number): HalfColumns {
         return slot;
       });
       const inTurn = made.toSorted((a, b) => firsts[a]! - firsts[b]! || a - b);
-      for (let at = 0; at < inTurn.length; at += 4) {
-        const some = inTurn.slice(at, at + 4);
+      for (let position = 0; position < inTurn.length; position += 4) {
+        const some = inTurn.slice(position, position + 4);
         const shape = { n, from: firsts[some[0]!]! };
         if (some.length === 1) solveForwardOfFour(triangle, columns[some[0]!]!, shape);
         else solveForwardFour(triangle, selectFour(some), shape);
@@ -99,7 +99,8 @@ export function createHalfColumns(most: number): HalfColumns {
         const others = Array.from({ length: slots.size }, (_, other) => other).filter(
           (other) => !isMade.has(other) || other <= slot,
         );
-        for (let at = 0; at < others.length; at += 4) setProducts(slot, others.slice(at, at + 4));
+        for (let position = 0; position < others.length; position += 4)
+          setProducts(slot, others.slice(position, position + 4));
       }
     },
     products(out) {

@@ -32,10 +32,10 @@ function createPinnedState(program: Program): ActiveState {
     if (limit !== null) state.kinks[k] = UPPER;
   });
   for (let i = 0; i < n; i++) {
-    const at = kinks[first]!.at[i]!;
-    state.names[i] = at <= lower[i]! ? LOWER : at >= upper[i]! ? UPPER : PINNED + first;
+    const position = kinks[first]!.at[i]!;
+    state.names[i] = position <= lower[i]! ? LOWER : position >= upper[i]! ? UPPER : PINNED + first;
     for (let k = 0; k < kinks.length; k++)
-      state.sides[k * n + i] = Math.min(Math.max(at, lower[i]!), upper[i]!) < kinks[k]!.at[i]! ? -1 : 1;
+      state.sides[k * n + i] = Math.min(Math.max(position, lower[i]!), upper[i]!) < kinks[k]!.at[i]! ? -1 : 1;
   }
   return state;
 }

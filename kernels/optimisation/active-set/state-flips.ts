@@ -187,11 +187,11 @@ function placeSides(
   i: number,
 ): void {
   for (let k = 0; k < kinks.length; k++) {
-    const at = kinks[k]!.at[i]!;
-    if (at === where) {
+    const position = kinks[k]!.at[i]!;
+    if (position === where) {
       if (held === LOWER) state.sides[k * n + i] = 1;
       else if (held === UPPER) state.sides[k * n + i] = -1;
-    } else state.sides[k * n + i] = where < at ? -1 : 1;
+    } else state.sides[k * n + i] = where < position ? -1 : 1;
   }
 }
 

@@ -92,8 +92,9 @@ export function certify(program: Program, answer: ProgramResult, algebra: DenseA
     for (let correction = 1; correction <= CORRECTIONS_MAX && step === 'done'; correction++) {
       step = corrections.correct();
       if (correction < CORRECTIONS_MIN || step !== 'done') continue;
-      const own = closePoint(program, state, iterate, correction - CORRECTIONS_MIN);
-      if (best === undefined || findLargest(own.residuals) < findLargest(best.residuals)) best = own;
+      const ownCertifiedSolution = closePoint(program, state, iterate, correction - CORRECTIONS_MIN);
+      if (best === undefined || findLargest(ownCertifiedSolution.residuals) < findLargest(best.residuals))
+        best = ownCertifiedSolution;
       if (best.isCertified) return best;
     }
     if (step !== 'blocked' && !flipWorst(program, state, iterate)) break;
@@ -106,16 +107,16 @@ export function certify(program: Program, answer: ProgramResult, algebra: DenseA
  * all other variables are free.
  */
 function createFixedState({ n, lower, upper }: Program, { state, point: { x }, route }: ProgramResult): ActiveState {
-  const held = copyState(state);
+  const activeState = copyState(state);
   const contact = route === 'interior-point-unpolished' ? CONTACT_UNPOLISHED : CONTACT;
   for (let i = 0; i < n; i++) {
     const isTouching = (bound: number) =>
       Number.isFinite(bound) && Math.abs(x[i]! - bound) <= contact * (1 + Math.abs(bound));
-    if (isTouching(lower[i]!)) held.names[i] = LOWER;
-    else if (isTouching(upper[i]!)) held.names[i] = UPPER;
-    else if (contact === CONTACT_UNPOLISHED) held.names[i] = FREE;
+    if (isTouching(lower[i]!)) activeState.names[i] = LOWER;
+    else if (isTouching(upper[i]!)) activeState.names[i] = UPPER;
+    else if (contact === CONTACT_UNPOLISHED) activeState.names[i] = FREE;
   }
-  return held;
+  return activeState;
 }
 
 /**
@@ -139,11 +140,11 @@ function createCorrections(
   iterate: Iterate,
   algebra: DenseAlgebra,
 ): Corrections {
-  const own = scaled?.program ?? program;
+  const ownProgram = scaled?.program ?? program;
   const units = scaled?.units ?? new Float64Array(program.n).fill(1);
-  const work: Work = createWorkFor(own);
+  const work: Work = createWorkFor(ownProgram);
   const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
-  const system: EqualitySystem = createEqualitySystem(own, curvatures, work);
+  const system: EqualitySystem = createEqualitySystem(ownProgram, curvatures, work);
   fixSecurities(program, state, iterate, work);
   const isFactored = PROXIMAL.some((share) => system.factor(state, iterate, share));
   const { free, active, step, change } = work;

@@ -59,8 +59,9 @@ export function findLevers(program: Program, point: CertifiedPoint, free: Uint8A
     boundMultipliers: new Float64Array(n),
   });
   const levers: Lever[] = [];
-  const add = (values: Float64Array, at: number, rates: LeverRates) => {
-    if (rates.effect !== 0 && Number.isFinite(rates.effect)) levers.push(createLever(values, at, rates, residuals));
+  const add = (values: Float64Array, position: number, rates: LeverRates) => {
+    if (rates.effect !== 0 && Number.isFinite(rates.effect))
+      levers.push(createLever(values, position, rates, residuals));
   };
   for (let i = 0; i < n; i++) {
     if (boundMultipliers[i] !== 0) add(boundMultipliers, i, computeBoundRates(program, boundMultipliers[i]!, i));
@@ -74,17 +75,17 @@ export function findLevers(program: Program, point: CertifiedPoint, free: Uint8A
 
 function createLever(
   values: Float64Array,
-  at: number,
+  position: number,
   { effect, duals, rows, range }: LeverRates,
   { dual, over, under }: Residuals,
 ): Lever {
   return {
     values,
-    at,
+    at: position,
     effect,
     room() {
-      let most = range[0] - values[at]!;
-      let least = range[1] - values[at]!;
+      let most = range[0] - values[position]!;
+      let least = range[1] - values[position]!;
       const narrowRange = (rate: number, above: number, below: number) => {
         const ends = [Math.max(above, 0) / rate, -Math.max(below, 0) / rate] as const;
         most = Math.min(most, Math.max(...ends));
@@ -95,7 +96,7 @@ function createLever(
       return [most, least];
     },
     move(change) {
-      values[at]! += change;
+      values[position]! += change;
       for (const [i, rate] of duals) dual[i]! += rate * change;
       for (const [r, rate] of rows) {
         over[r]! += rate * change;

@@ -43,8 +43,8 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
     clear: () => (added = 0),
     add(point, next) {
       if (added > 0) {
-        const at = (added - 1) % REMEMBERED_STEPS;
-        const [ofStep, ofNext] = [stepChanges[at]!, nextChanges[at]!];
+        const position = (added - 1) % REMEMBERED_STEPS;
+        const [ofStep, ofNext] = [stepChanges[position]!, nextChanges[position]!];
         for (let e = 0; e < length; e++) {
           const now = next[e]! - point[e]!;
           ofStep[e] = now - step[e]!;
@@ -53,7 +53,7 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
           last[e] = next[e]!;
         }
         for (let k = 0; k < Math.min(added, REMEMBERED_STEPS); k++)
-          products[at * REMEMBERED_STEPS + k] = products[k * REMEMBERED_STEPS + at] = computeDotProduct(
+          products[position * REMEMBERED_STEPS + k] = products[k * REMEMBERED_STEPS + position] = computeDotProduct(
             stepChanges[k]!,
             ofStep,
           );

@@ -146,12 +146,12 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
   }: EvaluatedChoice): SwapMove[] {
     const held = countHoldings(chosen);
     const least = -GAIN_MIN * Math.abs(value);
-    const found: SwapMove[] = [];
+    const swapMoves: SwapMove[] = [];
     const take = (move: SwapMove) => {
-      let place = found.length;
-      while (place > 0 && found[place - 1]!.change > move.change) place--;
-      found.splice(place, 0, move);
-      if (found.length > TRIALS_MAX) found.pop();
+      let place = swapMoves.length;
+      while (place > 0 && swapMoves[place - 1]!.change > move.change) place--;
+      swapMoves.splice(place, 0, move);
+      if (swapMoves.length > TRIALS_MAX) swapMoves.pop();
     };
     const others = Int32Array.from(chosen.keys()).filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!);
     for (const j of others) {
@@ -160,7 +160,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
       const change = -residuals[j]! * weight;
       if (change < least && weight >= lower[j]! && weight <= upper[j]!) take({ place: -1, incoming: j, change });
     }
-    if (found.length > 0) return found;
+    if (swapMoves.length > 0) return swapMoves;
     names.forEach((i, place) => {
       if (needed[i] === 1) return;
       const step = x[place]! / inverse[place]!;
@@ -170,13 +170,13 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
         const residual = residuals[j]! + response * step;
         const curvature = curvatures[j]! + (response * response) / inverse[place]!;
         const change = cost - (residual * residual) / curvature;
-        if (change >= (found.length < TRIALS_MAX ? least : found.at(-1)!.change)) continue;
+        if (change >= (swapMoves.length < TRIALS_MAX ? least : swapMoves.at(-1)!.change)) continue;
         const weight = residual / curvature;
         if (weight < lower[j]! || weight > upper[j]!) continue;
         if (isAllowed(held, i, j)) take({ place, incoming: j, change });
       }
     });
-    return found;
+    return swapMoves;
   }
 
   function isAllowed(held: readonly number[], leaving: number, incoming: number): boolean {

@@ -65,22 +65,22 @@ export function searchSwaps(
 
   /** Applies the best exchange until no exchange improves. */
   function descend(start: Uint8Array): EvaluatedChoice | undefined {
-    let at = evaluateWithin(start);
-    while (at !== undefined && isLeft()) {
-      const next = improve(at);
+    let evaluatedChoice = evaluateWithin(start);
+    while (evaluatedChoice !== undefined && isLeft()) {
+      const next = improve(evaluatedChoice);
       if (next === undefined) break;
-      at = next;
+      evaluatedChoice = next;
     }
-    return at;
+    return evaluatedChoice;
   }
 
-  function improve(at: EvaluatedChoice): EvaluatedChoice | undefined {
-    for (const { place, incoming } of moves.listBest(at)) {
-      const chosen = at.chosen.slice();
-      if (place >= 0) chosen[at.names[place]!] = 0;
+  function improve(evaluatedChoice: EvaluatedChoice): EvaluatedChoice | undefined {
+    for (const { place, incoming } of moves.listBest(evaluatedChoice)) {
+      const chosen = evaluatedChoice.chosen.slice();
+      if (place >= 0) chosen[evaluatedChoice.names[place]!] = 0;
       chosen[incoming] = 1;
       const next = evaluate(chosen);
-      if (next !== undefined && isWithin(next) && isBetter(next, at)) return next;
+      if (next !== undefined && isWithin(next) && isBetter(next, evaluatedChoice)) return next;
     }
     return undefined;
   }

@@ -44,9 +44,9 @@ function addEight(
   const next = from + 4 * columns;
   const [w, x, y, z] = [b[next]!, b[next + columns]!, b[next + 2 * columns]!, b[next + 3 * columns]!];
   const [k2, k3, k4, k5, k6, k7] = [2 * k, 3 * k, 4 * k, 5 * k, 6 * k, 7 * k];
-  for (let e = row, at = from % columns; e < row + k; e++, at += columns) {
-    const half = sums[at]! + l[e]! * s + l[e + k]! * t + l[e + k2]! * u + l[e + k3]! * v;
-    sums[at] = half + l[e + k4]! * w + l[e + k5]! * x + l[e + k6]! * y + l[e + k7]! * z;
+  for (let e = row, position = from % columns; e < row + k; e++, position += columns) {
+    const half = sums[position]! + l[e]! * s + l[e + k]! * t + l[e + k2]! * u + l[e + k3]! * v;
+    sums[position] = half + l[e + k4]! * w + l[e + k5]! * x + l[e + k6]! * y + l[e + k7]! * z;
   }
 }
 
@@ -71,8 +71,8 @@ export function subtractLoaded(
       let y = b[to + 2 * columns]!;
       let z = b[to + 3 * columns]!;
       const end = (p + 1) * factors;
-      for (let e = p * factors, at = c; e < end; e++, at += columns) {
-        const value = x[at]!;
+      for (let e = p * factors, position = c; e < end; e++, position += columns) {
+        const value = x[position]!;
         v -= loadings[e]! * value;
         w -= loadings[e + factors]! * value;
         y -= loadings[e + 2 * factors]! * value;

@@ -23,12 +23,12 @@ export interface FirstEvent {
   way: number;
 }
 
-function offer(first: FirstEvent, length: number, of: PathEvent['of'], at: number, next: number, way = 0): void {
+function offer(first: FirstEvent, length: number, of: PathEvent['of'], position: number, next: number, way = 0): void {
   const reached = length > 0 ? length : 0;
   if (reached >= first.length) return;
   first.length = reached;
   first.of = of;
-  first.at = at;
+  first.at = position;
   first.next = next;
   first.way = way;
 }

@@ -145,11 +145,11 @@ function createPathFactor({
       const c = a / length;
       const s = b / length;
       for (let q = p + 1; q < f; q++) {
-        const at = q * stride + p;
-        const first = l[at]!;
-        const second = l[at + 1]!;
-        l[at] = c * first + s * second;
-        l[at + 1] = c * second - s * first;
+        const position = q * stride + p;
+        const first = l[position]!;
+        const second = l[position + 1]!;
+        l[position] = c * first + s * second;
+        l[position + 1] = c * second - s * first;
       }
       for (let q = 0; q <= p; q++) l[p * stride + q] = l[below + q]!;
       order[p] = order[p + 1]!;
@@ -178,15 +178,15 @@ type Entries = (name: number, others: Int32Array, count: number, out: Float64Arr
 
 function createEntries(metric: Metric | null, curvature: number, ridge: number): Entries {
   if (metric === null || curvature === 0) {
-    return (_name, _others, count, out, at) => {
-      out.fill(0, at, at + count);
+    return (_name, _others, count, out, position) => {
+      out.fill(0, position, position + count);
       return ridge;
     };
   }
   if (metric.form === 'dense') {
     const { matrix, n } = metric;
-    return (name, others, count, out, at) => {
-      for (let p = 0; p < count; p++) out[at + p] = curvature * matrix[name * n + others[p]!]!;
+    return (name, others, count, out, position) => {
+      for (let p = 0; p < count; p++) out[position + p] = curvature * matrix[name * n + others[p]!]!;
       return curvature * matrix[name * n + name]! + ridge;
     };
   }
@@ -196,8 +196,8 @@ function createEntries(metric: Metric | null, curvature: number, ridge: number):
     for (let e = 0; e < k; e++) total += loadings[i * k + e]! * loadings[j * k + e]!;
     return total;
   };
-  return (name, others, count, out, at) => {
-    for (let p = 0; p < count; p++) out[at + p] = curvature * multiplyLoadings(name, others[p]!);
+  return (name, others, count, out, position) => {
+    for (let p = 0; p < count; p++) out[position + p] = curvature * multiplyLoadings(name, others[p]!);
     return curvature * (multiplyLoadings(name, name) + specific[name]!) + ridge;
   };
 }

@@ -168,28 +168,28 @@ function beginPath(
   return path;
 }
 
-function hasEqualShape({ n, lower, upper, rows, kinks, norms }: Program, other: Program): boolean {
+function hasEqualShape({ n, lower, upper, rows, kinks, norms }: Program, otherProgram: Program): boolean {
   const isSame =
-    other.n === n &&
-    other.norms.length === norms.length &&
-    other.rows.coefficients === rows.coefficients &&
-    other.rows.penalty === rows.penalty;
+    otherProgram.n === n &&
+    otherProgram.norms.length === norms.length &&
+    otherProgram.rows.coefficients === rows.coefficients &&
+    otherProgram.rows.penalty === rows.penalty;
   return (
     isSame &&
-    other.lower === lower &&
-    other.upper === upper &&
-    other.kinks.length === kinks.length &&
-    other.kinks.every((kink, k) => kink === kinks[k])
+    otherProgram.lower === lower &&
+    otherProgram.upper === upper &&
+    otherProgram.kinks.length === kinks.length &&
+    otherProgram.kinks.every((kink, k) => kink === kinks[k])
   );
 }
 
-function hasEqualObjective({ metric, curvature, ridge, centre, linear }: Program, other: Program): boolean {
+function hasEqualObjective({ metric, curvature, ridge, centre, linear }: Program, otherProgram: Program): boolean {
   return (
-    other.metric === metric &&
-    other.curvature === curvature &&
-    other.ridge === ridge &&
-    other.centre === centre &&
-    other.linear === linear
+    otherProgram.metric === metric &&
+    otherProgram.curvature === curvature &&
+    otherProgram.ridge === ridge &&
+    otherProgram.centre === centre &&
+    otherProgram.linear === linear
   );
 }
 
@@ -280,8 +280,8 @@ function hold(path: Path, i: number, next: number): void {
   x[i] = where;
   state.names[i] = next;
   for (let k = 0; k < kinks.length; k++) {
-    const at = kinks[k]!.at[i]!;
-    if (at !== where) state.sides[k * n + i] = where < at ? -1 : 1;
+    const position = kinks[k]!.at[i]!;
+    if (position !== where) state.sides[k * n + i] = where < position ? -1 : 1;
     else if (next === LOWER) state.sides[k * n + i] = 1;
     else if (next === UPPER) state.sides[k * n + i] = -1;
   }

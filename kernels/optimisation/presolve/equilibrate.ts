@@ -65,16 +65,16 @@ export function equilibrate(program: Program): Equilibrated | null {
 }
 
 /** Performs one round of Ruiz scaling: divides every column and row by the square root of its largest entry. */
-function rescale(of: ScaledEntries, units: Float64Array, rowUnits: Float64Array): void {
+function rescale(scaledEntries: ScaledEntries, units: Float64Array, rowUnits: Float64Array): void {
   const column = new Float64Array(units.length);
   const row = new Float64Array(rowUnits.length);
-  for (let e = 0; e < of.curvature.sizes.length; e++) {
-    const [i, j] = [of.curvature.rows[e]!, of.curvature.columns[e]!];
-    column[j] = Math.max(column[j]!, of.curvature.sizes[e]! * units[i]! * units[j]!);
+  for (let e = 0; e < scaledEntries.curvature.sizes.length; e++) {
+    const [i, j] = [scaledEntries.curvature.rows[e]!, scaledEntries.curvature.columns[e]!];
+    column[j] = Math.max(column[j]!, scaledEntries.curvature.sizes[e]! * units[i]! * units[j]!);
   }
-  for (let e = 0; e < of.rows.sizes.length; e++) {
-    const [r, j] = [of.rows.rows[e]!, of.rows.columns[e]!];
-    const entry = of.rows.sizes[e]! * rowUnits[r]! * units[j]!;
+  for (let e = 0; e < scaledEntries.rows.sizes.length; e++) {
+    const [r, j] = [scaledEntries.rows.rows[e]!, scaledEntries.rows.columns[e]!];
+    const entry = scaledEntries.rows.sizes[e]! * rowUnits[r]! * units[j]!;
     column[j] = Math.max(column[j]!, entry);
     row[r] = Math.max(row[r]!, entry);
   }
@@ -98,12 +98,12 @@ function listEntries(matrix: Float64Array, width: number): Entries {
   let count = 0;
   for (let e = 0; e < matrix.length; e++) if (matrix[e] !== 0) count++;
   const [rows, columns, sizes] = [new Int32Array(count), new Int32Array(count), new Float64Array(count)];
-  let at = 0;
+  let position = 0;
   for (let e = 0; e < matrix.length; e++) {
     if (matrix[e] === 0) continue;
-    rows[at] = Math.floor(e / width);
-    columns[at] = e % width;
-    sizes[at++] = Math.abs(matrix[e]!);
+    rows[position] = Math.floor(e / width);
+    columns[position] = e % width;
+    sizes[position++] = Math.abs(matrix[e]!);
   }
   return { rows, columns, sizes };
 }

@@ -8,13 +8,13 @@ import type { Norm, Program } from './program.js';
  * @cost one pass over the metric
  */
 export function computeNormForce(
-  { metric: own }: Pick<Program, 'metric'>,
+  { metric: ownMetric }: Pick<Program, 'metric'>,
   { metric: kind }: Norm,
   offset: Float64Array,
   product: Float64Array,
 ): Float64Array {
   if (kind === 'identity') return offset;
-  multiplyMetric(kind === 'metric' ? own! : kind, offset, product);
+  multiplyMetric(kind === 'metric' ? ownMetric! : kind, offset, product);
   return product;
 }
 
@@ -62,7 +62,9 @@ export function createLagrangianCurvature(
 }
 
 /** Returns the mean of the diagonal of a norm's metric. */
-export function computeMeanSquare({ metric: own, n }: Program, { metric: kind }: Norm): number {
+export function computeMeanSquare({ metric: ownMetric, n }: Program, { metric: kind }: Norm): number {
   if (kind === 'identity') return 1;
-  return computeMetricDiagonal(kind === 'metric' ? own! : kind).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
+  return (
+    computeMetricDiagonal(kind === 'metric' ? ownMetric! : kind).reduce((sum, value) => sum + value, 0) / Math.max(n, 1)
+  );
 }

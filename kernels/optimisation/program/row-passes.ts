@@ -15,14 +15,14 @@ export interface RowRange {
 export function computeRowValues({ matrix, width, from, to }: RowRange, x: Float64Array, out: Float64Array): void {
   let r = from;
   for (; r + 3 < to; r += 4) {
-    let at = r * width;
+    let position = r * width;
     let [a, b, c, d] = [0, 0, 0, 0];
-    for (let i = 0; i < width; i++, at++) {
+    for (let i = 0; i < width; i++, position++) {
       const value = x[i]!;
-      a += matrix[at]! * value;
-      b += matrix[at + width]! * value;
-      c += matrix[at + 2 * width]! * value;
-      d += matrix[at + 3 * width]! * value;
+      a += matrix[position]! * value;
+      b += matrix[position + width]! * value;
+      c += matrix[position + 2 * width]! * value;
+      d += matrix[position + 3 * width]! * value;
     }
     out[r] = a;
     out[r + 1] = b;
@@ -31,7 +31,7 @@ export function computeRowValues({ matrix, width, from, to }: RowRange, x: Float
   }
   for (; r < to; r++) {
     let total = 0;
-    for (let i = 0, at = r * width; i < width; i++, at++) total += matrix[at]! * x[i]!;
+    for (let i = 0, position = r * width; i < width; i++, position++) total += matrix[position]! * x[i]!;
     out[r] = total;
   }
 }
@@ -42,12 +42,17 @@ export function addRows({ matrix, width, from, to }: RowRange, weights: Float64A
   for (; r + 3 < to; r += 4) {
     const [a, b, c, d] = [weights[r]!, weights[r + 1]!, weights[r + 2]!, weights[r + 3]!];
     if (a === 0 && b === 0 && c === 0 && d === 0) continue;
-    for (let i = 0, at = r * width; i < width; i++, at++)
+    for (let i = 0, position = r * width; i < width; i++, position++)
       out[i] =
-        out[i]! + a * matrix[at]! + b * matrix[at + width]! + c * matrix[at + 2 * width]! + d * matrix[at + 3 * width]!;
+        out[i]! +
+        a * matrix[position]! +
+        b * matrix[position + width]! +
+        c * matrix[position + 2 * width]! +
+        d * matrix[position + 3 * width]!;
   }
   for (; r < to; r++) {
     const weight = weights[r]!;
-    if (weight !== 0) for (let i = 0, at = r * width; i < width; i++, at++) out[i]! += weight * matrix[at]!;
+    if (weight !== 0)
+      for (let i = 0, position = r * width; i < width; i++, position++) out[i]! += weight * matrix[position]!;
   }
 }

@@ -77,7 +77,7 @@ function findLeastRise(signs: readonly SignCondition[], rateMin: number): number
 }
 
 function listPositions(states: Int8Array, isWanted: (state: number) => boolean): readonly number[] {
-  return [...states.keys()].filter((at) => isWanted(states[at]!));
+  return [...states.keys()].filter((position) => isWanted(states[position]!));
 }
 
 function readEntry({ coefficients }: Program['rows'], n: number, row: number, name: number): number {

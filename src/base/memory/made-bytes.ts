@@ -11,14 +11,14 @@ export interface ProducedBytes {
 
 /** Returns all parts as one array. @param memory used instead of new memory */
 export function joinBytes(
-  made: ProducedBytes,
-  memory: ArrayBufferLike = new ArrayBuffer(made.length),
+  producedBytes: ProducedBytes,
+  memory: ArrayBufferLike = new ArrayBuffer(producedBytes.length),
 ): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(memory as ArrayBuffer, 0, made.length); // file functions also accept shared memory
-  let at = 0;
-  for (const part of made.parts()) {
-    bytes.set(part, at);
-    at += part.length;
+  const bytes = new Uint8Array(memory as ArrayBuffer, 0, producedBytes.length); // file functions also accept shared memory
+  let offset = 0;
+  for (const part of producedBytes.parts()) {
+    bytes.set(part, offset);
+    offset += part.length;
   }
   return bytes;
 }

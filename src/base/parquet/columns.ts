@@ -199,10 +199,10 @@ function encodePage(type: number, parts: readonly Uint8Array[], values: number, 
   ]);
   const bytes = new Uint8Array(header.length + size);
   bytes.set(header);
-  let at = header.length;
+  let offset = header.length;
   for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
+    bytes.set(part, offset);
+    offset += part.length;
   }
   return bytes;
 }
@@ -211,11 +211,11 @@ function encodePlainTexts(texts: readonly string[]): Uint8Array {
   const encoded = texts.map((text) => new TextEncoder().encode(text));
   const bytes = new Uint8Array(encoded.reduce((sum, { length }) => sum + 4 + length, 0));
   const view = new DataView(bytes.buffer);
-  let at = 0;
+  let offset = 0;
   for (const text of encoded) {
-    view.setUint32(at, text.length, true);
-    bytes.set(text, at + 4);
-    at += 4 + text.length;
+    view.setUint32(offset, text.length, true);
+    bytes.set(text, offset + 4);
+    offset += 4 + text.length;
   }
   return bytes;
 }

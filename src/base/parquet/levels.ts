@@ -78,16 +78,16 @@ export function packBits(count: number, valueAt: (i: number) => number, width: n
   const bytes = new Uint8Array(Math.ceil((count * width) / 8));
   let held = 0;
   let bits = 0;
-  let at = 0;
+  let offset = 0;
   for (let i = 0; i < count; i++) {
     held |= valueAt(i) << bits;
     bits += width;
     while (bits >= 8) {
-      bytes[at++] = held & 0xff;
+      bytes[offset++] = held & 0xff;
       held >>>= 8;
       bits -= 8;
     }
   }
-  if (bits > 0) bytes[at] = held & 0xff;
+  if (bits > 0) bytes[offset] = held & 0xff;
   return bytes;
 }

@@ -59,9 +59,9 @@ export function provideNatives(
 
   /** Allocates numbers in the memory of the interpreter. @throws SandboxError if the memory is used up */
   function allocate(size: number): number {
-    const at = module._malloc(Math.max(1, size) * BYTES);
-    if (at === 0) throw new SandboxError('memory', 'needed more memory than a program may have');
-    return at;
+    const offset = module._malloc(Math.max(1, size) * BYTES);
+    if (offset === 0) throw new SandboxError('memory', 'needed more memory than a program may have');
+    return offset;
   }
 
   function charge(cost: number): void {
@@ -71,10 +71,10 @@ export function provideNatives(
 
   function createText(message: string): JSValuePointer {
     const bytes = new TextEncoder().encode(`${message}\0`);
-    const at = module._malloc(bytes.length);
-    module.HEAPU8.set(bytes, at);
-    const text = ffi.QTS_NewString(context, at as BorrowedHeapCharPointer);
-    module._free(at);
+    const offset = module._malloc(bytes.length);
+    module.HEAPU8.set(bytes, offset);
+    const text = ffi.QTS_NewString(context, offset as BorrowedHeapCharPointer);
+    module._free(offset);
     return text;
   }
 }

@@ -85,9 +85,9 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
   function prepareProgram(program: SandboxProgram): PreparedProgram {
     const key = keys.get(program) ?? JSON.stringify(program);
     keys.set(program, key);
-    const known = ready.get(key);
+    const preparedProgram = ready.get(key);
     ready.delete(key);
-    const result = known ?? runBounded(Math.min(READING_STEPS_MAX, limits.steps), () => read(program));
+    const result = preparedProgram ?? runBounded(Math.min(READING_STEPS_MAX, limits.steps), () => read(program));
     ready.set(key, result);
     if (ready.size > PROGRAMS_MAX) ready.delete(ready.keys().next().value!);
     return result;
@@ -119,16 +119,16 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
         throw new SandboxError('memory', `receives ${cells * 8} bytes of inputs; the maximum is ${limits.memory}`);
       return runBounded(limits.steps, () => {
         restore(interpreter, snapshot);
-        const at = module._malloc(Math.max(8, cells * 8));
-        let from = at / 8 + count;
+        const offset = module._malloc(Math.max(8, cells * 8));
+        let from = offset / 8 + count;
         const numbers = new Float64Array(memory.buffer);
         for (const input of inputs) {
           numbers.set(input, from);
           from += input.length;
         }
-        const buffer = ffi.QTS_NewArrayBuffer(context, at as JSVoidPointer, cells * 8);
+        const buffer = ffi.QTS_NewArrayBuffer(context, offset as JSVoidPointer, cells * 8);
         callFunction(interpreter, context, run, [buffer, ffi.QTS_NewFloat64(context, count)]);
-        return new Float64Array(memory.buffer.slice(at, at + count * 8));
+        return new Float64Array(memory.buffer.slice(offset, offset + count * 8));
       });
     },
   };
@@ -141,9 +141,16 @@ function evaluate(
   { text, name }: { readonly text: string; readonly name: string },
 ): JSValuePointer {
   const bytes = new TextEncoder().encode(`${text}\0`);
-  const at = module._malloc(bytes.length);
-  module.HEAPU8.set(bytes, at);
-  const value = ffi.QTS_Eval(context, at as BorrowedHeapCharPointer, bytes.length - 1, name, SCRIPT_MODE, STRICT_FLAG);
+  const offset = module._malloc(bytes.length);
+  module.HEAPU8.set(bytes, offset);
+  const value = ffi.QTS_Eval(
+    context,
+    offset as BorrowedHeapCharPointer,
+    bytes.length - 1,
+    name,
+    SCRIPT_MODE,
+    STRICT_FLAG,
+  );
   return removeException({ ffi, module, steps }, context, value);
 }
 

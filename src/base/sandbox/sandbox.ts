@@ -72,6 +72,6 @@ export function requireSandbox(): Sandbox {
   return loaded;
 }
 
-export function provideSandbox(made: Sandbox): void {
-  loaded = made;
+export function provideSandbox(sandbox: Sandbox): void {
+  loaded = sandbox;
 }

@@ -18,7 +18,7 @@ export function maskUrlPasswords(text: string, mark = '***'): string {
 export function removeUrlPassword(text: string): string {
   const user = text.indexOf('://') + '://'.length;
   const colon = text.indexOf(':', user);
-  const at = text.lastIndexOf('@');
-  const hasPassword = user >= '://'.length && colon !== -1 && colon < at;
-  return maskUrlPasswords(hasPassword ? `${text.slice(0, colon)}:***${text.slice(at)}` : text);
+  const offset = text.lastIndexOf('@');
+  const hasPassword = user >= '://'.length && colon !== -1 && colon < offset;
+  return maskUrlPasswords(hasPassword ? `${text.slice(0, colon)}:***${text.slice(offset)}` : text);
 }

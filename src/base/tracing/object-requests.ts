@@ -50,9 +50,9 @@ export function collectObjectRequests(): () => readonly ObjectRequest[] | undefi
   });
   return () => {
     if (collected.length === 0) return undefined;
-    const taken = collected;
+    const objectRequests = collected;
     collected = [];
-    return taken;
+    return objectRequests;
   };
 }
 

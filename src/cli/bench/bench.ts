@@ -91,11 +91,11 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
 }
 
 function listEngines(): Engine[] {
-  const own = openWasmEngine();
+  const ownEngine = openWasmEngine();
   try {
-    return [own, openNativeEngine()];
+    return [ownEngine, openNativeEngine()];
   } catch {
-    return [own]; // the report of the limits states the reason
+    return [ownEngine]; // the report of the limits states the reason
   }
 }
 

@@ -21,13 +21,13 @@ const SWEEP_VALUES = 2 ** 24; // 128 MiB
 const REPEATS = 7;
 
 export function measureLimits(): MachineLimits {
-  const own = openWasmEngine();
+  const ownEngine = openWasmEngine();
   const native = openNativeOrExplain();
   return {
     native: native instanceof Error ? null : measureProductRate(native),
     nativeName: native instanceof Error ? `none: ${native.message}` : native.description,
-    wasm: measureProductRate(own),
-    sweep: measureSweepRate(own),
+    wasm: measureProductRate(ownEngine),
+    sweep: measureSweepRate(ownEngine),
   };
 }
 

@@ -68,8 +68,8 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
       else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
     }
     if (!result.some(({ outcome }) => outcome === 'done')) return { result };
-    const taken = await listStartFindings(client);
-    return { result: result.map((row) => ({ ...row, findings: [...row.findings, ...taken] })) };
+    const findings = await listStartFindings(client);
+    return { result: result.map((row) => ({ ...row, findings: [...row.findings, ...findings] })) };
   },
   show: (result) => formatTable([HEADER, ...listRows(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
   lines: (result) => ({ event: 'row', records: result, rest: { rows: result.length } }),

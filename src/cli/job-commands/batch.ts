@@ -44,7 +44,8 @@ terms sets the fields that an account omits.`,
   notices: ({ refused }) => refused.flatMap(({ findings }) => findings.map(({ message }) => message)),
   async *file(client, view) {
     for (let block = 0; block < view.blocks; block++)
-      for (const one of await readBlock(client, view.batch_id, block)) yield Buffer.from(`${JSON.stringify(one)}\n`);
+      for (const batchAccount of await readBlock(client, view.batch_id, block))
+        yield Buffer.from(`${JSON.stringify(batchAccount)}\n`);
   },
 };
 
@@ -73,19 +74,25 @@ interface BatchFlags {
   readonly id: string | undefined;
 }
 
-async function submitFile(client: DivisorClient, file: string, given: BatchFlags) {
+async function submitFile(client: DivisorClient, file: string, batchFlags: BatchFlags) {
   const kind = extname(file);
   if (kind === '.json') {
-    if (given.terms !== undefined) throw new UsageError('a .json file contains its terms: --terms has no effect');
+    if (batchFlags.terms !== undefined) throw new UsageError('a .json file contains its terms: --terms has no effect');
     const request = await readJsonFile<BatchRequest>(file);
-    return client.call('startBatch', { body: { ...request, ...(given.id !== undefined && { batch_id: given.id }) } });
+    return client.call('startBatch', {
+      body: { ...request, ...(batchFlags.id !== undefined && { batch_id: batchFlags.id }) },
+    });
   }
   const media = MEDIA[kind];
   if (media === undefined)
     throw new UsageError(`${file}: accounts are a .json, .ndjson, .csv, .arrow or .parquet file`);
-  if (given.terms === undefined && !TERMS_EXTENSIONS.includes(kind))
+  if (batchFlags.terms === undefined && !TERMS_EXTENSIONS.includes(kind))
     throw new UsageError(`a ${kind} file requires --terms FILE`);
-  const terms = given.terms === undefined ? undefined : JSON.stringify(await readJsonFile<object>(given.terms));
-  const query = { ...(terms !== undefined && { terms }), ...(given.id !== undefined && { batch_id: given.id }) };
+  const terms =
+    batchFlags.terms === undefined ? undefined : JSON.stringify(await readJsonFile<object>(batchFlags.terms));
+  const query = {
+    ...(terms !== undefined && { terms }),
+    ...(batchFlags.id !== undefined && { batch_id: batchFlags.id }),
+  };
   return client.upload('startBatch', media, await openAsBlob(resolve(file)), { query });
 }

@@ -85,7 +85,7 @@ export const importMarket: JobCommand<ImportedStore> = {
     return { result: { ...store, read_as } };
   },
   lines: (store) => ({ event: '', records: [], rest: shortenStore(store) }),
-  notices: ({ read_as: read }) => (read === null ? [] : listAssumptions(read)),
+  notices: ({ read_as: importProposal }) => (importProposal === null ? [] : listAssumptions(importProposal)),
   show: (store) =>
     [
       formatStore(store),
@@ -124,8 +124,8 @@ export const shortenStore = <S extends { readonly files?: readonly unknown[] | u
 const formatStore = (store: DataStore) =>
   formatMembers(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
 
-const readAs = (read: ImportProposal) =>
-  `Read as ${read.recognised_as ?? 'its column names state'}\n${formatTable(listAssumedChoices(read).map((line) => [line]))}`;
+const readAs = (importProposal: ImportProposal) =>
+  `Read as ${importProposal.recognised_as ?? 'its column names state'}\n${formatTable(listAssumedChoices(importProposal).map((line) => [line]))}`;
 
 interface Terms {
   readonly mapping?: Mapping;

@@ -77,8 +77,8 @@ const LISTED_ROWS_MAX = 10;
 type Assumptions = Pick<InspectResult, 'basis' | 'unsure'>;
 
 /** Returns the assumptions that no answer confirmed: see `choices`. */
-export const listAssumptions = (told: Assumptions): readonly string[] =>
-  listAssumedChoices(told).slice(told.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
+export const listAssumptions = (assumptions: Assumptions): readonly string[] =>
+  listAssumedChoices(assumptions).slice(assumptions.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
 
 /** Returns the assumptions made where the data is ambiguous, the adjustment first, with the flags that change them. */
 export function listAssumedChoices({ basis, unsure }: Assumptions): readonly string[] {

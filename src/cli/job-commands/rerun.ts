@@ -31,11 +31,11 @@ export const rerun: JobCommand<RerunView> = {
   }),
   show(view) {
     const changed = view.rows.filter(({ outcome }) => outcome !== 'current');
-    const shown = changed.slice(0, LISTED_ROWS_MAX);
-    const left = view.stored + view.refused - shown.length;
+    const rerunRows = changed.slice(0, LISTED_ROWS_MAX);
+    const left = view.stored + view.refused - rerunRows.length;
     const counts = `  ${formatCount(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
-    if (shown.length === 0) return counts;
-    const rows = shown.map((row) => listCells(row).map((cell) => String(cell ?? '-')));
+    if (rerunRows.length === 0) return counts;
+    const rows = rerunRows.map((row) => listCells(row).map((cell) => String(cell ?? '-')));
     return `${formatTable([HEADER, ...rows])}${left > 0 ? `  and ${left} more: --json lists up to 2,000\n` : ''}${counts}`;
   },
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),

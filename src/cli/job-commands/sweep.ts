@@ -61,7 +61,7 @@ export const sweep: JobCommand<SweepView> = {
 };
 
 async function readRequest(file: string, flags: FlagValues): Promise<SweepRequest> {
-  const given = toRequest(file, await readJsonFile<unknown>(file));
+  const sweepRequest = toRequest(file, await readJsonFile<unknown>(file));
   const document = flags.text('document');
   const [index, start, end, id, rankBy] = [
     flags.text('index'),
@@ -73,13 +73,13 @@ async function readRequest(file: string, flags: FlagValues): Promise<SweepReques
   const folds = flags.text('folds');
   const [cost, partitions] = [flags.number('cost-bps'), flags.number('partitions')];
   const terms = {
-    ...given.request,
+    ...sweepRequest.request,
     ...(start !== undefined && { start }),
     ...(end !== undefined && { end }),
     ...(cost !== undefined && { transaction_cost_bps: cost }),
   };
   return {
-    ...given,
+    ...sweepRequest,
     request: terms,
     ...(index !== undefined && { index_id: index, document: null }),
     ...(document !== undefined && { document: await readJsonFile<SweepRequest['document']>(document), index_id: null }),
@@ -88,7 +88,8 @@ async function readRequest(file: string, flags: FlagValues): Promise<SweepReques
     ...(rankBy !== undefined && { rank_by: rankBy as NonNullable<SweepRequest['rank_by']> }),
     ...(partitions !== undefined && { partitions }),
     // Parameters in the file apply only to the method that the file names.
-    ...(folds !== undefined && folds !== given.folds?.method && { folds: { method: folds } as SweepRequest['folds'] }),
+    ...(folds !== undefined &&
+      folds !== sweepRequest.folds?.method && { folds: { method: folds } as SweepRequest['folds'] }),
   };
 }
 

@@ -63,14 +63,14 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Co
   const atOnce = kind === 'job' ? 1 : PENDING_WRITES_MAX; // Jobs are written one after another, because the queue runs them in the order of writing.
   for (let i = 0; i < ids.length; i += atOnce) {
     const result = await Promise.all(ids.slice(i, i + atOnce).map((id) => source.get(kind, id)));
-    const whole: StoredDocument[] = [];
+    const storedDocuments: StoredDocument[] = [];
     for (const document of result) {
       if (document === undefined) continue;
       if ('unreadable' in document) unreadable.push(document.id);
-      else whole.push(document);
+      else storedDocuments.push(document);
     }
     const written = [];
-    for (const document of whole) {
+    for (const document of storedDocuments) {
       const body = files === undefined ? document.body : await files.take(kind, document);
       clock.ms = Date.parse(document.updatedAt); // The store reads the clock when the transaction begins.
       const isSame = body === document.body;

@@ -41,9 +41,9 @@ export async function createFileMove(from: FileLocation, to: FileLocation, isAga
     const result = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
     if (result === undefined || result.sha256 !== ref.sha256) return void damaged.push(ref.name);
     if (isAgain) await removeFrom(to, ref.name);
-    const written = await put(ref.name, path!); // the path exists, because its digest was computed above
-    if (written.sha256 !== ref.sha256) throw new Error(`the copy of ${ref.name} differs from its source`);
-    bytes += written.bytes;
+    const fileDigest = await put(ref.name, path!); // the path exists, because its digest was computed above
+    if (fileDigest.sha256 !== ref.sha256) throw new Error(`the copy of ${ref.name} differs from its source`);
+    bytes += fileDigest.bytes;
   }
 
   async function copy(refs: readonly ArtifactRef[]): Promise<void> {

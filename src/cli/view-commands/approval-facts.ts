@@ -83,8 +83,10 @@ function formatActionFacts({ decision, terms, differences, effects }: FactsOf<'a
   ];
 }
 
-const formatLevels = (of: Levels): string =>
-  (['price', 'total', 'net'] as const).flatMap((name) => (of[name] === null ? [] : [`${name} ${of[name]}`])).join(', ');
+const formatLevels = (approvedLevels: Levels): string =>
+  (['price', 'total', 'net'] as const)
+    .flatMap((name) => (approvedLevels[name] === null ? [] : [`${name} ${approvedLevels[name]}`]))
+    .join(', ');
 const formatFigure = (value: number): string => String(Number(value.toPrecision(6)));
 const formatBps = (value: number): string => `${formatFigure(value)} bp`;
 const formatText = (value: unknown): string =>

@@ -9,7 +9,8 @@ export const closures = createViewCommand({
   flags: {},
   examples: ['divisor closure list'],
   ask: (client) => client.call('listClosures', {}),
-  records: ({ calendars }) => calendars.map((one) => ({ ...one, changes: one.changes.length })),
+  records: ({ calendars }) =>
+    calendars.map((calendarClosures) => ({ ...calendarClosures, changes: calendarClosures.changes.length })),
   columns: ['calendar', 'name', 'version', 'changes', 'updated_at'],
 });
 

@@ -59,8 +59,8 @@ export const actions = createViewCommand({
 });
 
 /** Lists the outcome of each choice for a security, one per row. */
-const listChoices = ({ actions: all }: ActionsView) =>
-  all
+const listChoices = ({ actions: indexActions }: ActionsView) =>
+  indexActions
     .filter(({ awaits_decision: awaits }) => awaits)
     .flatMap((action) =>
       action.choices.map(({ received, ...choice }) => ({

@@ -18,7 +18,7 @@ export const overrides = createViewCommand({
   flags: {},
   examples: ['divisor override list us'],
   ask: (client, [store_id = '']) => client.call('listPriceOverrides', { params: { store_id } }),
-  records: ({ overrides: all }) => all,
+  records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: COLUMNS,
 });
 
@@ -30,12 +30,12 @@ interface OverrideTerms {
 const change = (
   client: DivisorClient,
   [store_id = '', identifier = '', date = '']: readonly string[],
-  given: OverrideTerms,
+  overrideTerms: OverrideTerms,
 ) =>
   client.call('overridePrice', {
     params: { store_id },
     // The service refuses a request without a price or a reason.
-    body: { identifier, date, ...given } as PriceOverrideRequest,
+    body: { identifier, date, ...overrideTerms } as PriceOverrideRequest,
   });
 
 const listNotices = ({ job_id: id }: ChangedOverrides): string[] => [
@@ -51,7 +51,7 @@ export const overridePrice = createViewCommand({
   },
   examples: ['divisor override put us NECZ 2024-12-31 --price 46.27 --reason "Closing price of the exchange"'],
   ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
-  records: ({ overrides: all }) => all,
+  records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: COLUMNS,
   notices: listNotices,
 });
@@ -62,7 +62,7 @@ export const withdrawOverride = createViewCommand({
   flags: REASON,
   examples: ['divisor override withdraw us NECZ 2024-12-31 --reason "The vendor corrected its file"'],
   ask: (client, words, flags) => change(client, words, { price: null, reason: flags.text('reason') }),
-  records: ({ overrides: all }) => all,
+  records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: COLUMNS,
   notices: listNotices,
 });

@@ -4500,7 +4500,7 @@ export interface FrontierPayload {
   } | undefined;
 }
 
-/** The weights add up to 1. This constraint is present by default unless a WeightSum constraint replaces it. */
+/** The weights add up to 1. This constraint is present by default unless bounds of the sum of weights replace it. */
 export interface FullInvestmentParams {
   /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
@@ -6535,7 +6535,7 @@ export interface LoadJobStatus {
   readonly result: DataStore | null;
 }
 
-/** No weight is negative. This constraint is present by default. A PositionBounds constraint with a negative lower bound removes it for its securities. */
+/** No weight is negative. This constraint is present by default. Position bounds with a negative lower bound remove it for their securities. */
 export interface LongOnlyParams {
   /** Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated. */
   readonly soft?: number | null | undefined;
@@ -6816,7 +6816,7 @@ export interface MaxDiversificationObjective {
   readonly type: 'max_diversification';
 }
 
-/** Maximum expected return within the constraints. To limit the risk, add a TrackingError or Volatility constraint. */
+/** Maximum expected return within the constraints. To limit the risk, add a limit on the tracking error or on the volatility. */
 export interface MaxReturnObjective {
   readonly type: 'max_return';
 }
@@ -7939,7 +7939,7 @@ export interface PortfolioBookPayload {
   readonly weights_dates_total: number;
 }
 
-/** Each weight is between two bounds. A negative lower bound removes LongOnly for the securities of the constraint. */
+/** Each weight is between two bounds. A negative lower bound allows short positions of the securities in its scope. */
 export interface PositionBoundsParams {
   /** Smallest weight. Unit: fraction. */
   readonly lower?: number | undefined;

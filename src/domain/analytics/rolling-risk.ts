@@ -47,10 +47,10 @@ export function computeRollingRisk(
   periods: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingRisk {
   const returns = new Float64Array(SERIES_COUNT * Math.max(0, level.length - 1));
-  for (let t = 0, at = 0; t + 1 < level.length; t++, at += SERIES_COUNT) {
-    returns[at] = level[t + 1]! / level[t]! - 1;
-    returns[at + 1] = index[t + 1]! / index[t]! - 1;
-    returns[at + 2] = returns[at]! - returns[at + 1]!;
+  for (let t = 0, position = 0; t + 1 < level.length; t++, position += SERIES_COUNT) {
+    returns[position] = level[t + 1]! / level[t]! - 1;
+    returns[position + 1] = index[t + 1]! / index[t]! - 1;
+    returns[position + 2] = returns[position]! - returns[position + 1]!;
   }
   const first = 'window' in memory ? memory.window : 2;
   const risk = allocateRisk(first, Math.max(0, level.length - first));

@@ -6,7 +6,9 @@ import type { Compositions } from '../books/compositions.js';
  * returns the triggered rebalances of its underlying indices.
  */
 export function listCalledRebalances(index: Compositions): TriggeredRebalance[] {
-  const byEffective = new Map(selectCalledRebalances(index).map((one) => [one.effective, one]));
+  const byEffective = new Map(
+    selectCalledRebalances(index).map((triggeredRebalance) => [triggeredRebalance.effective, triggeredRebalance]),
+  );
   return [...byEffective.values()].toSorted((a, b) => a.effective - b.effective);
 }
 

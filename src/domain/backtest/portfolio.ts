@@ -81,14 +81,14 @@ export function listTradePrices({ portfolio, index, document, trades }: TradedRu
   const price = allocateRetainedFloats(trades.count - first);
   let e = 0;
   for (let i = first; i < trades.count; i++) {
-    const at = trades.at[i]!;
+    const position = trades.at[i]!;
     const slot = trades.slot[i]!;
-    while (events[e]!.at < at) e++;
+    while (events[e]!.at < position) e++;
     const left = trades.isFree[i] === 1 ? computeLeavingWeight(events[e]!, slot) : 0;
     // A trade that closes a position that left the book is priced at the proceeds.
     price[i - first] = !(left * trades.notional[i]! < 0)
-      ? priceOf(from + at, columns[slot]!)
-      : computeLeavingPrice(terms, { session: from + at, column: columns[slot]! }, left < 0);
+      ? priceOf(from + position, columns[slot]!)
+      : computeLeavingPrice(terms, { session: from + position, column: columns[slot]! }, left < 0);
   }
   return price;
 }

@@ -29,10 +29,10 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): C
       continue;
     }
     const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
-    const other = twin === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
-    if (other && other.overlay === undefined) ends[variant] = shortenBookEnd(other);
-    else if (other) overlays[variant] = toStoredIndex(other) as StoredOverlay; // the book of an overlay is stored as an overlay
-    known.set(variant, twin ?? toVariantLevel(other!)); // either the twin or the simulation is present
+    const otherBook = twin === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
+    if (otherBook && otherBook.overlay === undefined) ends[variant] = shortenBookEnd(otherBook);
+    else if (otherBook) overlays[variant] = toStoredIndex(otherBook) as StoredOverlay; // the book of an overlay is stored as an overlay
+    known.set(variant, twin ?? toVariantLevel(otherBook!)); // either the twin or the simulation is present
   }
   const findLevel = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
   return {

@@ -62,15 +62,15 @@ export function selectReportedFindings(
   const warnings = new Map<string, Finding>();
   for (const finding of [...assumptions, ...mergeRecurring(atRebalances), ...indexExits, ...portfolioExits, ...rights])
     warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
-  const all = [...warnings.values()];
-  if (all.length <= FINDINGS_MAX) return all;
+  const findings = [...warnings.values()];
+  if (findings.length <= FINDINGS_MAX) return findings;
   const more: Finding = {
     severity: 'warning',
     code: 'MORE_FINDINGS',
-    message: `${all.length - FINDINGS_MAX} further findings are not listed.`,
+    message: `${findings.length - FINDINGS_MAX} further findings are not listed.`,
     path: '',
   };
-  return [...all.slice(0, FINDINGS_MAX), more];
+  return [...findings.slice(0, FINDINGS_MAX), more];
 }
 
 /** Codes of findings that are merged over all rebalances of a run, because they seldom differ between rebalances. */

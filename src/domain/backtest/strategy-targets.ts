@@ -19,12 +19,12 @@ export function followIndex({ book, compositions }: IndexRun, from: number): Tar
 
 /** Returns the share counts of an index book's holdings at the first close of a portfolio that follows it. */
 function readCountsAt({ pending }: Book, columns: Int32Array): Pick<Targets, 'counts'> {
-  const held = pending?.counts;
-  if (held === undefined) return {};
-  const places = Array.from(columns, (column) => held.columns.indexOf(column));
+  const holdingCounts = pending?.counts;
+  if (holdingCounts === undefined) return {};
+  const places = Array.from(columns, (column) => holdingCounts.columns.indexOf(column));
   const selectCounts = (counts: Float64Array): Float64Array =>
     Float64Array.from(places, (place) => counts[place] ?? Number.NaN);
-  return { counts: { adopted: selectCounts(held.adopted), latest: selectCounts(held.latest) } };
+  return { counts: { adopted: selectCounts(holdingCounts.adopted), latest: selectCounts(holdingCounts.latest) } };
 }
 
 /** Returns true if a strategy only holds its index. */

@@ -24,8 +24,12 @@ export function composeAsIfEffective(
   const sm = composer.market(indexId);
   const list = [...before];
   const findings: Finding[] = [];
-  for (const one of next) {
-    const decided = decideRebalanceOn(composer, { indexId, rebalance: toDueRebalance(sm, session, one), known: list });
+  for (const nextRebalance of next) {
+    const decided = decideRebalanceOn(composer, {
+      indexId,
+      rebalance: toDueRebalance(sm, session, nextRebalance),
+      known: list,
+    });
     findings.push(...decided.findings);
     if (decided.composition === undefined) continue;
     const replaced = addReplacements(composer, { indexId, session, list }, decided.composition);

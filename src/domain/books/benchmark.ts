@@ -149,11 +149,11 @@ interface SeriesLevels {
 }
 
 function rebaseLevels(sm: SessionMarket, { levels, level, from, first: given, variant }: SeriesLevels) {
-  const known = [...levels.keys()].filter((at) => levels[at] === levels[at]);
+  const known = [...levels.keys()].filter((position) => levels[position] === levels[position]);
   const first = given === given ? given : (levels[known[0] ?? 0] ?? Number.NaN);
   const series: DatedSeries = {
-    days: Int32Array.from(known, (at) => sm.sessions[from + at]!),
-    values: Float64Array.from(known, (at) => (100 * levels[at]!) / first),
+    days: Int32Array.from(known, (position) => sm.sessions[from + position]!),
+    values: Float64Array.from(known, (position) => (100 * levels[position]!) / first),
   };
   return { series, end: { level, first }, variant };
 }
@@ -170,13 +170,13 @@ function readExternalLevels(
   const { identifier } = series;
   const currency = findSeriesCurrency(series, sm.market, document);
   const rates = currency === document.currency ? null : readRateSeries(sm, currency, document.currency);
-  return Float64Array.from({ length: to - from + 1 }, (_, at) => {
-    const day = sm.sessions[from + at]!;
+  return Float64Array.from({ length: to - from + 1 }, (_, position) => {
+    const day = sm.sessions[from + position]!;
     const close = closeOn(series, day);
     if (close <= 0) throw refuseNonPositiveValue(identifier, close, day);
-    const rate = rates === null || close !== close ? 1 : rates?.[from + at];
+    const rate = rates === null || close !== close ? 1 : rates?.[from + position];
     if (rate !== undefined && rate === rate) return close * rate;
-    const way = { from: currency, to: document.currency, session: from + at };
+    const way = { from: currency, to: document.currency, session: from + position };
     throw (
       refuseRateNotAboveZero(sm, way) ?? refuseMissingRate(identifier, createPair(currency, document.currency), day)
     );
@@ -211,5 +211,5 @@ function growLevels(
 }
 
 function readRawLevels(sm: SessionMarket, panel: Float64Array, { column, from, to }: Span): Float64Array {
-  return Float64Array.from({ length: to - from + 1 }, (_, at) => sm.valueAt(panel, from + at, column));
+  return Float64Array.from({ length: to - from + 1 }, (_, position) => sm.valueAt(panel, from + position, column));
 }

@@ -25,8 +25,8 @@ const NO_PENDING_SECURITIES: PendingSecurities = { children: [], renamed: [] };
 /** Processes a close: removes securities that leave or convert, applies target weights, and fills waiting orders. */
 export function closeSession(state: BookState, session: number, targets: Targets | undefined): void {
   const { input, columns, weights, value, cash } = state;
-  const at = session - input.from;
-  if (at === 0) {
+  const position = session - input.from;
+  if (position === 0) {
     value[0] = input.initialValue;
     cash[0] = 1;
   }
@@ -45,7 +45,7 @@ export function closeSession(state: BookState, session: number, targets: Targets
   if (state.rowSession !== session) writeRow(state, session);
   const row = findRowOffset(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
-  const valueBefore = value[at]!;
+  const valueBefore = value[position]!;
   const { converted, paid } = convertSecurities(state, conversions, row);
   const exits = releaseSecurities(state, { leaving, paid }, session);
   const fills: Fill[] = [];
@@ -59,10 +59,10 @@ export function closeSession(state: BookState, session: number, targets: Targets
   }
   roundShares(state, session);
   beginHoldingPeriod(state, session);
-  state.costs[at] = valueBefore - value[at]!;
+  state.costs[position] = valueBefore - value[position]!;
   if (before === null) return;
   state.events.push({
-    at,
+    at: position,
     valueBefore,
     before,
     exits,
@@ -156,7 +156,7 @@ interface LeavingSecurities {
  */
 function releaseSecurities(state: BookState, { leaving, paid }: LeavingSecurities, session: number): WeightMove[] {
   const { input, slotOf, weights, cash, divisor } = state;
-  const at = session - input.from;
+  const position = session - input.from;
   const row = findRowOffset(state, session);
   const gone = leaving.map((column): WeightMove => ({
     slot: slotOf[column]!,
@@ -166,7 +166,7 @@ function releaseSecurities(state: BookState, { leaving, paid }: LeavingSecuritie
   if (exits.length === 0) return exits;
   const isLong = !hasShort(state, row) && paid.every(({ change }) => change < 0);
   for (const { slot } of gone) dropSecurity(state, slot, row);
-  if (isLong && state.count > 0) divisor[at]! *= 1 - sumExitsBySide(exits).long / (1 - cash[at]!);
+  if (isLong && state.count > 0) divisor[position]! *= 1 - sumExitsBySide(exits).long / (1 - cash[position]!);
   return exits;
 }
 
@@ -198,10 +198,10 @@ interface Proceeds {
  */
 function spreadProceeds(state: BookState, session: number, { exits, selling }: Proceeds): void {
   const { input, weights, cash, value, held, count } = state;
-  const at = session - input.from;
+  const position = session - input.from;
   const row = findRowOffset(state, session);
-  const left = sumExitsBySide(exits);
-  if (left.long === 0 && left.short === 0) return;
+  const leftSides = sumExitsBySide(exits);
+  if (leftSides.long === 0 && leftSides.short === 0) return;
   const rest = { long: 0, short: 0 };
   for (let k = 0; k < count; k++) {
     const weight = weights[row + held[k]!]!;
@@ -214,15 +214,16 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
     short,
     cash: change,
     retained,
-  } = spreadSides({ left, rest, cash: cash[at]!, costRate: input.costRate });
-  const isAllLong = cash[at] === 0 && selling.size === 0 && left.short === 0 && rest.short === 0 && rest.long > 0;
+  } = spreadSides({ left: leftSides, rest, cash: cash[position]!, costRate: input.costRate });
+  const isAllLong =
+    cash[position] === 0 && selling.size === 0 && leftSides.short === 0 && rest.short === 0 && rest.long > 0;
   const scale = isAllLong ? 1 / rest.long : long / retained;
   for (let k = 0; k < count; k++) {
     const slot = row + held[k]!;
     weights[slot]! *= selling.has(held[k]!) ? 1 / retained : weights[slot]! > 0 ? scale : short / retained;
   }
-  cash[at] = (cash[at]! + change) / retained;
-  value[at]! *= retained;
+  cash[position] = (cash[position]! + change) / retained;
+  value[position]! *= retained;
 }
 
 /** Returns the slots with a holding or a target, ascending. */
@@ -235,7 +236,7 @@ function computeTradedSlots({ asked, before, slots }: BookState): Int32Array {
 /** Trades to target weights at the close; keeps holdings that cannot be traded. */
 function tradeToTargetWeights(state: BookState, targets: Targets, session: number): void {
   const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
-  const at = session - input.from;
+  const position = session - input.from;
   const row = findRowOffset(state, session);
   const { asked, before } = state;
   asked.fill(0);
@@ -258,7 +259,7 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
   } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
   assertAffordable(input, session, retained);
   copyPending(state, session === input.from && input.pending ? input.pending : NO_PENDING_SECURITIES);
-  for (const earlier of state.waiting) earlier.replacedAt = at;
+  for (const earlier of state.waiting) earlier.replacedAt = position;
   state.waiting = [];
   state.count = 0;
   state.isHeld.fill(0);
@@ -275,20 +276,20 @@ function tradeToTargetWeights(state: BookState, targets: Targets, session: numbe
     }
   }
   adoptCounts(state, targets);
-  value[at]! *= retained;
-  cash[at] = left;
-  if (targets.entered !== undefined) state.divisor[at]! *= targets.entered;
-  if (targets.basket !== undefined) holdBasket(state, at, targets.basket);
+  value[position]! *= retained;
+  cash[position] = left;
+  if (targets.entered !== undefined) state.divisor[position]! *= targets.entered;
+  if (targets.basket !== undefined) holdBasket(state, position, targets.basket);
   for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
 }
 
 /** Replaces the holdings by fixed numbers of shares. The divisor absorbs the change in value. */
-function holdBasket(state: BookState, at: number, basket: number): void {
+function holdBasket(state: BookState, position: number, basket: number): void {
   const { reinvested, divisor } = state;
   if (reinvested === null) return;
-  const level = reinvested.levels.price[at]!;
-  state.basketUnit ??= (level * divisor[at]!) / basket;
-  divisor[at] = (state.basketUnit * basket) / level;
+  const level = reinvested.levels.price[position]!;
+  state.basketUnit ??= (level * divisor[position]!) / basket;
+  divisor[position] = (state.basketUnit * basket) / level;
 }
 
 /** Sets every slot to its target weight and removes all other holdings. */

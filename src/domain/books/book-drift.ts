@@ -35,7 +35,7 @@ export function driftToClose(state: BookState, session: number): void {
   const { treatment } = state.input;
   if (treatment.amended) state.treatment = findTreatment(treatment, state.sm.sessions[session]!);
   const { input, sm, value, gross, cash, divisor } = state;
-  const at = session - input.from;
+  const position = session - input.from;
   clearRow(state, session);
   const written = listWorthlessSecurities(state, session);
   const isStructural =
@@ -51,7 +51,7 @@ export function driftToClose(state: BookState, session: number): void {
   const before = state.path * state.carry;
   state.carry /= opened;
   applyRounding(state);
-  const adjusted = computeOpeningDivisor(state, session, divisor[at - 1]! * opened);
+  const adjusted = computeOpeningDivisor(state, session, divisor[position - 1]! * opened);
   const sum = isStructural ? growThroughEvents(state, session, { spunOff, written }) : computeBookValue(state, session);
   if (!Number.isFinite(sum))
     throw new Refusal(
@@ -59,18 +59,18 @@ export function driftToClose(state: BookState, session: number): void {
       `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`,
     );
   state.path = sum;
-  state.drift[at] = (sum * state.carry) / before;
+  state.drift[position] = (sum * state.carry) / before;
   if (state.effects.terms.reinvestment === 'index') reinvestDividends(state, session, before);
   const grown = sum * state.carry;
   assertWorth(state, session, state.periodValue * grown);
-  state.paths[at] = grown;
-  gross[at] = grown / before;
-  value[at] = state.periodValue * grown;
-  cash[at] = sum > 0 ? state.periodCash / sum : 1;
+  state.paths[position] = grown;
+  gross[position] = grown / before;
+  value[position] = state.periodValue * grown;
+  cash[position] = sum > 0 ? state.periodCash / sum : 1;
   if (!(sum > 0)) clearSecurities(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
-  divisor[at] = adjusted * computeReinvestmentFactor(state, session);
+  divisor[position] = adjusted * computeReinvestmentFactor(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
 }
 
@@ -83,22 +83,23 @@ function scaleRow({ weights, columns, input, held, count }: BookState, session: 
 
 /** Replaces the cash in the value index on a session by the cash on the terms of the book. */
 function adjustCash(state: BookState, session: number): void {
-  const { sm, effects: own } = state;
+  const { sm, effects: ownEffectTable } = state;
   const inIndex = state.inIndex!;
   // both tables are sorted by column, so one pass reads both
-  let a = own.starts[session]!;
+  let a = ownEffectTable.starts[session]!;
   let b = inIndex.starts[session]!;
-  const endA = own.starts[session + 1]!;
+  const endA = ownEffectTable.starts[session + 1]!;
   const endB = inIndex.starts[session + 1]!;
   while (a < endA || b < endB) {
-    const columnA = a < endA ? own.columns[a]! : Infinity;
+    const columnA = a < endA ? ownEffectTable.columns[a]! : Infinity;
     const columnB = b < endB ? inIndex.columns[b]! : Infinity;
     const column = Math.min(columnA, columnB);
-    const cash = columnA === column ? own.cash[a++]! : 0;
+    const cash = columnA === column ? ownEffectTable.cash[a++]! : 0;
     const cashInIndex = columnB === column ? inIndex.cash[b++]! : 0;
     const place = findSlot(state, column);
     if (place < 0 || hasSeparateTerms(state, place)) continue;
-    const price = columnA === column ? findCloseOfEffect(sm, own, a - 1) : findCloseOfEffect(sm, inIndex, b - 1);
+    const price =
+      columnA === column ? findCloseOfEffect(sm, ownEffectTable, a - 1) : findCloseOfEffect(sm, inIndex, b - 1);
     changeUnits(state, place, (price + cash) / (price + cashInIndex));
   }
 }
@@ -177,10 +178,10 @@ interface ProceedsOfSecurity {
 /** Values a held security at its proceeds instead of its close. */
 function valueAtProceeds(state: BookState, session: number, { column, proceeds }: ProceedsOfSecurity): void {
   const { weights, slotOf, growth } = state;
-  const at = findRowOffset(state, session) + slotOf[column]!;
-  weights[at]! *= computeExitFactor({
+  const position = findRowOffset(state, session) + slotOf[column]!;
+  weights[position]! *= computeExitFactor({
     ...state,
-    growth: weights[at]! < 0 ? toShortTerms(growth) : growth,
+    growth: weights[position]! < 0 ? toShortTerms(growth) : growth,
     session,
     column,
     proceeds,
@@ -214,8 +215,8 @@ function valueRenamed(state: BookState, session: number): void {
 }
 
 function findFactor(factors: CountFactors | null, place: number): number {
-  const at = factors === null ? -1 : factors.places.subarray(0, factors.count).indexOf(place);
-  return at < 0 ? 1 : factors!.values[at]!;
+  const position = factors === null ? -1 : factors.places.subarray(0, factors.count).indexOf(place);
+  return position < 0 ? 1 : factors!.values[position]!;
 }
 
 /** Returns the spun-off securities that the holdings of the previous close receive. */
@@ -260,9 +261,9 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Spun
  * (dividends, subscriptions) and is reinvested in that security.
  */
 function computeReinvestmentFactor(state: BookState, session: number): number {
-  const { sm, effects: own, ofShorts, slotOf, weights, units, index, path } = state;
+  const { sm, effects: ownEffectTable, ofShorts, slotOf, weights, units, index, path } = state;
   const { columns, rights, starts } = ofShorts;
-  const isForAll = ofShorts === own;
+  const isForAll = ofShorts === ownEffectTable;
   let factor = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const column = columns[e]!;
@@ -272,9 +273,9 @@ function computeReinvestmentFactor(state: BookState, session: number): number {
       state.rowSession === session
         ? weights[findRowOffset(state, session) + slotOf[column]!]!
         : (units[place]! * index[readPanelRow(sm, session) + column]!) / path;
-    const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(own, session, column)?.cash ?? 0);
+    const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(ownEffectTable, session, column)?.cash ?? 0);
     if (cash > 0) factor -= (weight * cash) / (findCloseOfEffect(sm, ofShorts, e) + cash);
-    if (rights[e]! > 0 && own.terms.rights === 'constituent')
+    if (rights[e]! > 0 && ownEffectTable.terms.rights === 'constituent')
       factor +=
         (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) / sm.carriedClose(session - 1, column);
   }

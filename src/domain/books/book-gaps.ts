@@ -66,8 +66,8 @@ function addLongAbsent(state: BookState, session: number, { missing, earlier }: 
 
 /** Returns true if the holdings may have changed since the previous search for gaps. */
 function haveHoldingsChanged({ begins, input: { from, resume } }: BookState, session: number): boolean {
-  const at = session - from;
-  return at <= (resume ? 1 : 0) || begins[at] === 1 || begins[at - 1] === 1;
+  const position = session - from;
+  return position <= (resume ? 1 : 0) || begins[position] === 1 || begins[position - 1] === 1;
 }
 
 function createMissingPriceRefusal(sm: SessionMarket, { session, column }: Gap): Refusal {

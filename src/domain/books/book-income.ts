@@ -161,11 +161,11 @@ export function reinvestDividends(state: BookState, session: number, before: num
 function recordLevels({ reinvested, input, drift }: BookState, session: number, yields: ReturnVariantYields): void {
   if (reinvested === null) return;
   const { levels, points, netPoints } = reinvested;
-  const at = session - input.from;
+  const position = session - input.from;
   for (const variant of RETURN_VARIANTS)
-    levels[variant][at] = computeNextLevel(levels[variant][at - 1]!, drift[at]!, yields[variant]);
-  points[at] = computeDividendPoints(levels.price[at]!, yields.total);
-  netPoints[at] = computeDividendPoints(levels.price[at]!, yields.net);
+    levels[variant][position] = computeNextLevel(levels[variant][position - 1]!, drift[position]!, yields[variant]);
+  points[position] = computeDividendPoints(levels.price[position]!, yields.total);
+  netPoints[position] = computeDividendPoints(levels.price[position]!, yields.net);
 }
 
 type ReturnVariantYields = Readonly<Record<keyof NonNullable<BookState['reinvested']>['levels'], number>>;

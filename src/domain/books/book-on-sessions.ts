@@ -59,11 +59,14 @@ export function alignBook(
  * Maps a composition to the sessions of another calendar. Its decision session becomes the last session on or before
  * the original one.
  */
-export function alignComposition(of: SessionMarket, sm: SessionMarket): (composition: Composition) => Composition {
+export function alignComposition(
+  sessionMarket: SessionMarket,
+  sm: SessionMarket,
+): (composition: Composition) => Composition {
   return (composition) => ({
     ...composition,
-    session: findFirstAtLeast(sm.sessions, of.sessions[composition.session]!),
-    decision: findLastAtMost(sm.sessions, of.sessions[composition.decision]!),
+    session: findFirstAtLeast(sm.sessions, sessionMarket.sessions[composition.session]!),
+    decision: findLastAtMost(sm.sessions, sessionMarket.sessions[composition.decision]!),
   });
 }
 
@@ -89,20 +92,20 @@ function selectRows(rows: Float64Array, positions: Int32Array, width: number): F
 function mapEvents(book: Book, positions: Int32Array, gross: Float64Array): BookEvent[] {
   const byPosition = new Map(book.events.map((event) => [event.at, event]));
   const hasOwnDrift = book.overlay !== undefined || book.drift !== undefined;
-  const placed: BookEvent[] = [];
+  const bookEvents: BookEvent[] = [];
   for (let t = 1; t < positions.length; t++) {
     const [begin, end] = [positions[t - 1]!, positions[t]!];
     const own = Array.from({ length: end - begin }, (_, k) => byPosition.get(begin + 1 + k));
     const happened = own.filter((event) => event !== undefined);
-    if (end - begin === 1) placed.push(...happened.map((event) => ({ ...event, at: t })));
+    if (end - begin === 1) bookEvents.push(...happened.map((event) => ({ ...event, at: t })));
     // A span with dividends, or between resets of an overlay, has several drift factors.
     else if (
       happened.length > 0 ||
       (end > begin && (hasOwnDrift || groupTransfersBySession(book, begin, end).size > 0))
     )
-      placed.push(mergeEvents(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
+      bookEvents.push(mergeEvents(book, { happened, own, at: t, begin, end, growth: gross[t]! }));
   }
-  return placed;
+  return bookEvents;
 }
 
 interface EventSpan {
@@ -137,10 +140,10 @@ function mergeEvents(book: Book, { happened, own, at, begin, end, growth }: Even
     valueBefore,
     before: earned.map((weight) => weight / growth),
     conversions: happened.flatMap((event) =>
-      event.conversions.map((one) => ({ ...one, weight: one.weight * computeScale(event) })),
+      event.conversions.map((conversion) => ({ ...conversion, weight: conversion.weight * computeScale(event) })),
     ),
     exits: happened.flatMap((event) =>
-      event.exits.map((one) => ({ ...one, change: one.change * computeScale(event) })),
+      event.exits.map((weightMove) => ({ ...weightMove, change: weightMove.change * computeScale(event) })),
     ),
     fills: happened.flatMap(({ fills }) => fills),
     ...(happened.every(({ isUntraded }) => isUntraded === true) ? { isUntraded: true } : {}),
@@ -166,8 +169,8 @@ function groupTransfersBySession(book: Book, begin: number, end: number): Readon
   const { at, slot, dividends, moved } = transfers;
   for (let i = findFirstAtLeast(at, begin + 1); i < at.length && at[i]! <= end; i++) {
     const own = { slot: slot[i]!, earnings: dividends[i]! + moved[i]! };
-    const others = bySession.get(at[i]!);
-    if (others) others.push(own);
+    const otherTransfers = bySession.get(at[i]!);
+    if (otherTransfers) otherTransfers.push(own);
     else bySession.set(at[i]!, [own]);
   }
   return bySession;

@@ -68,16 +68,16 @@ interface OpenOrderInput {
 
 export function openOrder(state: BookState, { session, slot, target, held }: OpenOrderInput): void {
   const { input, sm, columns, value } = state;
-  const at = session - input.from;
+  const position = session - input.from;
   const column = columns[slot]!;
   const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
   const order: Order = {
-    at,
+    at: position,
     slot,
     target,
     held,
     side: target > held ? 'buy' : 'sell',
-    notional: Math.abs(target - held) * value[at]!,
+    notional: Math.abs(target - held) * value[position]!,
     reason: sm.hasEnded(session, column) ? 'delisted' : bar < 0 ? 'no_price' : 'stale_price',
     filledAt: null,
     replacedAt: null,
@@ -98,22 +98,22 @@ export function listFillableOrders({ sm, columns, waiting }: BookState, session:
 /** Fills an order with the available cash, or sells down to the target weight. */
 export function fillOrder(state: BookState, order: Order, session: number): Fill {
   const { input, columns, weights, cash, value } = state;
-  const at = session - input.from;
+  const position = session - input.from;
   const row = findRowOffset(state, session);
   const { slot, side, target } = order;
   const weight = weights[row + slot]!;
-  const spend = side === 'buy' ? Math.min(order.notional / value[at]!, cash[at]!) : 0;
+  const spend = side === 'buy' ? Math.min(order.notional / value[position]!, cash[position]!) : 0;
   const bought = spend / (1 + input.costRate);
   const sold = side === 'sell' ? Math.max(0, weight - target) : 0;
   const retained = 1 - input.costRate * (bought + sold);
-  const notional = (bought - sold) * value[at]!;
+  const notional = (bought - sold) * value[position]!;
   for (let k = 0; k < columns.length; k++) weights[row + k]! /= retained;
   weights[row + slot] = (weight + bought - sold) / retained;
-  cash[at] = (cash[at]! - spend + sold * (1 - input.costRate)) / retained;
-  value[at]! *= retained;
+  cash[position] = (cash[position]! - spend + sold * (1 - input.costRate)) / retained;
+  value[position]! *= retained;
   if (weights[row + slot] !== 0) holdSecurity(state, slot);
   else dropSecurity(state, slot, row);
-  order.filledAt = at;
-  state.waiting = state.waiting.filter((other) => other !== order);
+  order.filledAt = position;
+  state.waiting = state.waiting.filter((otherOrder) => otherOrder !== order);
   return { slot, notional };
 }

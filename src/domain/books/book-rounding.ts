@@ -51,11 +51,11 @@ export function applyRounding(state: BookState): void {
 export function roundDivisor(state: BookState, session: number): void {
   const { divisor, input, exactDivisor } = state;
   if (exactDivisor === null) return;
-  const at = session - input.from;
-  const exact = divisor[at]!;
+  const position = session - input.from;
+  const exact = divisor[position]!;
   const kept = computeContinuousDivisor(state, exact, { session, day: readDay(state, session) + 1 });
-  divisor[at] = kept;
-  exactDivisor[at] = exact / kept;
+  divisor[position] = kept;
+  exactDivisor[position] = exact / kept;
   state.roundedBy = exact / kept;
 }
 
@@ -97,10 +97,10 @@ export function roundShares(state: BookState, session: number): void {
   const { input, sm, rates, reinvested, divisor, weights, columns, cash } = state;
   const decimals = findShareDecimals(state, readDay(state, session) + 1);
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return;
-  const at = session - input.from;
+  const position = session - input.from;
   const row = findRowOffset(state, session);
-  const money = reinvested.levels.price[at]! * divisor[at]!;
-  let sum = cash[at]!;
+  const money = reinvested.levels.price[position]! * divisor[position]!;
+  let sum = cash[position]!;
   for (const slot of state.held.slice(0, state.count)) {
     const column = columns[slot]!;
     const price = sm.carriedClose(session, column) * rates.rateAt(session, column);
@@ -112,8 +112,8 @@ export function roundShares(state: BookState, session: number): void {
   if (sum === 1) return;
   assertHasHoldings(state, session, sum);
   for (let k = 0; k < state.count; k++) weights[row + state.held[k]!]! /= sum;
-  cash[at]! /= sum;
-  divisor[at]! *= sum;
+  cash[position]! /= sum;
+  divisor[position]! *= sum;
 }
 
 function assertHasHoldings({ input, sm, count }: BookState, session: number, sum: number): void {
@@ -150,8 +150,8 @@ export function computeCountedShareFactor(
 /** Returns the index shares of a holding at the previous close. */
 function computeSharesBefore(state: BookState, session: number, { column, weight }: SharesBefore): number {
   const { input, sm, rates, reinvested, divisor } = state;
-  const at = session - 1 - input.from;
-  const money = reinvested!.levels.price[at]! * divisor[at]! * state.roundedBy;
+  const position = session - 1 - input.from;
+  const money = reinvested!.levels.price[position]! * divisor[position]! * state.roundedBy;
   return (weight * money) / (sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column));
 }
 

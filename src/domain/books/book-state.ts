@@ -171,7 +171,7 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
     reinvested,
     input,
   } = state;
-  const at = session - input.from;
+  const position = session - input.from;
   const row = findRowOffset(state, session);
   const heldNow = new Int32Array(count);
   const weightsNow = new Float64Array(count);
@@ -183,9 +183,9 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
     held: heldNow,
     units: units.slice(0, count),
     weights: weightsNow,
-    value: value[at]!,
-    cash: cash[at]!,
-    divisor: divisor[at]!,
+    value: value[position]!,
+    cash: cash[position]!,
+    divisor: divisor[position]!,
     stretchValue: periodValue,
     stretchCash: periodCash,
     path,
@@ -193,9 +193,9 @@ export function createBookEnd(state: BookState, session: number): BookEnd {
     basketUnit,
     ...(roundedBy === 1 ? {} : { roundedBy }),
     levels: reinvested && {
-      price: reinvested.levels.price[at]!,
-      total: reinvested.levels.total[at]!,
-      net: reinvested.levels.net[at]!,
+      price: reinvested.levels.price[position]!,
+      total: reinvested.levels.total[position]!,
+      net: reinvested.levels.net[position]!,
     },
     ...listPending(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
@@ -238,8 +238,8 @@ export function writeRow(state: BookState, session: number): void {
   if (input.isBrief) weights.fill(0, row, row + columns.length);
   if (state.isOneRun) {
     const to = row + held[0]!;
-    const at = from + heldColumns[0]!;
-    for (let k = 0; k < count; k++) weights[to + k] = (units[k]! * index[at + k]!) / path;
+    const position = from + heldColumns[0]!;
+    for (let k = 0; k < count; k++) weights[to + k] = (units[k]! * index[position + k]!) / path;
   } else {
     for (let k = 0; k < count; k++) weights[row + held[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
   }
@@ -248,7 +248,7 @@ export function writeRow(state: BookState, session: number): void {
 /** Starts a holding period: the holdings after this close become units of the value index. */
 export function beginHoldingPeriod(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
-  const at = session - input.from;
+  const position = session - input.from;
   const row = findRowOffset(state, session);
   const from = readPanelRow(sm, session);
   for (let k = 0; k < count; k++) {
@@ -259,13 +259,14 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
     units[k] = weights[row + slot]! / index[from + column]!;
   }
   // Without costs the first quotient is exactly 1.
-  const scale = value[at]! > 0 ? (state.periodValue * (state.path * state.carry)) / value[at]! / state.path : 1;
+  const scale =
+    value[position]! > 0 ? (state.periodValue * (state.path * state.carry)) / value[position]! / state.path : 1;
   for (const child of state.children) child.units *= scale;
   state.isOneRun = isOneRunOf(heldColumns, count);
-  state.begins[at] = 1;
+  state.begins[position] = 1;
   state.periods++;
-  state.periodValue = value[at]!;
-  state.periodCash = cash[at]!;
+  state.periodValue = value[position]!;
+  state.periodCash = cash[position]!;
   state.path = 1;
   state.carry = 1;
 }

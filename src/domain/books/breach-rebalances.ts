@@ -27,13 +27,13 @@ export type WatchedCompositions = Pick<Compositions, 'list' | 'findings' | 'call
  */
 export function decideWithBreaches(composer: Composer, input: WatchInput): WatchedCompositions {
   const { due, first, last, tick } = input;
-  const known: Composition[] = [];
+  const compositions: Composition[] = [];
   const findings: Finding[] = [];
   const decideAndRecord = (rebalance: DueRebalance): Composition | undefined => {
-    const decided = decideRebalanceOn(composer, { indexId: input.indexId, rebalance, known });
+    const decided = decideRebalanceOn(composer, { indexId: input.indexId, rebalance, known: compositions });
     findings.push(...decided.findings);
     const { composition } = decided;
-    if (composition) addComposition(known, composition);
+    if (composition) addComposition(compositions, composition);
     return composition;
   };
   const state: WatchState = { rule: null, open: new Set(), calledUntil: first };
@@ -54,12 +54,12 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
     const rule = findBreachRule(text.document.pipeline?.treatment);
     if (rule !== state.rule) state.open.clear();
     state.rule = rule;
-    const span: Span = { stored, at, to, known, decide: decideAndRecord, sm, text };
+    const span: Span = { stored, at, to, known: compositions, decide: decideAndRecord, sm, text };
     const book = watchSpan(composer, input, span, state);
     stored = updateStoredBook(stored, book);
     at = to;
   }
-  return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
+  return { list: compositions, findings, ...(state.called === undefined ? {} : { called: state.called }) };
 }
 
 /** Returns the definition in force on a session, and the last session on which it is in force. */
@@ -117,7 +117,7 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
       state.called = { session: breach, effective: findDayAfter(sm, input.last, session - input.last) };
       continue;
     }
-    const isScheduled = input.due.some((one) => one.session === session);
+    const isScheduled = input.due.some((dueRebalance) => dueRebalance.session === session);
     if (isScheduled) continue;
     const composition = decide({
       date: sm.sessions[session]!,

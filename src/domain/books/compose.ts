@@ -96,15 +96,15 @@ function decideAll(
   { indexId, due, before, tick }: DueInput,
 ): Pick<Compositions, 'list' | 'findings'> {
   const list: Composition[] = [];
-  const known = [...before];
+  const compositions = [...before];
   const findings: Finding[] = [];
   due.forEach((rebalance, position) => {
     tick?.(position / due.length);
-    const { composition, findings: told } = decideRebalanceOn(composer, { indexId, rebalance, known });
+    const { composition, findings: told } = decideRebalanceOn(composer, { indexId, rebalance, known: compositions });
     findings.push(...told);
     if (composition === undefined) return;
     addComposition(list, composition);
-    addComposition(known, composition);
+    addComposition(compositions, composition);
   });
   return { list, findings };
 }

@@ -84,20 +84,25 @@ export function findPresence(book: Book, compositions: Compositions, column: num
   const name = { book, terms: createEventTerms(compositions), list: compositions.list, slot, column };
   const eventAt = new Map(events.map((event) => [event.at, event]));
   let entered: ConstituentChange | null = null;
-  let left: ConstituentChange | null = null;
+  let leftConstituentChange: ConstituentChange | null = null;
   let weight = 0;
-  for (let at = 0; at < length; at++) {
-    const event = eventAt.get(at);
-    const after = weights[at * columns.length + slot]!;
+  for (let position = 0; position < length; position++) {
+    const event = eventAt.get(position);
+    const after = weights[position * columns.length + slot]!;
     const before = event === undefined ? after : event.before[slot]!;
     const isSpunOff = weight === 0 && before !== 0;
     const wasIn = weight !== 0 || isSpunOff;
-    if (isSpunOff) entered = describeSpinOff({ ...name, at }, before);
-    else if (!wasIn && after !== 0) entered = describeEntry({ ...name, at }, event!, after); // a security enters only through an event
-    if (wasIn && after === 0) left = describeDeparture({ ...name, at }, event, isSpunOff);
+    if (isSpunOff) entered = describeSpinOff({ ...name, at: position }, before);
+    else if (!wasIn && after !== 0) entered = describeEntry({ ...name, at: position }, event!, after); // a security enters only through an event
+    if (wasIn && after === 0) leftConstituentChange = describeDeparture({ ...name, at: position }, event, isSpunOff);
     weight = after;
   }
-  return { held: weight === 0 ? null : weight, entered, left, order: findWaitingOrder(book, slot, weight !== 0) };
+  return {
+    held: weight === 0 ? null : weight,
+    entered,
+    left: leftConstituentChange,
+    order: findWaitingOrder(book, slot, weight !== 0),
+  };
 }
 
 /** Security at one close of an index book. */
@@ -286,8 +291,8 @@ function createChange({ book, terms, column, at }: SecurityAtClose, cause: Chang
   };
 }
 
-function readDayAt({ sm, from }: Book, at: number): Day {
-  return sm.sessions[from + at]!;
+function readDayAt({ sm, from }: Book, position: number): Day {
+  return sm.sessions[from + position]!;
 }
 
 /**
@@ -296,7 +301,11 @@ function readDayAt({ sm, from }: Book, at: number): Day {
  */
 function findWaitingOrder(book: Book, slot: number, isHeld: boolean): WaitingOrder | null {
   const order = book.unfilled.findLast(
-    (one) => one.slot === slot && one.filledAt === null && one.replacedAt === null && (isHeld || one.side === 'buy'),
+    (unfilledOrder) =>
+      unfilledOrder.slot === slot &&
+      unfilledOrder.filledAt === null &&
+      unfilledOrder.replacedAt === null &&
+      (isHeld || unfilledOrder.side === 'buy'),
   );
   if (order === undefined) return null;
   const { side, target, reason, at } = order;

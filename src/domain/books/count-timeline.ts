@@ -47,8 +47,9 @@ export function findCountTimeline(counted: CountedSeries): CountTimeline | null 
   if (to - from < SESSIONS_MIN) return null;
   let lists = timelineCache.get(sm);
   if (lists === undefined) timelineCache.set(sm, (lists = new Map()));
-  const known = lists.get(key);
-  if (known?.from === from && known.to === to && isEqual(known.columns, columns)) return known.timeline;
+  const cachedTimeline = lists.get(key);
+  if (cachedTimeline?.from === from && cachedTimeline.to === to && isEqual(cachedTimeline.columns, columns))
+    return cachedTimeline.timeline;
   const timeline = listChanges(counted);
   lists.set(key, { columns, from, to, timeline });
   return timeline;

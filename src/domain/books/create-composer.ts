@@ -96,8 +96,8 @@ export function createComposer({
       if (!outside.has(indexId)) outside.set(indexId, findOutsideMergers(composer, indexId));
       return outside.get(indexId);
     },
-    decider(indexId, by) {
-      const { key, text, document } = findDecider(composer.document(indexId), by);
+    decider(indexId, dueText) {
+      const { key, text, document } = findDecider(composer.document(indexId), dueText);
       let decider = deciders.get(key);
       if (!decider)
         deciders.set(key, (decider = createDecider(document, createAmendedComposer(composer, text, membersOf))));
@@ -140,10 +140,10 @@ export function createComposer({
   const composeIndex = (indexId: string): Compositions => {
     const document = composer.document(indexId);
     if (isOverlayDocument(document)) return composeOverlay(composer, document, until);
-    const known = resumed?.get(indexId);
-    return known === undefined
+    const resumedIndex = resumed?.get(indexId);
+    return resumedIndex === undefined
       ? computeCompositions(composer, { indexId, until, tick })
-      : composeOn(composer, { indexId, known, tick });
+      : composeOn(composer, { indexId, known: resumedIndex, tick });
   };
   return composer;
 }

@@ -147,20 +147,20 @@ export function findSelection({ selected, decision }: Composition): SelectionRef
 
 /** Inserts a composition in session order. It replaces a composition of another review on the session. */
 export function addComposition(list: Composition[], composition: Composition): void {
-  const at = list.findLastIndex(({ session }) => session <= composition.session);
-  const isReviewed = composition.reviews !== undefined && list[at]?.session === composition.session;
-  if (isReviewed) list[at] = composition;
-  else list.splice(at + 1, 0, composition);
+  const position = list.findLastIndex(({ session }) => session <= composition.session);
+  const isReviewed = composition.reviews !== undefined && list[position]?.session === composition.session;
+  if (isReviewed) list[position] = composition;
+  else list.splice(position + 1, 0, composition);
 }
 
 /**
  * Checks that the run's data contain every selected security.
  * @throws Refusal NO_DATA_KNOWN
  */
-function assertHasHoldings(seen: SessionMarket, columns: Int32Array, { securityCount }: SessionMarket): void {
+function assertHasHoldings(sessionMarket: SessionMarket, columns: Int32Array, { securityCount }: SessionMarket): void {
   if (columns.length === 0 || columns.at(-1)! < securityCount) return;
   const gone = columns.find((column) => column >= securityCount)!; // columns ascend
-  const identifier = seen.identifiers[gone]!;
+  const identifier = sessionMarket.identifiers[gone]!;
   const message = `The security ${identifier} was selected from the data known at that time, but the data of the run does not contain it.`;
   throw new Refusal('NO_DATA_KNOWN', message, { identifier });
 }

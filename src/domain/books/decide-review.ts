@@ -33,11 +33,11 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
     const before = findInForce(known, session - 1);
     return decider.decide(seat.session, incumbents, before === undefined ? null : createOutgoing(before, rebalance));
   }
-  const held = findCurrentConstituents(composer, input, current);
+  const currentConstituents = findCurrentConstituents(composer, input, current);
   const staleMax = countStaleSessions(composer.treatment(indexId));
-  const members = selectPriceable(seat.composer.market(indexId), seat.session, held.columns, staleMax);
+  const members = selectPriceable(seat.composer.market(indexId), seat.session, currentConstituents.columns, staleMax);
   const decided = decider.decide(seat.session, incumbents, createOutgoing(current, rebalance), members);
-  return review.scope === 'weights' || decided.kind !== 'decided' ? decided : addFactors(decided, held);
+  return review.scope === 'weights' || decided.kind !== 'decided' ? decided : addFactors(decided, currentConstituents);
 }
 
 /** Returns the composition that a rebalance replaces; in its decided form if it takes effect after the decision. */
@@ -147,9 +147,9 @@ function normaliseWeights(values: Float64Array): Float64Array {
 
 /** Returns true if the latest review already includes the share counts of this review or later ones. */
 export function hasCounts(
-  known: readonly Composition[],
+  compositions: readonly Composition[],
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
 ): boolean {
-  const latest = findInForce(known.filter(isReview), session);
+  const latest = findInForce(compositions.filter(isReview), session);
   return latest !== undefined && latest.decision >= decision;
 }

@@ -82,7 +82,7 @@ interface DataVersion {
 export function createSeats({ composer, known, calendars, createDecider }: DecisionVersionsInput): DecisionVersions {
   /** Deciders of the latest decisions, by index. */
   const latest = new Map<string, Decider>();
-  let seen: DataVersion | undefined;
+  let dataVersion: DataVersion | undefined;
 
   function createDataVersion(market: MarketData): DataVersion {
     const results = new Map<string, VersionComposer>();
@@ -100,16 +100,16 @@ export function createSeats({ composer, known, calendars, createDecider }: Decis
 
   function createSeat(market: MarketData, membersOf: ReturnType<typeof createMembershipReader>): VersionComposer {
     const deciders = new Map<string, Decider>();
-    const own: Composer = {
+    const ownComposer: Composer = {
       ...composer,
       market: (indexId) => openMarketOn({ market, calendars, code: composer.document(indexId).calendar }),
-      universe: (indexId, session) => findUniverse(own, membersOf, { indexId, session }),
-      members: (indexId, session) => listUniverseMembers(own, membersOf, { indexId, session }),
-      decider(indexId, by) {
-        const { key, text, document } = findDecider(composer.document(indexId), by);
+      universe: (indexId, session) => findUniverse(ownComposer, membersOf, { indexId, session }),
+      members: (indexId, session) => listUniverseMembers(ownComposer, membersOf, { indexId, session }),
+      decider(indexId, dueText) {
+        const { key, text, document } = findDecider(composer.document(indexId), dueText);
         let decider = deciders.get(key);
         if (!decider)
-          deciders.set(key, (decider = createDecider(document, createAmendedComposer(own, text, membersOf))));
+          deciders.set(key, (decider = createDecider(document, createAmendedComposer(ownComposer, text, membersOf))));
         latest.set(indexId, decider);
         return decider;
       },
@@ -121,9 +121,9 @@ export function createSeats({ composer, known, calendars, createDecider }: Decis
         return result && { ...result, decision: Math.min(result.decision, session) };
       },
       memory: seats.memory,
-      seatOf: (_, session) => ({ composer: own, session }),
+      seatOf: (_, session) => ({ composer: ownComposer, session }),
     };
-    const seat: VersionComposer = { composer: own, decided: -Infinity, known: -Infinity };
+    const seat: VersionComposer = { composer: ownComposer, decided: -Infinity, known: -Infinity };
     return seat;
   }
 
@@ -131,8 +131,8 @@ export function createSeats({ composer, known, calendars, createDecider }: Decis
     of(indexId, decision) {
       const { sessions } = composer.market(indexId);
       const market = known.at(sessions[decision]!);
-      if (seen?.market !== market) seen = createDataVersion(market);
-      const seat = seen.seatOf(indexId);
+      if (dataVersion?.market !== market) dataVersion = createDataVersion(market);
+      const seat = dataVersion.seatOf(indexId);
       const session = findLastVersion(seat.composer, { indexId, session: decision });
       seat.decided = sessions[decision]!;
       seat.known = sessions[session]!;

@@ -132,10 +132,10 @@ export function listDueCloses(
 
 /** Returns the closes of a rebalance: the effective session and the sessions after it. */
 export function listPhaseCloses(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
-  const at = findFirstAtLeast(sessions, date.session);
+  const position = findFirstAtLeast(sessions, date.session);
   return fractions.flatMap((fraction, k): (RebalanceDate & { readonly phase: PhaseClose })[] => {
     const phase = { start: date.date, fraction };
-    const session = sessions[at + k];
+    const session = sessions[position + k];
     if (k === 0) return [{ ...date, phase }];
     return session === undefined ? [] : [{ ...date, date: session, session, also: [], phase }];
   });

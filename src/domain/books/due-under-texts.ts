@@ -24,9 +24,9 @@ export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarke
     const until = texts[k + 1]?.from ?? Infinity;
     const isOfText = ({ date, phase }: DueRebalance): boolean =>
       (phase?.start ?? date) >= text.from && (phase?.start ?? date) < until;
-    const own = listDueAfter(text.document, sm, span).filter(isOfText);
-    return [...listImmediateRebalances(text, sm, { ...span, own }), ...own].map((rebalance) =>
-      k === 0 ? rebalance : { ...rebalance, amendment: k },
+    const ownDueRebalances = listDueAfter(text.document, sm, span).filter(isOfText);
+    return [...listImmediateRebalances(text, sm, { ...span, own: ownDueRebalances }), ...ownDueRebalances].map(
+      (rebalance) => (k === 0 ? rebalance : { ...rebalance, amendment: k }),
     );
   });
   return listLastOfTexts(due.toSorted((a, b) => a.session - b.session || a.date - b.date));

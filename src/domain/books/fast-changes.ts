@@ -15,11 +15,11 @@ import {
 import { ENTRY_SESSIONS, composeEntering, type EnteringSecurity } from './replacements.js';
 
 /** Replaces each constituent that ranks too low by the best-ranked security that is not a constituent. */
-export const applyFastExit: MemberChange = (watch, at) => {
+export const applyFastExit: MemberChange = (watch, watchPosition) => {
   const { events, exits, pool, composer, indexId, known, sm } = watch;
   const { fast_exit: exit } = events;
-  const due = exits.find(({ session }) => session === at.session);
-  if (exit === undefined || due === undefined || isReviewAt(watch, at.session)) return undefined;
+  const due = exits.find(({ session }) => session === watchPosition.session);
+  if (exit === undefined || due === undefined || isReviewAt(watch, watchPosition.session)) return undefined;
   const { decision } = due;
   const members = findInForce(known, decision)?.columns;
   if (members === undefined) return undefined;
@@ -28,12 +28,12 @@ export const applyFastExit: MemberChange = (watch, at) => {
   // A constituent that left after its review is not ranked.
   const constituents = members.filter((column) => !hasLeftMarket(sm, decision, column, staleMax));
   const order = pool.ranked(decision, exit.field, createRankedSecurities(constituents, universe));
-  const ends = readClosingHoldings(watch, at);
+  const ends = readClosingHoldings(watch, watchPosition);
   const isMember = (column: number): boolean => ends.held.held.includes(column);
   const low = [...order].slice(exit.rank).filter(isMember).toReversed();
   const staying = ends.held.held.filter((column) => !low.includes(column));
   const isAvailable = (column: number): boolean =>
-    universe.includes(column) && sm.isPriceable(at.session, column, ENTRY_SESSIONS);
+    universe.includes(column) && sm.isPriceable(watchPosition.session, column, ENTRY_SESSIONS);
   const best: number[] = [];
   for (const column of order) {
     if (best.length === low.length) break;
@@ -42,7 +42,7 @@ export const applyFastExit: MemberChange = (watch, at) => {
   // A constituent stays if its replacement ranks lower.
   const pairs = low.map((column, k) => [column, best[k]] as const);
   const swaps = pairs.filter(([column, other]) => other !== undefined && order.indexOf(other) < order.indexOf(column));
-  return composeSwaps(watch, at, {
+  return composeSwaps(watch, watchPosition, {
     ends,
     cause: 'fast_exit',
     decision,
@@ -52,29 +52,35 @@ export const applyFastExit: MemberChange = (watch, at) => {
 };
 
 /** Adds new securities that rank high enough, each as a replacement for the lowest-ranked constituent. */
-export const applyFastEntry: MemberChange = (watch, at) => {
+export const applyFastEntry: MemberChange = (watch, watchPosition) => {
   const { events, entries, pool, composer, indexId } = watch;
   const { fast_entry: entry } = events;
-  const fresh = entries.get(at.session);
+  const fresh = entries.get(watchPosition.session);
   if (entry === undefined || fresh === undefined) return undefined;
-  if (isReviewAt(watch, at.session)) {
-    const isPhase = findInForce(watch.known, at.session)?.phase !== undefined;
-    if (isPhase) entries.set(at.session + 1, [...fresh, ...(entries.get(at.session + 1) ?? [])]);
+  if (isReviewAt(watch, watchPosition.session)) {
+    const isPhase = findInForce(watch.known, watchPosition.session)?.phase !== undefined;
+    if (isPhase) entries.set(watchPosition.session + 1, [...fresh, ...(entries.get(watchPosition.session + 1) ?? [])]);
     return undefined;
   }
-  const ends = readClosingHoldings(watch, at);
+  const ends = readClosingHoldings(watch, watchPosition);
   const { held } = ends.held;
-  const universe = composer.universe(indexId, at.session);
-  const order = [...pool.ranked(at.session, entry.field, createRankedSecurities(held, universe))];
+  const universe = composer.universe(indexId, watchPosition.session);
+  const order = [...pool.ranked(watchPosition.session, entry.field, createRankedSecurities(held, universe))];
   const inside = fresh.filter((column) => order.slice(0, entry.rank).includes(column) && !held.includes(column));
   const best = inside
-    .filter((column) => universe.includes(column) && pool.passes(at.session, held, column))
+    .filter((column) => universe.includes(column) && pool.passes(watchPosition.session, held, column))
     .toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
   const worst = [...held].toSorted((a, b) => findRank(order, b) - findRank(order, a));
   const swaps = best.flatMap((column, k): [number, number][] =>
     worst[k] === undefined || findRank(order, worst[k]) < findRank(order, column) ? [] : [[worst[k], column]],
   );
-  return composeSwaps(watch, at, { ends, cause: 'fast_entry', decision: at.session, order, swaps });
+  return composeSwaps(watch, watchPosition, {
+    ends,
+    cause: 'fast_entry',
+    decision: watchPosition.session,
+    order,
+    swaps,
+  });
 };
 
 const createRankedSecurities = (constituents: Int32Array, universe: Int32Array): RankedSecurities => ({
@@ -100,7 +106,7 @@ interface FastChangesInput {
 
 function composeSwaps(
   watch: MemberWatch,
-  at: WatchPosition,
+  watchPosition: WatchPosition,
   { ends, cause, decision, order, swaps }: FastChangesInput,
 ): Composition | undefined {
   if (swaps.length === 0) return undefined;
@@ -110,7 +116,7 @@ function composeSwaps(
     column: other,
     replaced: weights[held.indexOf(column)]!,
   }));
-  const earlier = findInForce(watch.known, at.session);
+  const earlier = findInForce(watch.known, watchPosition.session);
   const results = swaps.map(([left, entered]): ConstituentSwap => {
     const leftRank = findRank(order, left);
     return {
@@ -124,14 +130,14 @@ function composeSwaps(
     };
   });
   const composition = composeEntering({
-    ...weighEntrants(watch, at, ends),
+    ...weighEntrants(watch, watchPosition, ends),
     cause,
     decision,
     leaving,
     entries,
-    swaps: earlier?.session === at.session ? [...(earlier.swaps ?? []), ...results] : results,
+    swaps: earlier?.session === watchPosition.session ? [...(earlier.swaps ?? []), ...results] : results,
   });
   // Only one composition can take effect at a close, so it includes earlier entries at this close.
-  if (earlier?.session !== at.session) return composition;
+  if (earlier?.session !== watchPosition.session) return composition;
   return { ...composition, entered: composition.entered! * (earlier.entered ?? 1) };
 }

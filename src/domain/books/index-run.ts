@@ -79,8 +79,8 @@ export function simulateIndexBook(input: IndexBookInput): Book {
   const simulateSource = (source: Compositions): Book => {
     const last = source.sm === sm ? to : findLastAtMost(source.sm.sessions, sm.sessions[to]!);
     const held = variant ?? findHeldLevel(compositions, source);
-    const own = simulateIndexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
-    return source.sm === sm ? own : alignBook(own, sm, { to });
+    const ownBook = simulateIndexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
+    return source.sm === sm ? ownBook : alignBook(ownBook, sm, { to });
   };
   return createOverlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf: simulateSource });
 }
@@ -188,14 +188,17 @@ export function listHoldings(
  * its exact value is known.
  */
 export function findRequestedShares(book: Book, session: number): Omit<Targets, 'session'> {
-  const at = session - book.from;
-  const held = { ...listHoldings(book, session), cash: book.cash[at]! };
+  const position = session - book.from;
+  const held = { ...listHoldings(book, session), cash: book.cash[position]! };
   const waiting = book.unfilled.filter(
-    (order) => order.side === 'buy' && order.at <= at && !(isPast(order.filledAt, at) || isPast(order.replacedAt, at)),
+    (order) =>
+      order.side === 'buy' &&
+      order.at <= position &&
+      !(isPast(order.filledAt, position) || isPast(order.replacedAt, position)),
   );
   if (waiting.length === 0) return held;
-  const toShare = ({ notional }: { readonly notional: number }): number => notional / book.value[at]!;
-  const scale = Math.min(1, book.cash[at]! / waiting.reduce((sum, order) => sum + toShare(order), 0));
+  const toShare = ({ notional }: { readonly notional: number }): number => notional / book.value[position]!;
+  const scale = Math.min(1, book.cash[position]! / waiting.reduce((sum, order) => sum + toShare(order), 0));
   const asked = new Map(Array.from(held.columns, (column, k) => [column, held.weights[k]!]));
   for (const order of waiting) {
     const column = book.columns[order.slot]!;

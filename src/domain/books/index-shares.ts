@@ -44,13 +44,14 @@ function countShares(book: Book, currency: string): IndexSharesReader {
   const level = reinvested?.levels.price ?? value;
   return (composition) => {
     const { session, columns } = composition;
-    const at = session - from;
+    const position = session - from;
     const decided = readDecisionDates(sm, composition);
-    if (overlay !== undefined || at < 0 || at >= book.length) return { ...decided, shares: null, factors: null };
+    if (overlay !== undefined || position < 0 || position >= book.length)
+      return { ...decided, shares: null, factors: null };
     const rates = createExchangeRates(sm, currency);
     const shares = computeHeldWeights(book, composition).map(
       (weight, k) =>
-        (weight * level[at]! * divisor[at]! * (exactDivisor?.[at] ?? 1)) /
+        (weight * level[position]! * divisor[position]! * (exactDivisor?.[position] ?? 1)) /
         (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
     );
     const floats = createFloatShareReader(sm, session);

@@ -150,7 +150,7 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
   const wanted = (targets?.columns.length ?? 0) - columns.length;
   if (targets === undefined || events.replacement === 'none' || wanted <= 0 || composition.transition)
     return composition;
-  const left = Array.from(targets.columns, (column, k): DepartedConstituent => ({
+  const departedConstituents = Array.from(targets.columns, (column, k): DepartedConstituent => ({
     column,
     weight: targets.weights[k]!,
   }))
@@ -160,9 +160,10 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
     { composer, indexId, pool, session, staying: columns, ranking, wanted },
     events,
   );
-  if (result.length < left.length) findings.push(warnOfMissingReplacement(sm, session, left.slice(result.length)));
+  if (result.length < departedConstituents.length)
+    findings.push(warnOfMissingReplacement(sm, session, departedConstituents.slice(result.length)));
   if (result.length === 0) return composition;
-  const gone = 1 - left.reduce((sum, { weight }) => sum + weight, 0);
+  const gone = 1 - departedConstituents.reduce((sum, { weight }) => sum + weight, 0);
   const entering = composeEntering({
     composer,
     indexId,
@@ -174,13 +175,16 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
     held: { held: columns, weights, ...(composition.counts ? { counts: { ...composition.counts, columns } } : {}) },
     uncapped: { held: columns, weights: composition.uncapped },
     leaving: [],
-    entries: result.map(({ column }, k): EnteringSecurity => ({ column, replaced: left[k]!.weight / gone })),
+    entries: result.map(({ column }, k): EnteringSecurity => ({
+      column,
+      replaced: departedConstituents[k]!.weight / gone,
+    })),
     swaps: chooseReplacements({
       rule: events.replacement,
       before: composition,
       decision: session,
       found: result,
-      left: left.map(({ column }) => column),
+      left: departedConstituents.map(({ column }) => column),
     }),
     worth: composition.worth ?? null,
   });
@@ -194,10 +198,10 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
   };
 }
 
-function insertComposition(known: Composition[], composition: Composition): void {
-  const at = known.findLastIndex(({ session }) => session <= composition.session);
-  const isSame = known[at]?.session === composition.session;
-  known.splice(isSame ? at : at + 1, isSame ? 1 : 0, composition);
+function insertComposition(compositions: Composition[], composition: Composition): void {
+  const position = compositions.findLastIndex(({ session }) => session <= composition.session);
+  const isSame = compositions[position]?.session === composition.session;
+  compositions.splice(isSame ? position : position + 1, isSame ? 1 : 0, composition);
 }
 
 /**
@@ -225,39 +229,51 @@ function searchSpan(under: readonly MemberWatch[], standing: WatchedBooks, to: n
 }
 
 /** Replaces constituents that left at a close, unless a review takes effect at that close. */
-const replaceLeavers: MemberChange = (watch, at) => {
+const replaceLeavers: MemberChange = (watch, watchPosition) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
-  if (events.replacement === 'none' || isInPhase(known, at.session)) return undefined;
-  const before = findInForce(known, at.session);
-  const event = at.book.events.find((one) => one.at === at.session - at.book.from);
-  if (before === undefined || event === undefined || before.session === at.session) return undefined;
-  const left = listLeavers(at.book, event, before.columns);
-  if (left.length === 0) return undefined;
-  const ends = readClosingHoldings(watch, at);
+  if (events.replacement === 'none' || isInPhase(known, watchPosition.session)) return undefined;
+  const before = findInForce(known, watchPosition.session);
+  const event = watchPosition.book.events.find(
+    (bookEvent) => bookEvent.at === watchPosition.session - watchPosition.book.from,
+  );
+  if (before === undefined || event === undefined || before.session === watchPosition.session) return undefined;
+  const departedConstituents = listLeavers(watchPosition.book, event, before.columns);
+  if (departedConstituents.length === 0) return undefined;
+  const ends = readClosingHoldings(watch, watchPosition);
   if (ends.held.held.length === 0) return undefined;
   const { ranking = new Int32Array(0) } = before;
   const request = {
     composer,
     indexId,
     pool,
-    session: at.session,
+    session: watchPosition.session,
     staying: ends.held.held,
     ranking,
-    wanted: left.length,
+    wanted: departedConstituents.length,
   };
   const result = listReplacementCandidates(request, events);
-  if (result.length < left.length) findings.push(warnOfMissingReplacement(sm, at.session, left.slice(result.length)));
+  if (result.length < departedConstituents.length)
+    findings.push(warnOfMissingReplacement(sm, watchPosition.session, departedConstituents.slice(result.length)));
   const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
-  const entries = result.map(({ column }, k): EnteringSecurity => ({ column, replaced: left[k]!.weight / gone }));
+  const entries = result.map(({ column }, k): EnteringSecurity => ({
+    column,
+    replaced: departedConstituents[k]!.weight / gone,
+  }));
   if (entries.length === 0) return undefined;
   const swaps = chooseReplacements({
     rule: events.replacement,
     before,
-    decision: at.session,
+    decision: watchPosition.session,
     found: result,
-    left: left.map(({ column }) => column),
+    left: departedConstituents.map(({ column }) => column),
   });
-  return composeEntering({ ...weighEntrants(watch, at, ends), cause: 'replacement', leaving: [], entries, swaps });
+  return composeEntering({
+    ...weighEntrants(watch, watchPosition, ends),
+    cause: 'replacement',
+    leaving: [],
+    entries,
+    swaps,
+  });
 };
 
 interface DepartedConstituent {
@@ -276,8 +292,12 @@ function listLeavers({ columns }: Book, { exits, conversions }: BookEvent, membe
   return [...left].filter(([column]) => members.includes(column)).map(([column, weight]) => ({ column, weight }));
 }
 
-function warnOfMissingReplacement(sm: SessionMarket, session: number, left: readonly DepartedConstituent[]): Finding {
-  const names = left.map(({ column }) => sm.identifiers[column]!).join(', ');
+function warnOfMissingReplacement(
+  sm: SessionMarket,
+  session: number,
+  departedConstituents: readonly DepartedConstituent[],
+): Finding {
+  const names = departedConstituents.map(({ column }) => sm.identifiers[column]!).join(', ');
   const [finding] = addRebalanceDate(
     [
       {

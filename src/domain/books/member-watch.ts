@@ -59,7 +59,7 @@ export function computeMarketValueUnit(
   { known }: MemberWatch,
   { standing, book, session }: WatchPosition,
 ): number | null {
-  const review = known.findLast((one) => one.session <= session && isReview(one));
+  const review = known.findLast((composition) => composition.session <= session && isReview(composition));
   if (review === undefined || review.session <= standing.at) return standing.unit;
   return review.worth === undefined ? null : computeMarketValue(book, review.session) / review.worth;
 }
@@ -69,13 +69,15 @@ function computeMarketValue({ reinvested, value, divisor, from }: Book, session:
 }
 
 export function isReviewAt({ known }: MemberWatch, session: number): boolean {
-  const one = findInForce(known, session);
-  return one === undefined || (one.session === session && isReview(one)) || isInPhase(known, session);
+  const composition = findInForce(known, session);
+  return (
+    composition === undefined || (composition.session === session && isReview(composition)) || isInPhase(known, session)
+  );
 }
 
 /** Returns true if closes of an earlier rebalance are pending. Changes of constituents wait for the last close. */
-export function isInPhase(known: readonly Composition[], session: number): boolean {
-  return findInForce(known, session)?.transition !== undefined;
+export function isInPhase(compositions: readonly Composition[], session: number): boolean {
+  return findInForce(compositions, session)?.transition !== undefined;
 }
 
 export interface ClosingHoldings extends Pick<EnteringSecuritiesInput, 'held' | 'uncapped'> {
@@ -85,19 +87,19 @@ export interface ClosingHoldings extends Pick<EnteringSecuritiesInput, 'held' | 
 /** Returns the holdings at a close with their market value. */
 export function readClosingHoldings(watch: MemberWatch, { standing, session }: WatchPosition): ClosingHoldings {
   const book = simulateWatchedBook(watch, standing, session);
-  const held = requireBookEnd(book);
-  const uncapped = isCapped(watch) ? requireBookEnd(simulateWatchedBook(watch, standing, session, true)) : held;
-  return { held, uncapped, marketValue: computeMarketValue(book, session) };
+  const bookEnd = requireBookEnd(book);
+  const uncapped = isCapped(watch) ? requireBookEnd(simulateWatchedBook(watch, standing, session, true)) : bookEnd;
+  return { held: bookEnd, uncapped, marketValue: computeMarketValue(book, session) };
 }
 
 export function weighEntrants(
   watch: MemberWatch,
-  at: WatchPosition,
+  watchPosition: WatchPosition,
   { held, uncapped, marketValue: worth }: ClosingHoldings,
 ): Omit<EnteringSecuritiesInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
   const { composer, indexId, pool, known } = watch;
-  const { session } = at;
-  const unit = computeMarketValueUnit(watch, at);
+  const { session } = watchPosition;
+  const unit = computeMarketValueUnit(watch, watchPosition);
   const before = findInForce(known, session)!;
   const findWorthOfPool = (): number | null => {
     const isSelfWeighing = hasIndependentWeights(watch.document.pipeline?.weighting);

@@ -51,8 +51,8 @@ export function listSwapsDecidedOn(composer: Composer, indexId: string, session:
   const pending = findPendingChange(composer, { indexId, session, list });
   const announced = pending === undefined || list.includes(pending.composition) ? [] : listPendingSwaps(pending, sm);
   const day = sm.sessions[session]!;
-  const all = [...list.flatMap((composition) => resolveSwaps(composition, sm)), ...announced];
-  return all.filter(({ decision }) => decision === day);
+  const namedSwaps = [...list.flatMap((composition) => resolveSwaps(composition, sm)), ...announced];
+  return namedSwaps.filter(({ decision }) => decision === day);
 }
 
 /** Returns the compositions of an index; undefined if it has none yet. */

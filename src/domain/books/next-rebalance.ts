@@ -28,8 +28,8 @@ export function findNextRebalances(
 ): readonly NextRebalance[] {
   const texts = listTexts(document);
   const next = texts.flatMap((text, k) =>
-    listNextRebalances(text, { calendar, day, until: texts[k + 1]?.from ?? Infinity }).map((one) =>
-      k === 0 ? one : { ...one, amendment: k },
+    listNextRebalances(text, { calendar, day, until: texts[k + 1]?.from ?? Infinity }).map((nextRebalance) =>
+      k === 0 ? nextRebalance : { ...nextRebalance, amendment: k },
     ),
   );
   const first = Math.min(...next.map(({ session }) => session));
@@ -51,7 +51,7 @@ function listNextRebalances(
   const { sessions, coverage } = calendar;
   const base = sessions[findFirstAtLeast(sessions, baseDay)];
   const at = sessions[findFirstAtLeast(sessions, begins)];
-  const own = listReviews(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
+  const ownNextRebalances = listReviews(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
     const start = findFirstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
     const from = rebalance.phase === undefined ? day : (sessions[start] ?? day);
     const fractions = rebalance.phase && computePhaseFractions(rebalance.phase);
@@ -63,11 +63,16 @@ function listNextRebalances(
       .find(({ session }) => session >= day);
     return match === undefined ? [] : [id === DEFAULT_REVIEW ? match : { ...match, review: id }];
   });
-  if (amendment?.rebalance !== true || at === undefined || at < day || own.some(({ session }) => session === at))
-    return own;
+  if (
+    amendment?.rebalance !== true ||
+    at === undefined ||
+    at < day ||
+    ownNextRebalances.some(({ session }) => session === at)
+  )
+    return ownNextRebalances;
   const position = findFirstAtLeast(sessions, at);
   const days = listReviewDays(document.rebalance, { date: at, position }, calendar);
-  return [{ date: at, session: at, ...days }, ...own];
+  return [{ date: at, session: at, ...days }, ...ownNextRebalances];
 }
 
 /** Returns an upcoming rebalance as if it took effect on a session, from data known on that session. */
@@ -90,7 +95,7 @@ export function toDueRebalance(sm: SessionMarket, session: number, next: NextReb
 
 /** Returns true if all rebalances of a future session have been announced on a day. */
 export function areAllAnnounced(next: readonly NextRebalance[], day: Day): boolean {
-  return next.length > 0 && next.every((one) => findAnnouncement(one) <= day);
+  return next.length > 0 && next.every((nextRebalance) => findAnnouncement(nextRebalance) <= day);
 }
 
 /** Returns the day on which a rebalance is announced. */

@@ -225,8 +225,8 @@ function computeRows(
 }
 
 function addWeights(row: Float64Array, { book, places, shift, exposure }: Layer, t: number): void {
-  const at = (t + shift) * places.length;
-  for (let i = 0; i < places.length; i++) row[places[i]!]! += exposure[t]! * book.weights[at + i]!;
+  const position = (t + shift) * places.length;
+  for (let i = 0; i < places.length; i++) row[places[i]!]! += exposure[t]! * book.weights[position + i]!;
 }
 
 function createOpeningEvent(width: number, valueBefore: number): BookEvent {

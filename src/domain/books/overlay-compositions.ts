@@ -23,7 +23,7 @@ export function composeOverlay(composer: Composer, document: OverlayDocument, un
       'NO_DATA_IN_RANGE',
       `The overlay ${document.id} begins on or after ${document.base_date}; there is no session up to ${formatDay(until)}.`,
     );
-  const own: Compositions = {
+  const ownCompositions: Compositions = {
     document,
     treatment,
     sm,
@@ -33,9 +33,15 @@ export function composeOverlay(composer: Composer, document: OverlayDocument, un
     memory: null,
     overlay: { spec: document.overlay, sources },
   };
-  const book = simulateIndexBook({ compositions: own, to: last });
-  const lists = sources.map(({ list, sm: of }) => (of === sm ? list : list.map(alignComposition(of, sm))));
-  return { ...own, list: listHeldCompositions(book, lists, first), overlay: { ...own.overlay!, book } };
+  const book = simulateIndexBook({ compositions: ownCompositions, to: last });
+  const lists = sources.map(({ list, sm: sessionMarket }) =>
+    sessionMarket === sm ? list : list.map(alignComposition(sessionMarket, sm)),
+  );
+  return {
+    ...ownCompositions,
+    list: listHeldCompositions(book, lists, first),
+    overlay: { ...ownCompositions.overlay!, book },
+  };
 }
 
 /**
@@ -52,7 +58,9 @@ export function listHeldCompositions(
   for (const list of lists) {
     const begin = first === null ? undefined : findInForce(list, first);
     if (begin !== undefined) taken.set(from, { ...begin, date: sm.sessions[from]!, also: [], announced: null });
-    for (const one of list) if (one.session > from && one.session < from + length) taken.set(one.session, one);
+    for (const composition of list)
+      if (composition.session > from && composition.session < from + length)
+        taken.set(composition.session, composition);
   }
   for (const { at, rebalanced } of book.events)
     if (rebalanced && at > 0 && !taken.has(from + at)) taken.set(from + at, restoreWeights(sm, from + at));

@@ -47,24 +47,25 @@ export function createOverlayContext(
           id,
         );
       const known = carryCloses(series, days);
-      const at = known.findIndex((value) => Number.isNaN(value));
-      if (at >= 0)
+      const position = known.findIndex((value) => Number.isNaN(value));
+      if (position >= 0)
         throw createMissingRefusal(
-          `The overlay ${document.id} needs a value of the series ${id} on or before ${formatDate(at)}, but the series has no such value.`,
+          `The overlay ${document.id} needs a value of the series ${id} on or before ${formatDate(position)}, but the series has no such value.`,
           id,
         );
       return readSeriesRates(series, known, days);
     },
     exchange(of = currency) {
       const rates = readRateSeries(sm, of, document.currency)?.slice(first, to + 1);
-      const at = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
-      if (rates !== undefined && at < 0) return rates;
-      const refusal = rates && refuseRateNotAboveZero(sm, { from: of, to: document.currency, session: first + at });
+      const position = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
+      if (rates !== undefined && position < 0) return rates;
+      const refusal =
+        rates && refuseRateNotAboveZero(sm, { from: of, to: document.currency, session: first + position });
       if (refusal !== undefined) throw refusal;
       const pair = createPair(of, document.currency);
       throw new Refusal(
         'FX_MISSING',
-        `The overlay ${document.id} needs the exchange rate ${pair}, which the data does not contain on ${formatDate(at)}.`,
+        `The overlay ${document.id} needs the exchange rate ${pair}, which the data does not contain on ${formatDate(position)}.`,
         { pair },
       );
     },
@@ -108,10 +109,10 @@ export function readShares({ book, currency, codes, first, to }: WeightedUnderly
   const of = new Map(shares.map(([code, share]) => [findMajorUnit(code), share]));
   if (of.size === 0) return {};
   for (let session = first; session <= to; session++)
-    for (let slot = 0, at = (session - from) * columns.length; slot < columns.length; slot++, at++) {
-      if (weights[at] === 0) continue;
+    for (let slot = 0, position = (session - from) * columns.length; slot < columns.length; slot++, position++) {
+      if (weights[position] === 0) continue;
       const share = of.get(findMajorUnit(rates.currencyAt(session, columns[slot]!)));
-      if (share !== undefined) share[session - first]! += weights[at]!;
+      if (share !== undefined) share[session - first]! += weights[position]!;
     }
   return Object.fromEntries(shares);
 }
@@ -127,9 +128,9 @@ function findMonthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
   const ends = sessions.filter(
     (day, s) => s + 1 === sessions.length || toCivilDate(day).month !== toCivilDate(sessions[s + 1]!).month,
   );
-  let at = 0;
+  let position = 0;
   return days.map((day) => {
-    while (at + 1 < ends.length && ends[at]! <= day) at++;
-    return ends[at]!;
+    while (position + 1 < ends.length && ends[position]! <= day) position++;
+    return ends[position]!;
   });
 }

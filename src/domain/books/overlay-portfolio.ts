@@ -35,7 +35,7 @@ interface StrategySpan extends Span {
 function createStrategyBook(book: Book, span: StrategySpan): Book {
   const { plan, from, level, resumed } = span;
   const path = computeStrategyPath(book, span);
-  const own = createPathBook({
+  const ownBook = createPathBook({
     path,
     beneath: [book],
     shares: {},
@@ -47,8 +47,8 @@ function createStrategyBook(book: Book, span: StrategySpan): Book {
     indexId: plan.runId,
     ...(resumed ? { resumed: { ...resumed, hasCurrencyPart: false } } : {}),
   });
-  const value = own.value.at(-1)!;
-  return { ...own, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
+  const value = ownBook.value.at(-1)!;
+  return { ...ownBook, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
 }
 
 /**
@@ -102,15 +102,15 @@ function createWholeBook(book: Book, { plan, from, to }: Span): Book {
     events: listEventsFrom(book, shift, value),
     ...(book.transfers ? { transfers: createTransfers(book.transfers, shift) } : {}),
     unfilled: book.unfilled.flatMap((order) => {
-      const at = order.at - shift;
+      const position = order.at - shift;
       const shiftPosition = (position: number | null): number | null => (position === null ? null : position - shift);
       const notional = (order.notional * capital) / book.value[shift]!;
-      return at < 0
+      return position < 0
         ? []
         : [
             {
               ...order,
-              at,
+              at: position,
               notional,
               filledAt: shiftPosition(order.filledAt),
               replacedAt: shiftPosition(order.replacedAt),

@@ -27,19 +27,19 @@ export interface PendingComposition {
  * undefined if there is none.
  * @param composer composer without data after the session
  */
-export function findPendingChange(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
-  const { indexId, session, list } = at;
+export function findPendingChange(composer: Composer, indexAtClose: IndexAtClose): PendingComposition | undefined {
+  const { indexId, session, list } = indexAtClose;
   if (!hasMemberChanges(composer, indexId) || list.length === 0) return undefined;
   const latest = list.at(-1)!;
   if (latest.session === session)
     return isReview(latest)
       ? undefined
       : { effective: composer.market(indexId).sessions[session]!, composition: latest };
-  return findAnnouncedExit(composer, at);
+  return findAnnouncedExit(composer, indexAtClose);
 }
 
-function findAnnouncedExit(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
-  const { indexId, session, list } = at;
+function findAnnouncedExit(composer: Composer, indexAtClose: IndexAtClose): PendingComposition | undefined {
+  const { indexId, session, list } = indexAtClose;
   const { amendment = 0 } = findInForce(list.filter(isReview), session) ?? {};
   const document = composer.document(indexId);
   const text = listTexts(document)[amendment]!;
@@ -52,7 +52,10 @@ function findAnnouncedExit(composer: Composer, at: IndexAtClose): PendingComposi
   if (due === undefined || !areAllAnnounced(next, day)) return undefined;
   const [review] = findNextRebalances(document, sm, day + 1);
   if (review !== undefined && review.session <= due.session) return undefined; // a review on or before that session decides the constituents
-  const watch: MemberWatch = { ...createWatchAt(composer, at, amendment), exits: [toDueRebalance(sm, session, due)] };
+  const watch: MemberWatch = {
+    ...createWatchAt(composer, indexAtClose, amendment),
+    exits: [toDueRebalance(sm, session, due)],
+  };
   const standing: WatchedBooks = { at: watch.first - 1, book: null, uncapped: null, unit: null };
   const composition = applyFastExit(watch, { standing, book: simulateWatchedBook(watch, standing, session), session });
   return composition && { effective: due.session, composition };
@@ -61,11 +64,11 @@ function findAnnouncedExit(composer: Composer, at: IndexAtClose): PendingComposi
 /** Returns the pending composition of a review, with replacements for constituents that left since the decision. */
 export function addReplacements(
   composer: Composer,
-  at: IndexAtClose,
+  indexAtClose: IndexAtClose,
   composition: Composition,
 ): { readonly composition: Composition; readonly findings: readonly Finding[] } {
-  if (!hasMemberChanges(composer, at.indexId)) return { composition, findings: [] };
-  const watch = createWatchAt(composer, at, composition.amendment ?? 0);
+  if (!hasMemberChanges(composer, indexAtClose.indexId)) return { composition, findings: [] };
+  const watch = createWatchAt(composer, indexAtClose, composition.amendment ?? 0);
   return { composition: refillIndex(watch, composition), findings: watch.findings };
 }
 

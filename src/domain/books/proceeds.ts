@@ -67,10 +67,10 @@ const CASH_MIN = 1e-9;
  * fraction is unchanged.
  */
 export function takeOverSecurity(staying: Float64Array, leaving: Float64Array): Float64Array {
-  const [rest, left] = [sumSides(staying), sumSides(leaving)];
-  const cash = 1 - (rest.long - rest.short + left.long - left.short);
-  const isAllLong = Math.abs(cash) <= CASH_MIN && rest.short === 0 && left.short === 0;
-  if (isAllLong) return staying.map((weight) => weight / rest.long);
-  const { long, short } = spreadSides({ left, rest, cash, costRate: 0 });
+  const [remainingSides, leftSides] = [sumSides(staying), sumSides(leaving)];
+  const cash = 1 - (remainingSides.long - remainingSides.short + leftSides.long - leftSides.short);
+  const isAllLong = Math.abs(cash) <= CASH_MIN && remainingSides.short === 0 && leftSides.short === 0;
+  if (isAllLong) return staying.map((weight) => weight / remainingSides.long);
+  const { long, short } = spreadSides({ left: leftSides, rest: remainingSides, cash, costRate: 0 });
   return staying.map((weight) => weight * (weight > 0 ? long : short));
 }

@@ -28,8 +28,8 @@ export function findCause(composer: Composer, indexId: string, session: number):
   if (!calls || sm.sessions[session]! < parseValidDay(document.base_date)) return null;
   try {
     const { list, called } = composer.compositions(indexId);
-    const own = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
-    if (own !== undefined) return own;
+    const ownEventCause = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
+    if (ownEventCause !== undefined) return ownEventCause;
     if (called?.session === session) return 'breach';
     const pending = findPendingChange(composer, { indexId, session, list })?.composition;
     return pending?.decision === session ? (pending.cause ?? null) : null;
@@ -52,7 +52,7 @@ export function listReviewsDecidedOn(
   session: number,
 ): readonly DecidedReview[] {
   const day = sessions[session]!;
-  const at = findFirstAtLeast(calendar.sessions, day);
+  const position = findFirstAtLeast(calendar.sessions, day);
   const baseDay = parseValidDay(document.base_date);
   const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)];
   const texts = listTexts(document);
@@ -66,7 +66,7 @@ export function listReviewsDecidedOn(
   );
   const isDecided = ({ review: { id, document: text }, from, until }: (typeof reviews)[number]): boolean => {
     const { rebalance } = text;
-    const last = Math.min(at + countNoticeSessions(rebalance), calendar.sessions.length - 1);
+    const last = Math.min(position + countNoticeSessions(rebalance), calendar.sessions.length - 1);
     const dates = listRebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
     // The `rebalance` of the document is a review too.
     return dates.some(

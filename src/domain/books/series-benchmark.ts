@@ -43,8 +43,9 @@ export function assertAboveZero(
   { start, end }: SeriesCheckInput['range'],
 ): void {
   const last = findLastAtMost(days, end);
-  for (let at = findFirstAtLeast(days, start); at <= last; at++)
-    if (closes[at]! <= 0 && isSession(days[at]!)) throw refuseNonPositiveValue(identifier, closes[at]!, days[at]!);
+  for (let position = findFirstAtLeast(days, start); position <= last; position++)
+    if (closes[position]! <= 0 && isSession(days[position]!))
+      throw refuseNonPositiveValue(identifier, closes[position]!, days[position]!);
 }
 
 interface SeriesCheckInput {

@@ -89,9 +89,9 @@ interface CountAdoption {
 function adoptListedCounts(taking: CountAdoption, { starts, slots, values }: CountTimeline): boolean {
   const { state, counts, session } = taking;
   const { isHeld, places, input } = state;
-  const at = session - input.from;
+  const position = session - input.from;
   let isSettled = true;
-  for (let e = starts[at]!; e < starts[at + 1]!; e++) {
+  for (let e = starts[position]!; e < starts[position + 1]!; e++) {
     const slot = slots[e]!;
     if (isHeld[slot] !== 1 || values[e] === counts.latest[slot]) continue;
     isSettled = adoptCount(taking, places[slot]!, values[e]!) && isSettled;
@@ -192,7 +192,7 @@ function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookS
 /** Adopts the share counts of new constituents from targets, one per column. */
 export function adoptCounts(
   { shareCounts: counts, slotOf, isHeld }: BookState,
-  { columns, counts: of }: { readonly columns: Int32Array; readonly counts?: SecurityCounts },
+  { columns, counts: securityCounts }: { readonly columns: Int32Array; readonly counts?: SecurityCounts },
 ): void {
   if (counts === null) return;
   const { adopted, latest } = counts;
@@ -200,8 +200,8 @@ export function adoptCounts(
   for (let slot = 0; slot < isHeld.length; slot++) if (isHeld[slot] === 0) adopted[slot] = latest[slot] = Number.NaN;
   for (let k = 0; k < columns.length; k++) {
     const slot = slotOf[columns[k]!]!;
-    adopted[slot] = of?.adopted[k] ?? Number.NaN;
-    latest[slot] = of?.latest[k] ?? Number.NaN;
+    adopted[slot] = securityCounts?.adopted[k] ?? Number.NaN;
+    latest[slot] = securityCounts?.latest[k] ?? Number.NaN;
   }
 }
 

@@ -32,16 +32,16 @@ export function simulateBook(input: BookInput): Book {
   const { from, to, tick, sm, resume } = input;
   let pending: PendingSecurities | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
-    const at = session - from;
-    if (at > 0) driftToClose(state, session);
+    const position = session - from;
+    if (position > 0) driftToClose(state, session);
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);
     closeSession(state, session, targets);
     if (state.hasEntered) roundEnteredShares(state, session);
     roundDivisor(state, session);
     if (session === input.followedFrom) pending = startFollowing(state, session);
-    state.counts[at] = state.count;
-    if (tick && at % TICK_SESSIONS === 0) tick(at / (to - from + 1));
+    state.counts[position] = state.count;
+    if (tick && position % TICK_SESSIONS === 0) tick(position / (to - from + 1));
   }
   const {
     columns,

@@ -45,6 +45,7 @@ export function createSparseMemory(): SparseWeightMemory {
 /** Clears the rows that a sparse book writes: starts of holding periods, first followed session, and last session. */
 function clearRows({ weights, begins, columns, length }: Book, followedAt: number): void {
   const width = columns.length;
-  for (let at = 0; at < length; at++)
-    if (begins[at] === 1 || at === followedAt || at === length - 1) weights.fill(0, at * width, (at + 1) * width);
+  for (let position = 0; position < length; position++)
+    if (begins[position] === 1 || position === followedAt || position === length - 1)
+      weights.fill(0, position * width, (position + 1) * width);
 }

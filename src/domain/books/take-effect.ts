@@ -26,13 +26,13 @@ export function applyDecision(
   const { pricing: _, ...unpriced } = due;
   // A basket consists of fixed numbers of shares, which need no conversion.
   const timing: DueRebalance = decided.basket === undefined ? due : unpriced;
-  const taken = adoptDecision(index, timing, decided);
+  const composition = adoptDecision(index, timing, decided);
   const { ranking } = decided;
   const worth = timing.pricing === undefined ? decided.worth : undefined; // Money amount at the decision.
-  if (taken === undefined || (ranking === undefined && worth === undefined)) return taken;
+  if (composition === undefined || (ranking === undefined && worth === undefined)) return composition;
   return {
     ...(worth === undefined ? {} : { worth }),
-    ...taken,
+    ...composition,
     ...(ranking === undefined ? {} : { ranking }),
   };
 }
@@ -85,26 +85,26 @@ function takeShares(
   const following = createShareChangeTerms(index);
   const counts = following && readCounts(following, pricing, columns);
   const counted = counts === undefined ? {} : { counts };
-  const taken = computePendingShares(pending, { columns, weights, ...counted });
-  if (taken.columns.length === 0) return undefined;
+  const pendingShares = computePendingShares(pending, { columns, weights, ...counted });
+  if (pendingShares.columns.length === 0) return undefined;
   const isUncapped = isEqual(weights, uncapped);
   const { pricing: _pricing, ...dates } = timing;
   return {
     ...dates,
     ...(pricing === decision ? {} : { pricing }),
-    columns: taken.columns,
-    weights: taken.weights,
+    columns: pendingShares.columns,
+    weights: pendingShares.weights,
     uncapped: isUncapped
-      ? taken.weights
-      : alignToColumns(computePendingShares(pending, { columns, weights: uncapped, ...counted }), taken),
+      ? pendingShares.weights
+      : alignToColumns(computePendingShares(pending, { columns, weights: uncapped, ...counted }), pendingShares),
     targets: { columns: decided.columns, weights: decided.weights, uncapped: decided.uncapped },
     cap,
-    capped: capped.filter((column) => taken.columns.includes(column)),
+    capped: capped.filter((column) => pendingShares.columns.includes(column)),
     redistributed,
     ...(trackingError === undefined ? {} : { trackingError }),
-    ...(basket === undefined ? {} : { basket: basket * taken.growth }),
-    ...(worth === undefined || pricing !== decision ? {} : { worth: worth * taken.growth }),
-    ...(taken.counts === undefined ? {} : { counts: taken.counts }),
+    ...(basket === undefined ? {} : { basket: basket * pendingShares.growth }),
+    ...(worth === undefined || pricing !== decision ? {} : { worth: worth * pendingShares.growth }),
+    ...(pendingShares.counts === undefined ? {} : { counts: pendingShares.counts }),
   };
 }
 

@@ -51,8 +51,8 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
   return {
     list: () => options,
     get(code) {
-      const known = calendars.get(code);
-      if (known !== undefined) return known;
+      const exchangeCalendar = calendars.get(code);
+      if (exchangeCalendar !== undefined) return exchangeCalendar;
       const entry = entries.get(code);
       if (entry === undefined) return undefined;
       const calendar = createCalendar(createOption(entry), findExpansion(entry.rules));

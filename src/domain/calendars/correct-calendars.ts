@@ -13,9 +13,9 @@ export function correctCalendars(calendars: ExchangeCalendars, closures: Recorde
       const calendar = calendars.get(code);
       const recorded = Object.hasOwn(closures, code) ? closures[code] : undefined;
       if (calendar === undefined || recorded === undefined) return calendar;
-      const known = corrected.get(code) ?? correctCalendar(calendar, recorded);
-      corrected.set(code, known);
-      return known;
+      const exchangeCalendar = corrected.get(code) ?? correctCalendar(calendar, recorded);
+      corrected.set(code, exchangeCalendar);
+      return exchangeCalendar;
     },
   };
 }

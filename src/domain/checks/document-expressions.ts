@@ -29,7 +29,7 @@ export interface ParsedBody {
 export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData | undefined): ParsedBody {
   const findings: Finding[] = [];
   const texts = new Map<string, ParsedText>();
-  const read: RowParser = (schema, value, place) => {
+  const rowParser: RowParser = (schema, value, place) => {
     const result = parseExpressions(schema, value, { ...place, market });
     findings.push(...result.findings);
     for (const [path, text] of result.texts) texts.set(path, text);
@@ -38,15 +38,15 @@ export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData
   const { datapoints, pipeline, derivation, reviews } = sent;
   const body: UncheckedBody = {
     ...sent,
-    ...(isObject(pipeline) ? { pipeline: parseRows(pipeline, 'pipeline', read) } : {}),
+    ...(isObject(pipeline) ? { pipeline: parseRows(pipeline, 'pipeline', rowParser) } : {}),
     ...(Array.isArray(reviews)
       ? {
           reviews: reviews.map((review: unknown, i) =>
-            isObject(review) ? parseRows(review, `reviews[${i}]`, read) : review,
+            isObject(review) ? parseRows(review, `reviews[${i}]`, rowParser) : review,
           ),
         }
       : {}),
-    ...(isObject(derivation) ? { derivation: parseDerivation(derivation, 'derivation.', read) } : {}),
+    ...(isObject(derivation) ? { derivation: parseDerivation(derivation, 'derivation.', rowParser) } : {}),
     ...(isObject(datapoints) ? { datapoints: parseDefinitions(datapoints, { findings, texts }) } : {}),
   };
   if (isObject(body['datapoints'])) findings.push(...reportDefinitions(body['datapoints'], market));
@@ -67,15 +67,17 @@ function addNumber(weighting: UncheckedBody): UncheckedBody {
 }
 
 /** Parses the selection and weighting of a pipeline or a review. */
-function parseRows(holder: UncheckedBody, path: string, read: RowParser): UncheckedBody {
+function parseRows(holder: UncheckedBody, path: string, rowParser: RowParser): UncheckedBody {
   const { selection, weighting } = holder;
   const rows = Array.isArray(selection)
-    ? selection.map((row: unknown, i) => parseRow(row, findSelectionClass, { path: `${path}.selection[${i}]`, read }))
+    ? selection.map((row: unknown, i) =>
+        parseRow(row, findSelectionClass, { path: `${path}.selection[${i}]`, read: rowParser }),
+      )
     : selection;
   const place = `${path}.weighting`;
-  const ofClass = parseRow(weighting, findWeightingClass, { path: place, read });
+  const ofClass = parseRow(weighting, findWeightingClass, { path: place, read: rowParser });
   const weighed = isObject(ofClass)
-    ? addNumber(read(WeightingLimits, ofClass, { path: place }) as UncheckedBody)
+    ? addNumber(rowParser(WeightingLimits, ofClass, { path: place }) as UncheckedBody)
     : ofClass;
   return {
     ...holder,
@@ -94,10 +96,10 @@ function parseDefinitions(
       return [name, isShaped(given) ? addText(given) : given];
     }
     const path = `datapoints.${name}`;
-    const read = readExpression(given, 'number');
-    findings.push(...read.problems.map((problem) => ({ severity: 'error' as const, path, ...problem })));
-    texts.set(path, read);
-    return [name, addText(read.tree ?? { node: 'value', value: 0 })];
+    const parsedText = readExpression(given, 'number');
+    findings.push(...parsedText.problems.map((problem) => ({ severity: 'error' as const, path, ...problem })));
+    texts.set(path, parsedText);
+    return [name, addText(parsedText.tree ?? { node: 'value', value: 0 })];
   });
   const units = createUnitReader(new Map(entries.filter(isTree)));
   // Units of datapoints that are defined elsewhere are known only now.
@@ -116,17 +118,17 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([...DERIVED_NAMES, 'DIVIDEND
 /** Reports ambiguous names, definitions that refer to themselves, and definitions that read too much data. */
 function reportDefinitions(datapoints: UncheckedBody, market: MarketData | undefined): Finding[] {
   const trees = new Map(Object.entries(datapoints).filter(isTree));
-  const named = [...trees.keys()].flatMap((name) => reportName(name, `datapoints.${name}`, market));
+  const findings = [...trees.keys()].flatMap((name) => reportName(name, `datapoints.${name}`, market));
   const circle = findCircle(trees);
   if (circle.length > 0) {
     const message = `The datapoint ${circle[0]} refers to itself: ${circle.join(', ')}.`;
-    return [...named, createError('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
+    return [...findings, createError('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
   }
   const most = LIMITS.MAX_EXPRESSION_READS;
   const large = [...trees].find(([, tree]) => readsTooMuch(tree, trees))?.[0];
-  if (large === undefined) return named;
+  if (large === undefined) return findings;
   const message = `The datapoint ${large} reads more than ${most} datapoints.`;
-  return [...named, createError('OUT_OF_RANGE', `datapoints.${large}`, message)];
+  return [...findings, createError('OUT_OF_RANGE', `datapoints.${large}`, message)];
 }
 
 /** Reports ambiguous names of plug-ins. */

@@ -28,8 +28,8 @@ export function fillPlugins(
   const filled: NamedPlugins = {};
   for (const [name, use] of Object.entries(plugins)) {
     const path = `plugins.${name}`;
-    const found = pluginOf(use.plugin);
-    if (found === undefined) {
+    const storedPluginCode = pluginOf(use.plugin);
+    if (storedPluginCode === undefined) {
       const message = `No readable plug-in is stored under ${use.plugin}.`;
       findings.push({
         severity: 'error',
@@ -40,11 +40,11 @@ export function fillPlugins(
       });
       continue;
     }
-    findings.push(...checkGivenParameters(use, found.plugin, path));
+    findings.push(...checkGivenParameters(use, storedPluginCode.plugin, path));
     filled[name] = {
       plugin: use.plugin,
       parameters: use.parameters,
-      code: resolvePluginCode(found.plugin, use.parameters, found.sha256),
+      code: resolvePluginCode(storedPluginCode.plugin, use.parameters, storedPluginCode.sha256),
     };
   }
   const whole = { ...document, plugins: filled };

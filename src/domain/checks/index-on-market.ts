@@ -64,7 +64,7 @@ function listReviewReads({ reviews = [], ...document }: RuleDocument): LocatedUs
     const bound = bindPipeline({ ...document, pipeline: { ...pipeline, selection, weighting } });
     return listReads(bound)
       .filter(({ path }) => weighting !== pipeline.weighting || !path.startsWith('pipeline.weighting'))
-      .map((read) => ({ ...read, path: read.path.replace(/^pipeline/, `reviews[${i}]`) }));
+      .map((locatedUse) => ({ ...locatedUse, path: locatedUse.path.replace(/^pipeline/, `reviews[${i}]`) }));
   });
 }
 

@@ -39,8 +39,8 @@ function reportMissingSeries(
     .series(overlay)
     .flatMap(({ path: member, series: id }): Finding[] => {
       const path = `overlay.${member}`;
-      const held = market.series?.get(id);
-      if (held === undefined) {
+      const priceSeries = market.series?.get(id);
+      if (priceSeries === undefined) {
         const message = `The store has no series ${id}, which the overlay ${overlayId} needs.`;
         return [{ severity, code: 'UNKNOWN_IDENTIFIER', path, message, value: id }];
       }
@@ -49,7 +49,7 @@ function reportMissingSeries(
         return [{ severity, code: 'VALUE_TYPE_MISMATCH', path, message, value: id }];
       }
       // The run refuses values that it cannot use.
-      const beyond = severity === 'error' ? undefined : findInvalidRate(held);
+      const beyond = severity === 'error' ? undefined : findInvalidRate(priceSeries);
       if (beyond === undefined) return [];
       return [{ severity, code: 'OUT_OF_RANGE', path, message: describeRateBeyond(beyond), value: beyond.value }];
     });

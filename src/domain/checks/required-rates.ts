@@ -88,8 +88,12 @@ function listWithoutCurrency(market: MarketData): readonly string[] {
   if (known !== undefined) return known;
   const spells = createReferenceSpells(market, 'CURRENCY');
   const names = market.identifiers.filter((_, column) => {
-    const own = spells[column]!;
-    return own.length === 0 || own.some(({ value }) => isBlank(value)) || hasBarBefore(market, column, own[0]!);
+    const ownReferenceSpells = spells[column]!;
+    return (
+      ownReferenceSpells.length === 0 ||
+      ownReferenceSpells.some(({ value }) => isBlank(value)) ||
+      hasBarBefore(market, column, ownReferenceSpells[0]!)
+    );
   });
   withoutCurrencyByMarket.set(market, names);
   return names;

@@ -27,8 +27,12 @@ export function checkReviewCollisions(reviews: readonly ReviewOnCalendar[]): Fin
   }));
   return [
     ...dated.slice(1).flatMap(reportNeverRun),
-    ...dated.flatMap((one) => dated.flatMap((other) => (one === other ? [] : reportWithinPhase(one, other)))),
-    ...dated.flatMap((one, i) => reportOverridden(one, dated.slice(i + 1))),
+    ...dated.flatMap((datedReview) =>
+      dated.flatMap((otherDatedReview) =>
+        datedReview === otherDatedReview ? [] : reportWithinPhase(datedReview, otherDatedReview),
+      ),
+    ),
+    ...dated.flatMap((datedReview, i) => reportOverridden(datedReview, dated.slice(i + 1))),
   ];
 }
 
@@ -39,15 +43,18 @@ function reportNeverRun({ id, path, positions }: DatedReview): Finding[] {
 }
 
 /** Reports an error if another review takes effect before the phase-in of a review is complete. */
-function reportWithinPhase({ id, path, positions, rebalance, calendar }: DatedReview, other: DatedReview): Finding[] {
+function reportWithinPhase(
+  { id, path, positions, rebalance, calendar }: DatedReview,
+  otherDatedReview: DatedReview,
+): Finding[] {
   const closes = countPhaseCloses(rebalance.phase);
   if (closes === 1) return [];
   const formatPosition = (position: number): string => formatDay(calendar.sessions[position]!);
   for (const start of positions) {
-    const at = other.positions[findLastAtMost(other.positions, start + closes - 1)];
+    const at = otherDatedReview.positions[findLastAtMost(otherDatedReview.positions, start + closes - 1)];
     if (at === undefined || at < start) continue;
     const end = Math.min(start + closes, calendar.sessions.length) - 1;
-    const message = `The review ${id} is spread over the closes from ${formatPosition(start)} to ${formatPosition(end)}, but the review ${other.id} takes effect on ${formatPosition(at)}.`;
+    const message = `The review ${id} is spread over the closes from ${formatPosition(start)} to ${formatPosition(end)}, but the review ${otherDatedReview.id} takes effect on ${formatPosition(at)}.`;
     return [{ severity: 'error', code: 'INVALID_RANGE', path: `${path}.phase`, message }];
   }
   return [];
@@ -57,16 +64,16 @@ function reportWithinPhase({ id, path, positions, rebalance, calendar }: DatedRe
  * Warns if a later review in the document has the same date and scope and overrides this one. Dates covered by a
  * previous warning are not reported again.
  */
-function reportOverridden(one: DatedReview, others: readonly DatedReview[]): Finding[] {
-  const free = new Set(one.positions);
-  return others.flatMap((later): Finding[] => {
-    if (one.scope !== later.scope) return [];
+function reportOverridden(datedReview: DatedReview, otherDatedReviews: readonly DatedReview[]): Finding[] {
+  const free = new Set(datedReview.positions);
+  return otherDatedReviews.flatMap((later): Finding[] => {
+    if (datedReview.scope !== later.scope) return [];
     const common = later.positions.filter((position) => free.delete(position));
     const [first] = common;
     if (first === undefined) return [];
     const day = formatDay(later.calendar.sessions[first]!);
     const more = common.length === 1 ? '' : ` and on ${common.length - 1} later dates`;
-    const message = `The reviews ${one.id} and ${later.id} both have the scope ${one.scope} on ${day}${more}. ${later.id} runs last, and ${one.id} has no effect there.`;
+    const message = `The reviews ${datedReview.id} and ${later.id} both have the scope ${datedReview.scope} on ${day}${more}. ${later.id} runs last, and ${datedReview.id} has no effect there.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', path: later.path, message }];
   });
 }

@@ -16,10 +16,10 @@ import { findUnknownMembers } from './unknown-members.js';
 
 /** Returns findings about the dates of rebalances and reviews, if they match the schema. */
 export function checkReviews(body: UncheckedBody, context: IndexContext): readonly Finding[] {
-  const own = checkCadence(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
+  const ownCheckedCadence = checkCadence(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
   const { reviews } = body;
-  if (!Array.isArray(reviews)) return own.findings;
-  if (!isObject(body['pipeline'])) return [...own.findings, ...reportIdleReviews(reviews)];
+  if (!Array.isArray(reviews)) return ownCheckedCadence.findings;
+  if (!isObject(body['pipeline'])) return [...ownCheckedCadence.findings, ...reportIdleReviews(reviews)];
   const rows = reviews.map((review: unknown, i) => ({ review: isObject(review) ? review : {}, path: `reviews[${i}]` }));
   const checked = rows.map(({ review, path }) => ({
     review,
@@ -27,7 +27,7 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
     cadence: checkCadence(review['schedule'] ?? {}, { body, context, path: `${path}.schedule` }),
   }));
   const findings = [
-    ...own.findings,
+    ...ownCheckedCadence.findings,
     ...reportRepeatedReviews(rows.map(({ review }) => review['id'])),
     ...checked.flatMap(({ review, path, cadence }) => [
       ...findUnknownMembers(review, Object.keys(ReviewSpec.shape), path),
@@ -38,11 +38,16 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
     ]),
   ];
   if (hasErrors(findings)) return findings;
-  const placed = checked.flatMap(({ review, cadence: { placed: at } }): ReviewOnCalendar[] =>
-    at === undefined ? [] : [{ id: String(review['id']), scope: String(review['scope']), ...at }],
+  const reviewOnCalendars = checked.flatMap(({ review, cadence: { placed: cadenceOnCalendar } }): ReviewOnCalendar[] =>
+    cadenceOnCalendar === undefined
+      ? []
+      : [{ id: String(review['id']), scope: String(review['scope']), ...cadenceOnCalendar }],
   );
-  const first = own.placed === undefined ? [] : [{ id: DEFAULT_REVIEW, scope: 'membership', ...own.placed }];
-  return [...findings, ...checkReviewCollisions([...first, ...placed])];
+  const first =
+    ownCheckedCadence.placed === undefined
+      ? []
+      : [{ id: DEFAULT_REVIEW, scope: 'membership', ...ownCheckedCadence.placed }];
+  return [...findings, ...checkReviewCollisions([...first, ...reviewOnCalendars])];
 }
 
 interface CadenceLocation {
@@ -65,13 +70,13 @@ function checkCadence(rebalance: unknown, { body, context, path }: CadenceLocati
     findUnknownMembers(rebalance[member], Object.keys(shape), `${path}.${member}`),
   );
   if (value === undefined) return { findings: unknown };
-  const own = [...unknown, ...validateRebalance(value, path)];
+  const ownFindings = [...unknown, ...validateRebalance(value, path)];
   const calendar = findCalendar(body, context);
   const { base_date: base } = body;
-  if (hasErrors(own) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
-    return { findings: own };
+  if (hasErrors(ownFindings) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
+    return { findings: ownFindings };
   const placed = { rebalance: value, calendar, baseDay: parseValidDay(base), path };
-  return { findings: [...own, ...checkDateOrder(placed), ...checkPhase(placed)], placed };
+  return { findings: [...ownFindings, ...checkDateOrder(placed), ...checkPhase(placed)], placed };
 }
 
 /** Members of a cadence that are objects and in which unknown members are errors. */

@@ -42,7 +42,7 @@ function reportRow(
   if (typeof type !== 'string' || type === '') return [];
   const entry = classOf(type);
   if (entry === undefined) {
-    const accepted = classes.map((known) => known.type);
+    const accepted = classes.map((rowClass) => rowClass.type);
     return [
       createError(
         'UNKNOWN_TYPE',

@@ -86,9 +86,10 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
  * Returns false for a warning that repeats an error: an unknown member that is both ignored by the document and refused
  * by its object.
  */
-function isNotRepeated({ severity, code, path }: Finding, _: number, all: readonly Finding[]): boolean {
-  const isError = (other: Finding): boolean => other.severity === 'error' && other.code === code && other.path === path;
-  return severity === 'error' || !all.some(isError);
+function isNotRepeated({ severity, code, path }: Finding, _: number, findings: readonly Finding[]): boolean {
+  const isError = (otherFinding: Finding): boolean =>
+    otherFinding.severity === 'error' && otherFinding.code === code && otherFinding.path === path;
+  return severity === 'error' || !findings.some(isError);
 }
 
 /** Reports expressions without effect: an overlay reads only levels. */

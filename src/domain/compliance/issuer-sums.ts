@@ -35,6 +35,6 @@ export function sumByIssuer(names: number): (weights: Float64Array, issuers: rea
 }
 
 function selectMagnitudes(nets: Float64Array, sizes: Float64Array): Float64Array {
-  for (let at = 0; at < nets.length; at++) sizes[at] = Math.abs(nets[at]!);
+  for (let position = 0; position < nets.length; position++) sizes[position] = Math.abs(nets[position]!);
   return sizes;
 }

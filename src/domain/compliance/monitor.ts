@@ -124,9 +124,10 @@ export function watchMeasuredDates(
       if (!isBeyond) continue;
       seen.add(row.row);
       isBreached = true;
-      const known = open.get(row.row);
-      if (known === undefined) open.set(row.row, { row: row.row, begin: date.at, cause: date.causeOf(k), worst: here });
-      else if (here.headroom < known.worst.headroom) known.worst = here;
+      const openBreach = open.get(row.row);
+      if (openBreach === undefined)
+        open.set(row.row, { row: row.row, begin: date.at, cause: date.causeOf(k), worst: here });
+      else if (here.headroom < openBreach.worst.headroom) openBreach.worst = here;
     }
     for (const row of open.keys()) if (!seen.has(row)) closeBreach(row, last);
     last = date.at;
@@ -147,10 +148,10 @@ function updateRowSummary(
   here: RowSummary['least'],
   isBeyond: boolean,
 ) {
-  const known = rows.get(row) ?? { row, side, unit, breachedDates: 0, least: here };
-  rows.set(row, known);
-  if (isBeyond) known.breachedDates++;
-  if (here.headroom < known.least.headroom) known.least = here;
+  const rowSummary = rows.get(row) ?? { row, side, unit, breachedDates: 0, least: here };
+  rows.set(row, rowSummary);
+  if (isBeyond) rowSummary.breachedDates++;
+  if (here.headroom < rowSummary.least.headroom) rowSummary.least = here;
 }
 
 /** Returns true if a value is within the bound of its row, up to rounding. */

@@ -109,8 +109,10 @@ export function listFlags(action: CorporateAction, terms: FlagTerms): string[] {
     !isSession(exDay) && 'The ex-date is not a session of its exchange.',
     announcedDay !== null && announcedDay > exDay && 'The action was announced after the ex-date.',
     payDay !== null && payDay < exDay && 'The action is paid before the ex-date.',
-    others.some((other) => other !== action && other.type === type && other.exDay === exDay) &&
-      `The store has another ${type} on this ex-date.`,
+    others.some(
+      (otherCorporateAction) =>
+        otherCorporateAction !== action && otherCorporateAction.type === type && otherCorporateAction.exDay === exDay,
+    ) && `The store has another ${type} on this ex-date.`,
     kind === 'cash' &&
       value > DIVIDEND_MAX * closeBefore &&
       `The amount is ${Math.round((100 * value) / closeBefore)} % of the last close.`,

@@ -13,7 +13,7 @@ export function computePendingShares(
 ): SharesToCome {
   if (market.adjustment !== 'none' || splits !== 'apply') return () => 1;
   const day = sessions[session]!;
-  const known = market.actions.filter(
+  const corporateActions = market.actions.filter(
     ({ type, status, exDay, announcedDay }) =>
       ACTION_KINDS[type] === 'ratio' &&
       status !== 'cancelled' &&
@@ -21,7 +21,7 @@ export function computePendingShares(
       (announcedDay === null || announcedDay <= day),
   );
   return (identifier, until) =>
-    known.reduce(
+    corporateActions.reduce(
       (shares, { identifier: of, exDay, value }) => (of === identifier && exDay <= until ? shares * value : shares),
       1,
     );

@@ -205,9 +205,9 @@ export function computeMedian(values: Float64Array, count: number): number {
   let retained = 0;
   for (let i = 0; i < count; i++) {
     const value = values[i]!;
-    const at = ((value - least) * scale) | 0;
+    const position = ((value - least) * scale) | 0;
     values[retained] = value;
-    retained += Number(at >= bucket) & Number(at <= last);
+    retained += Number(position >= bucket) & Number(position <= last);
   }
   return selectMiddle(values, { from: 0, to: retained - 1, upper: upper - below, count });
 }

@@ -113,38 +113,38 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     table,
     terms,
     spellsOf(name) {
-      const known = spells.get(name) ?? createReferenceSpells(sm.market, name);
-      spells.set(name, known);
-      return known;
+      const columnSpells = spells.get(name) ?? createReferenceSpells(sm.market, name);
+      spells.set(name, columnSpells);
+      return columnSpells;
     },
     groupsOf(name) {
-      const known = groups.get(name) ?? createDatedGroups(shared.spellsOf(name));
-      groups.set(name, known);
-      return known;
+      const datedGroups = groups.get(name) ?? createDatedGroups(shared.spellsOf(name));
+      groups.set(name, datedGroups);
+      return datedGroups;
     },
     referenceKindOf(name) {
-      const known = kinds.get(name) ?? findReferenceKind(sm.market, name);
-      kinds.set(name, known);
-      return known;
+      const valueKind = kinds.get(name) ?? findReferenceKind(sm.market, name);
+      kinds.set(name, valueKind);
+      return valueKind;
     },
     windowsOf(series, session) {
       // Most callers need a single decision, so windows are cached only from the second decision on.
       if (session === firstSession) return createSampleReader(series);
-      const known = trails.get(series) ?? createTrail(series, sm.securityCount);
-      trails.set(series, known);
-      return known;
+      const windowReader = trails.get(series) ?? createTrail(series, sm.securityCount);
+      trails.set(series, windowReader);
+      return windowReader;
     },
     tallyOf(series) {
-      const known = tallies.get(series) ?? createTally(series, sm.securityCount);
-      tallies.set(series, known);
-      return known;
+      const tally = tallies.get(series) ?? createTally(series, sm.securityCount);
+      tallies.set(series, tally);
+      return tally;
     },
     marketReturns,
     rolling:
       terms.followed && createRollingStatistics(table, terms.followed, estimatePeriodsPerYear(sm.calendar.sessions)),
     dividends: () => (dividends ??= createDividendHistory(sm.market)),
   };
-  const named = createDatapointsByName(terms.datapoints);
+  const datapointsByName = createDatapointsByName(terms.datapoints);
   const converted = new WeakMap<DatapointExpression, boolean>();
   const isConverted = (expression: DatapointExpression): boolean => {
     const known =
@@ -154,7 +154,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     return known;
   };
   const seriesOf = createExpressionSeries({
-    expanded: named.expanded,
+    expanded: datapointsByName.expanded,
     trailing: (field) => createTrailingReader(shared, field),
     texts: (field, session, columns) => readTexts(shared, { field, session, columns }),
     isNumber: (field) => !isText(shared, field),
@@ -162,7 +162,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   return {
     at(session, universe) {
       firstSession ??= session;
-      return createCrossSection({ shared, named, seriesOf, isConverted }, session, universe);
+      return createCrossSection({ shared, named: datapointsByName, seriesOf, isConverted }, session, universe);
     },
     latest(name) {
       if (terms.datapoints.has(name)) return null;

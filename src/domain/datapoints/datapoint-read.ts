@@ -62,7 +62,7 @@ function readDatapoint(
   }
   if (source.kind === 'series' && field.aggregate === 'last') {
     const { series } = source;
-    const at = findLatestSession({
+    const position = findLatestSession({
       sm,
       series,
       end,
@@ -70,7 +70,9 @@ function readDatapoint(
       maxStaleSessions: terms.maxStaleSessions,
       suspendedSessions: terms.suspendedSessions,
     });
-    return at < 0 ? nothing : { from: formatSession(at), to: formatSession(at), observations: 1, knownFrom: null };
+    return position < 0
+      ? nothing
+      : { from: formatSession(position), to: formatSession(position), observations: 1, knownFrom: null };
   }
   const trailing = source.kind === 'series' ? source.trailing : shared.table.returns('RETURN');
   const length = field.window ?? DEFAULT_WINDOW;

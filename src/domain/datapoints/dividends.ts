@@ -53,9 +53,9 @@ const histories = new WeakMap<MarketData, DividendHistory>();
  * in the window)
  */
 export function createDividendHistory(market: MarketData): DividendHistory {
-  const known = histories.get(market) ?? computeHistory(market);
-  histories.set(market, known);
-  return known;
+  const dividendHistory = histories.get(market) ?? computeHistory(market);
+  histories.set(market, dividendHistory);
+  return dividendHistory;
 }
 
 function computeHistory(market: MarketData): DividendHistory {

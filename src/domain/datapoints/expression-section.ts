@@ -101,12 +101,12 @@ export function createDatapointsByName(definitions: ReadonlyMap<string, Expressi
     if (node.node === 'arithmetic') return node.operands.every(isOfColumns);
     if (node.node !== 'field') return false;
     const field = toFieldRequest(node);
-    const definition = named.expanded(field);
-    if (definition !== null) return named.isArithmetic(definition);
+    const definition = datapointsByName.expanded(field);
+    if (definition !== null) return datapointsByName.isArithmetic(definition);
     // Excludes statistics over separate windows, and returns, which a window reads only between two bars.
     return !GROWTH_DATAPOINTS.has(field.name) && field.aggregate === 'last' && field.transform === 'none';
   };
-  const named: DatapointsByName = {
+  const datapointsByName: DatapointsByName = {
     definitions,
     isArithmetic(node) {
       const result = arithmetic.get(node) ?? (node.node === 'arithmetic' && isOfColumns(node));
@@ -122,27 +122,27 @@ export function createDatapointsByName(definitions: ReadonlyMap<string, Expressi
       return result;
     },
   };
-  return named;
+  return datapointsByName;
 }
 
 /** Applies the requested lag, aggregate and transform to a definition. */
 function applyRequest(definition: ExpressionNode, { lag, window, aggregate, transform }: FieldRequest): ExpressionNode {
-  const read =
+  const expressionNode =
     aggregate === 'last'
       ? lag === 0
         ? definition
         : createFunctionCall('last', [definition], { lag })
       : createFunctionCall(aggregate, [definition], { window: window ?? undefined, lag });
-  return transform === 'none' ? read : createFunctionCall(transform, [read], {});
+  return transform === 'none' ? expressionNode : createFunctionCall(transform, [expressionNode], {});
 }
 
 /** Evaluates expressions over the datapoints of the market. */
 export function createExpressionSection(
   leaves: LeafReader,
-  named: DatapointsByName,
+  datapointsByName: DatapointsByName,
   context: DecisionContext,
 ): ExpressionSection {
-  const { expanded } = named;
+  const { expanded } = datapointsByName;
   const known = new WeakMap<Int32Array, Map<ExpressionNode, Float64Array>>();
 
   const numbers = (expression: DatapointExpression, columns: Int32Array): Float64Array => {
@@ -161,7 +161,7 @@ export function createExpressionSection(
    * earlier sessions.
    */
   const evaluate = (node: ExpressionNode, columns: Int32Array): Float64Array => {
-    if (!named.isArithmetic(node)) return createEvaluator(createSource(columns, 0)).numbers(node);
+    if (!datapointsByName.isArithmetic(node)) return createEvaluator(createSource(columns, 0)).numbers(node);
     const values = leaves.onSession(leaves.seriesOf(node), columns);
     return fillMissing(values, columns, (some) => createEvaluator(createSource(some, 0)).numbers(node));
   };
@@ -174,7 +174,7 @@ export function createExpressionSection(
       numbers: (field) => numbers(shiftDigits(field), columns),
       values: (field) => values(shiftDigits(field), columns),
       isNumber,
-      call: (node, at) => computeCall(node, { columns, shift, at }),
+      call: (node, evaluator) => computeCall(node, { columns, shift, at: evaluator }),
     };
   };
 
@@ -225,7 +225,7 @@ export function createExpressionSection(
     );
   }
 
-  const findText = (expression: DatapointExpression) => findTextField(leaves, named, expression);
+  const findText = (expression: DatapointExpression) => findTextField(leaves, datapointsByName, expression);
 
   const isNumber = (expression: DatapointExpression): boolean => findText(expression) === undefined;
 
@@ -288,12 +288,12 @@ function computePlugin(
 /** Returns the text field to which an expression refers; undefined for numbers. */
 function findTextField(
   leaves: LeafReader,
-  named: DatapointsByName,
+  datapointsByName: DatapointsByName,
   expression: DatapointExpression,
 ): FieldRequest | undefined {
   if (!isField(expression)) return undefined;
-  const node = named.expanded(toFieldRequest(expression));
-  if (node !== null) return findTextField(leaves, named, node);
+  const node = datapointsByName.expanded(toFieldRequest(expression));
+  if (node !== null) return findTextField(leaves, datapointsByName, node);
   const field = toFieldRequest(expression);
   return leaves.isNumber(field) ? undefined : field;
 }

@@ -81,21 +81,22 @@ function createArithmeticSeries(
   { operator, operands }: ArithmeticNode,
   seriesOf: (node: ExpressionNode) => Series,
 ): Series {
-  const [first, ...others] = operands.map(seriesOf);
-  if (others.length === 0) return operator === '-' ? multiplySeries(first!, createConstantSeries(-1)) : first!;
-  return others.reduce(
-    (left, right) => (operator === '*' ? multiplySeries(left, right) : combineSeries(operator, left, right)),
+  const [first, ...otherSeries] = operands.map(seriesOf);
+  if (otherSeries.length === 0) return operator === '-' ? multiplySeries(first!, createConstantSeries(-1)) : first!;
+  return otherSeries.reduce(
+    (leftSeries, right) =>
+      operator === '*' ? multiplySeries(leftSeries, right) : combineSeries(operator, leftSeries, right),
     first!,
   );
 }
 
-function combineSeries(operator: Operator, left: Series, right: Series): Series {
+function combineSeries(operator: Operator, leftSeries: Series, right: Series): Series {
   let scratch = new Float64Array(0);
   return {
     fill(session, columns, out) {
       if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
       const other = scratch.subarray(0, columns.length);
-      left.fill(session, columns, out);
+      leftSeries.fill(session, columns, out);
       right.fill(session, columns, other);
       combineInto(out, { operator, left: out, right: other });
     },

@@ -20,9 +20,11 @@ export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
 export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
   const numbers = createNumbering();
   const changing = -1;
-  const steady = Int32Array.from(spells, (own) => {
-    if (own.length === 0) return numbers.of(null);
-    return own.length === 1 && own[0]!.from === -Infinity ? numbers.of(own[0]!.value) : changing;
+  const steady = Int32Array.from(spells, (ownReferenceSpells) => {
+    if (ownReferenceSpells.length === 0) return numbers.of(null);
+    return ownReferenceSpells.length === 1 && ownReferenceSpells[0]!.from === -Infinity
+      ? numbers.of(ownReferenceSpells[0]!.value)
+      : changing;
   });
   return (day, columns) => {
     const codes = new Int32Array(columns.length);

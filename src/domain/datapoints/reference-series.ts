@@ -10,12 +10,12 @@ export function createReferenceSeries({ market, sessions }: SessionMarket, name:
   const from = new Float64Array(spells.length).fill(Infinity);
   const until = new Float64Array(spells.length).fill(-Infinity);
   const seek = (column: number, day: Day): void => {
-    const own = spells[column]!;
-    const at = own.findLastIndex((spell) => spell.from <= day);
-    const value = own[at]?.value;
+    const ownReferenceSpells = spells[column]!;
+    const position = ownReferenceSpells.findLastIndex((spell) => spell.from <= day);
+    const value = ownReferenceSpells[position]?.value;
     values[column] = typeof value === 'number' ? value : NaN;
-    from[column] = own[at]?.from ?? -Infinity;
-    until[column] = own[at + 1]?.from ?? Infinity;
+    from[column] = ownReferenceSpells[position]?.from ?? -Infinity;
+    until[column] = ownReferenceSpells[position + 1]?.from ?? Infinity;
   };
   return {
     fill(session: number, columns: Int32Array, out: Float64Array): void {

@@ -45,7 +45,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
   const left = new Float64Array(3);
   const ofReturns = createRollingFolds();
   const ofProducts = createRollingFolds(CACHE_STEP);
-  const own: Folding = {
+  const ownFolding: Folding = {
     empty: [0],
     join: addSessions,
     add(sums, session) {
@@ -93,23 +93,26 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
   return ({ end, observationsMin, places, universe }) => {
     const from = Math.max(0, end - length + 1);
     market.follow(universe);
-    const whole = market.over(from, end);
+    const marketSums = market.over(from, end);
     const window = { from, end, length, columns: followed };
     // Returns are summed even if the universe changes, except on sessions without a universe.
-    const sums = ofReturns.over({ ...window, version: whole[COUNT] === end - from + 1 ? null : universe }, own);
+    const sums = ofReturns.over(
+      { ...window, version: marketSums[COUNT] === end - from + 1 ? null : universe },
+      ownFolding,
+    );
     const crossed = ofProducts.over({ ...window, version: universe }, products);
     absences.over(from, end);
     const enough = Math.max(2, observationsMin);
-    const mean = whole[SUM]! / whole[COUNT]!;
-    const moved = computeMarketSquares(whole);
-    const share = whole[COUNT]! < enough || moved === 0 ? NaN : 1 / moved;
+    const mean = marketSums[SUM]! / marketSums[COUNT]!;
+    const moved = computeMarketSquares(marketSums);
+    const share = marketSums[COUNT]! < enough || moved === 0 ? NaN : 1 / moved;
     const { latest } = absences;
     const slopes = new Float64Array(places.length);
     for (let i = 0; i < slopes.length; i++) {
       const place = places[i]!;
       if (latest[place]! < from) slopes[i] = (crossed[place]! - sums[place]! * mean) * share;
       else {
-        absences.without(place, whole, left);
+        absences.without(place, marketSums, left);
         slopes[i] = left[COUNT]! < enough ? NaN : computeSlope(sums[place]!, crossed[place]!, left);
       }
     }
@@ -152,10 +155,10 @@ function createRows(returns: Series, followed: Int32Array, length: number): Rows
   const kept = Array.from({ length }, () => new Float64Array(followed.length));
   const sessions = new Int32Array(length).fill(-1);
   return (session) => {
-    const at = session % length;
-    const row = kept[at]!;
-    if (sessions[at] !== session) returns.fill(session, followed, row);
-    sessions[at] = session;
+    const position = session % length;
+    const row = kept[position]!;
+    if (sessions[position] !== session) returns.fill(session, followed, row);
+    sessions[position] = session;
     return row;
   };
 }
@@ -183,14 +186,14 @@ function createMarket(rows: Rows, length: number): Market {
   let first = 0;
   let followed: Int32Array = new Int32Array(0);
   const on = (session: number): number => {
-    const at = session % length;
-    if (sessions[at] !== session) moves[at] = computeMean(rows(session), followed);
-    sessions[at] = session;
-    return moves[at]!;
+    const position = session % length;
+    if (sessions[position] !== session) moves[position] = computeMean(rows(session), followed);
+    sessions[position] = session;
+    return moves[position]!;
   };
   const copySums = (session: number, out: MarketSums): void => {
-    const at = 3 * (session - first);
-    for (let k = 0; k < out.length; k++) out[k] = tails[at + k]!;
+    const position = 3 * (session - first);
+    for (let k = 0; k < out.length; k++) out[k] = tails[position + k]!;
   };
   return {
     follow(universe) {
@@ -203,12 +206,12 @@ function createMarket(rows: Rows, length: number): Market {
       first = from;
       const past = 3 * (end - from + 1);
       tails.fill(0, past, past + 3);
-      for (let session = end, at = past - 3; session >= from; session--, at -= 3) {
+      for (let session = end, position = past - 3; session >= from; session--, position -= 3) {
         const move = on(session);
         const isMove = move === move;
-        tails[at + COUNT] = tails[at + 3 + COUNT]! + (isMove ? 1 : 0);
-        tails[at + SUM] = tails[at + 3 + SUM]! + (isMove ? move : 0);
-        tails[at + SQUARES] = tails[at + 3 + SQUARES]! + (isMove ? move * move : 0);
+        tails[position + COUNT] = tails[position + 3 + COUNT]! + (isMove ? 1 : 0);
+        tails[position + SUM] = tails[position + 3 + SUM]! + (isMove ? move : 0);
+        tails[position + SQUARES] = tails[position + 3 + SQUARES]! + (isMove ? move * move : 0);
       }
       copySums(from, sums);
       return sums;
@@ -272,10 +275,10 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Missing
 
   /** Removes the sessions before the window and returns the index of the first remaining session of a security. */
   const removeBeforeWindow = (place: number): number => {
-    let at = Math.max(gone[place]!, come[place]! - length);
-    while (at !== come[place] && sessions[place * length + (at % length)]! < first) at++;
-    gone[place] = at;
-    return at;
+    let position = Math.max(gone[place]!, come[place]! - length);
+    while (position !== come[place] && sessions[place * length + (position % length)]! < first) position++;
+    gone[place] = position;
+    return position;
   };
   const recomputeSums = (place: number, out: MarketSums): void => {
     out.fill(0);
@@ -304,7 +307,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Missing
       }
       [first, last] = [from, end];
     },
-    without(place, whole, out) {
+    without(place, marketSums, out) {
       const begun = removeBeforeWindow(place);
       const lacking = come[place]! - begun;
       const latest = met[place]!;
@@ -313,9 +316,10 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Missing
         market.since(latest + 1, out);
         return;
       }
-      for (let k = 0; k < out.length; k++) out[k] = whole[k]!;
-      for (let at = begun; at < come[place]!; at++) add(out, market.on(sessions[place * length + (at % length)]!), -1);
-      if (out[SQUARES]! < REMAINDER_MIN * whole[SQUARES]!) recomputeSums(place, out);
+      for (let k = 0; k < out.length; k++) out[k] = marketSums[k]!;
+      for (let position = begun; position < come[place]!; position++)
+        add(out, market.on(sessions[place * length + (position % length)]!), -1);
+      if (out[SQUARES]! < REMAINDER_MIN * marketSums[SQUARES]!) recomputeSums(place, out);
     },
   };
 }

@@ -41,7 +41,7 @@ export interface RollingFolds {
  * which is worthwhile if the securities or the version change often, so that most results would never be used
  */
 export function createRollingFolds(step = 1): RollingFolds {
-  let known: RolledWindow | undefined;
+  let rolledWindow: RolledWindow | undefined;
   /** First session of the block in which the previous window ended. */
   let block = 0;
   /** Results from the first session of the block to the end of the window. */
@@ -63,13 +63,16 @@ export function createRollingFolds(step = 1): RollingFolds {
     over(window, folding) {
       const { from, end, length, columns, version } = window;
       const isLike =
-        known !== undefined && known.columns === columns && known.version === version && known.length === length;
-      if (isLike && end === known!.end) return out;
-      const isNext = isLike && end > known!.end && end < block + length;
-      const added = isNext ? known!.end + 1 : Math.max(from, Math.floor(end / length) * length);
+        rolledWindow !== undefined &&
+        rolledWindow.columns === columns &&
+        rolledWindow.version === version &&
+        rolledWindow.length === length;
+      if (isLike && end === rolledWindow!.end) return out;
+      const isNext = isLike && end > rolledWindow!.end && end < block + length;
+      const added = isNext ? rolledWindow!.end + 1 : Math.max(from, Math.floor(end / length) * length);
       if (!isNext) restartBlock(window, folding);
       if (added <= end) addRun(folding, forwards, { first: added, last: end, columns });
-      known = window;
+      rolledWindow = window;
       if (from < block) folding.join(out, forwards, backwards!.after(from, folding));
       else out.set(forwards);
       return out;
@@ -112,9 +115,9 @@ function createSuffixes({
   return {
     stride,
     length,
-    sum(of, folding) {
-      ({ block, from: first } = of);
-      columns = of.columns;
+    sum(summedBlock, folding) {
+      ({ block, from: first } = summedBlock);
+      columns = summedBlock.columns;
       begun = -1;
       let sums = findRow(kept, 0);
       clear(sums, folding.empty);

@@ -105,10 +105,10 @@ function computeVolatilities(
   const values = new Float64Array(places.length);
   const year = Math.sqrt(periods);
   for (let i = 0; i < values.length; i++) {
-    const at = 3 * places[i]!;
-    const count = sums[at]!;
-    const square = sums[at + 2]!;
-    const about = square - (sums[at + 1]! * sums[at + 1]!) / count;
+    const position = 3 * places[i]!;
+    const count = sums[position]!;
+    const square = sums[position + 2]!;
+    const about = square - (sums[position + 1]! * sums[position + 1]!) / count;
     if (count < enough) values[i] = NaN;
     else values[i] = about <= CONSTANT_RATIO * square ? 0 : Math.sqrt(about / (count - 1)) * year;
   }
@@ -119,8 +119,8 @@ function computeVolatilities(
 function computeProducts(folds: Float64Array, places: Int32Array, enough: number): Float64Array {
   const values = new Float64Array(places.length);
   for (let i = 0; i < values.length; i++) {
-    const at = 2 * places[i]!;
-    values[i] = folds[at]! < enough ? NaN : folds[at + 1]!;
+    const position = 2 * places[i]!;
+    values[i] = folds[position]! < enough ? NaN : folds[position + 1]!;
   }
   return values;
 }
@@ -142,12 +142,12 @@ function foldSquares(valuesOn: ValueReader): Folding {
     empty: [0, 0, 0],
     add(sums, session, columns) {
       const values = valuesOn(session, columns);
-      for (let i = 0, at = 0; i < values.length; i++, at += 3) {
+      for (let i = 0, position = 0; i < values.length; i++, position += 3) {
         const value = values[i]!;
         if (value !== value) continue;
-        sums[at]! += 1;
-        sums[at + 1]! += value;
-        sums[at + 2]! += value * value;
+        sums[position]! += 1;
+        sums[position + 1]! += value;
+        sums[position + 2]! += value * value;
       }
     },
     join: addSessions,
@@ -160,17 +160,17 @@ function foldFactors(valuesOn: ValueReader): Folding {
     empty: [0, 1],
     add(folds, session, columns) {
       const values = valuesOn(session, columns);
-      for (let i = 0, at = 0; i < values.length; i++, at += 2) {
+      for (let i = 0, position = 0; i < values.length; i++, position += 2) {
         const value = values[i]!;
         if (value !== value) continue;
-        folds[at]! += 1;
-        folds[at + 1]! *= value;
+        folds[position]! += 1;
+        folds[position + 1]! *= value;
       }
     },
     join(out, folds, others) {
-      for (let at = 0; at < out.length; at += 2) {
-        out[at] = folds[at]! + others[at]!;
-        out[at + 1] = folds[at + 1]! * others[at + 1]!;
+      for (let position = 0; position < out.length; position += 2) {
+        out[position] = folds[position]! + others[position]!;
+        out[position + 1] = folds[position + 1]! * others[position + 1]!;
       }
     },
   };

@@ -89,7 +89,7 @@ function createStatistics(): RowFunction[] {
 /** Function that computes a number from a row and a row of another list. */
 type PairFunction = (row: Float64Array, other: Float64Array, least: number) => number;
 
-const definePair = (name: string, help: string, of: PairFunction): RowFunction => ({
+const definePair = (name: string, help: string, pairFunction: PairFunction): RowFunction => ({
   name,
   help,
   parameters: ['values', 'others', 'length?', 'least?'],
@@ -103,10 +103,10 @@ const definePair = (name: string, help: string, of: PairFunction): RowFunction =
   compute([values, others], [given, least], out) {
     const length = readLength(given, values!.length);
     for (let k = 0; k < out.length; k++) {
-      const at = k * length;
-      const row = values!.subarray(at, at + length);
-      const other = others!.length === values!.length ? others!.subarray(at, at + length) : others!;
-      out[k] = of(row, other, readLeast(least));
+      const position = k * length;
+      const row = values!.subarray(position, position + length);
+      const other = others!.length === values!.length ? others!.subarray(position, position + length) : others!;
+      out[k] = pairFunction(row, other, readLeast(least));
     }
   },
 });
@@ -162,8 +162,8 @@ const defineMapped = (
   size: ([all], [given]) => describeRowsFault(all!, readLength(given, all!)) ?? all!,
   compute([values], [given], out) {
     const length = readLength(given, values!.length);
-    for (let at = 0; at < out.length; at += length)
-      ofRow(values!.subarray(at, at + length), out.subarray(at, at + length));
+    for (let position = 0; position < out.length; position += length)
+      ofRow(values!.subarray(position, position + length), out.subarray(position, position + length));
   },
 });
 
@@ -224,9 +224,9 @@ const smooth: RowFunction = {
   compute([values], [halfLife, given], out) {
     const length = readLength(given, values!.length);
     const decay = raiseToPower(0.5, 1 / halfLife!);
-    for (let at = 0; at < out.length; at += length) {
+    for (let position = 0; position < out.length; position += length) {
       let [sum, weight] = [0, 0];
-      for (let k = at; k < at + length; k++) {
+      for (let k = position; k < position + length; k++) {
         const value = values![k]!;
         sum *= decay;
         weight *= decay;
@@ -282,8 +282,8 @@ const SHAPE_FUNCTIONS: readonly RowFunction[] = [
     },
     compute([values], [length, from, to], out) {
       const kept = to! - from!;
-      for (let at = 0, k = 0; at < out.length; at += kept, k++)
-        out.set(values!.subarray(k * length! + from!, k * length! + to!), at);
+      for (let position = 0, k = 0; position < out.length; position += kept, k++)
+        out.set(values!.subarray(k * length! + from!, k * length! + to!), position);
     },
   },
   {

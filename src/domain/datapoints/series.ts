@@ -131,11 +131,11 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   }
 
   function createFreeFloat(): Series {
-    const own: Series[] = [];
+    const ownSeries: Series[] = [];
     if (sm.market.fields.has('FREE_FLOAT'))
-      own.push(createCarriedSeries(table.market('FREE_FLOAT'), terms.maxStaleSessions));
-    if (sm.market.reference.columns.includes('FREE_FLOAT')) own.push(table.reference('FREE_FLOAT'));
-    return createFirstOf([...own, createConstantSeries(1)]);
+      ownSeries.push(createCarriedSeries(table.market('FREE_FLOAT'), terms.maxStaleSessions));
+    if (sm.market.reference.columns.includes('FREE_FLOAT')) ownSeries.push(table.reference('FREE_FLOAT'));
+    return createFirstOf([...ownSeries, createConstantSeries(1)]);
   }
 
   return table;
@@ -157,14 +157,14 @@ function createPanelSeries({ market, rowOf, securityCount }: SessionMarket, name
   };
 }
 
-export function multiplySeries(left: Series, right: Series): Series {
-  if (isWholePanel(left) && isWholePanel(right)) return multiplyPanels(left.panel, right.panel);
+export function multiplySeries(leftSeries: Series, right: Series): Series {
+  if (isWholePanel(leftSeries) && isWholePanel(right)) return multiplyPanels(leftSeries.panel, right.panel);
   let scratch = new Float64Array(0);
   return {
     fill(session, columns, out) {
       if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
       const factor = scratch.subarray(0, columns.length);
-      left.fill(session, columns, out);
+      leftSeries.fill(session, columns, out);
       right.fill(session, columns, factor);
       for (let i = 0; i < columns.length; i++) out[i]! *= factor[i]!;
     },
@@ -180,11 +180,11 @@ function isWholePanel(series: Series): series is Series & PanelBacked {
   return series.panel?.less === 0 && series.panel.gaps === null;
 }
 
-function multiplyPanels(left: SeriesPanel, right: SeriesPanel): Series {
-  const [lefts, rights] = [left.cells, right.cells];
+function multiplyPanels(leftSeriesPanel: SeriesPanel, right: SeriesPanel): Series {
+  const [lefts, rights] = [leftSeriesPanel.cells, right.cells];
   return {
     fill(session, columns, out) {
-      const [a, b] = [left.rowAt(session), right.rowAt(session)];
+      const [a, b] = [leftSeriesPanel.rowAt(session), right.rowAt(session)];
       if (a < 0 || b < 0) out.fill(NaN);
       else multiplyCells({ lefts, a, rights, b }, columns, out);
     },
@@ -278,9 +278,9 @@ function createGrowthBetweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'gr
     fill(session, columns, out) {
       const offset = readGrowthRow(sm, session);
       for (let i = 0; i < columns.length; i++) {
-        const at = offset + columns[i]!;
-        const isReturn = lastBar[at] === session && lastBar[at - securityCount] === session - 1;
-        out[i] = isReturn ? growth[at]! - less : NaN;
+        const position = offset + columns[i]!;
+        const isReturn = lastBar[position] === session && lastBar[position - securityCount] === session - 1;
+        out[i] = isReturn ? growth[position]! - less : NaN;
       }
     },
   };
@@ -307,9 +307,9 @@ function createYieldSeries(
       return;
     }
     const steps = dividends.steps(column);
-    const at = findLastAtMost(steps.days, day);
-    sums[column] = steps.sums[at] ?? 0;
-    until[column] = steps.days[at + 1] ?? Infinity;
+    const position = findLastAtMost(steps.days, day);
+    sums[column] = steps.sums[position] ?? 0;
+    until[column] = steps.days[position + 1] ?? Infinity;
   };
   return {
     fill(session, columns, out) {

@@ -23,10 +23,10 @@ export function createTally(series: Series, names: number): Tally {
 
   const add = (start: number, end: number, sign: 1 | -1): void => {
     for (let session = start; session <= end; session++) {
-      const at = panel === undefined ? 0 : panel.rowAt(session);
-      if (at < 0) continue;
+      const position = panel === undefined ? 0 : panel.rowAt(session);
+      if (position < 0) continue;
       if (panel === undefined) series.fill(session, columns, row);
-      addRow(counts, panel?.cells ?? row, at, sign);
+      addRow(counts, panel?.cells ?? row, position, sign);
     }
   };
   return {

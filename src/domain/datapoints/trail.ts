@@ -56,9 +56,9 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
   const moveTo = (start: number): void => {
     const dropped = start - origin;
     for (let column = 0; column < names; column++) {
-      const at = column * stride;
+      const position = column * stride;
       const retained = until[column]! - start + 1;
-      if (retained > 0) cells.copyWithin(at, at + dropped, at + dropped + retained);
+      if (retained > 0) cells.copyWithin(position, position + dropped, position + dropped + retained);
       else until[column] = start - 1;
     }
     origin = start;

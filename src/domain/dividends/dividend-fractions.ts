@@ -41,13 +41,15 @@ export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): Divi
   return all.flatMap(({ session, column, action }): DividendFraction[] => {
     if (action.type !== 'DIVIDEND' || session <= sm.first) return [];
     const before = sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column);
-    const sameDay = all.slice(starts[session], starts[session + 1]).filter((other) => other.column === column);
+    const sameDay = all
+      .slice(starts[session], starts[session + 1])
+      .filter((otherSessionAction) => otherSessionAction.column === column);
     const cash =
       action.value *
       rates.rateAt(session, column) *
       computeRatio(
         sm,
-        sameDay.map((placed) => placed.action),
+        sameDay.map((sessionAction) => sessionAction.action),
         terms,
       );
     const fraction = cash / before;
@@ -64,11 +66,11 @@ export function listAnnouncedDividends(sm: SessionMarket, session: number, terms
   const withheldOf = createWithholding(sm.market, terms.withholding);
   const day = sm.sessions[session]!;
   const shares = computePendingShares(sm, session, terms.splits);
-  const known = sm.market.actions.filter(
+  const corporateActions = sm.market.actions.filter(
     ({ status, exDay, announcedDay }) =>
       status !== 'cancelled' && exDay > day && (announcedDay === null || announcedDay <= day),
   );
-  return known.flatMap((action): DividendFraction[] => {
+  return corporateActions.flatMap((action): DividendFraction[] => {
     const column = sm.columnOf(action.identifier);
     if (action.type !== 'DIVIDEND' || column < 0) return [];
     const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);

@@ -34,5 +34,8 @@ export function findRounding(rounding: DatedRounding | undefined, day: Day): Rou
 
 /** Returns true if a value is rounded on any date. */
 export function roundsAny(rounding: DatedRounding | undefined, of: keyof RoundingSpec): boolean {
-  return rounding?.[of] !== undefined || (rounding?.amended ?? []).some((one) => one.rounding[of] !== undefined);
+  return (
+    rounding?.[of] !== undefined ||
+    (rounding?.amended ?? []).some((amendedRounding) => amendedRounding.rounding[of] !== undefined)
+  );
 }

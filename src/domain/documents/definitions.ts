@@ -15,12 +15,12 @@ type DefinedParts = Pick<IndexDocument, 'datapoints' | 'plugins'>;
  * Returns the expressions and plug-ins that a document defines, by name. @cost none for a document that was used before
  */
 export function readDefinitions({ datapoints, plugins }: DefinedParts): Definitions {
-  const own = datapoints === undefined ? NO_DEFINITIONS : listExpressions(datapoints);
-  if (plugins === undefined) return own;
+  const ownDefinitions = datapoints === undefined ? NO_DEFINITIONS : listExpressions(datapoints);
+  if (plugins === undefined) return ownDefinitions;
   const entry = withPlugins.get(plugins);
-  if (entry?.own === own) return entry.all;
-  const all = new Map([...own, ...listPluginDefinitions(plugins)]);
-  withPlugins.set(plugins, { own, all });
+  if (entry?.own === ownDefinitions) return entry.all;
+  const all = new Map([...ownDefinitions, ...listPluginDefinitions(plugins)]);
+  withPlugins.set(plugins, { own: ownDefinitions, all });
   return all;
 }
 

@@ -80,11 +80,13 @@ function parseTree(
     return toCanonicalTree(given);
   }
   if (typeof given !== 'string' || given === '' || (expected === 'number' && isName(given, market))) return given;
-  const read = readExpression(given, expected);
-  findings.push(...read.problems.map((problem) => ({ severity: 'error' as const, path, row_id: rowId, ...problem })));
-  if (read.tree === undefined) return PLACEHOLDERS[expected];
-  texts.set(path, read);
-  const { tree } = read;
+  const parsedText = readExpression(given, expected);
+  findings.push(
+    ...parsedText.problems.map((problem) => ({ severity: 'error' as const, path, row_id: rowId, ...problem })),
+  );
+  if (parsedText.tree === undefined) return PLACEHOLDERS[expected];
+  texts.set(path, parsedText);
+  const { tree } = parsedText;
   return expected === 'number' && isField(tree) && tree.lag === undefined && tree.window === undefined && !tree.dataset
     ? tree.name
     : addText(tree);

@@ -37,11 +37,14 @@ interface ChangedPrices {
 
 /**
  * Returns the changed prices that the served content of a store lacks.
- * @param read document of the store when the content was read
+ * @param changedPrices document of the store when the content was read
  */
-export function findPendingPrices(stored: ChangedPrices, read: ChangedPrices): { changed_prices?: ChangedPrice[] } {
+export function findPendingPrices(
+  stored: ChangedPrices,
+  changedPrices: ChangedPrices,
+): { changed_prices?: ChangedPrice[] } {
   if (stored.changed_prices === undefined) return {};
-  const applied = read.changed_prices ?? [];
+  const applied = changedPrices.changed_prices ?? [];
   const isApplied = ({ identifier, date, at }: ChangedPrice): boolean =>
     applied.some((other) => other.identifier === identifier && other.date === date && other.at === at);
   return { changed_prices: stored.changed_prices.filter((change) => !isApplied(change)) };

@@ -13,15 +13,15 @@ const isObject = (value: unknown): value is RawBody =>
 export type RowParser = (schema: z.ZodType, value: unknown, place: TextLocation) => unknown;
 
 /** Parses the expressions in a derivation. @param prefix prefix of the paths of its members, ending with a dot */
-export function parseDerivation(derivation: RawBody, prefix: string, read: RowParser): RawBody {
+export function parseDerivation(derivation: RawBody, prefix: string, rowParser: RowParser): RawBody {
   const { constraints, expected_returns: returns, relax } = derivation;
   return {
     ...derivation,
     ...(Array.isArray(relax) && Array.isArray(constraints)
-      ? { relax: parseRelaxation(relax, constraints, `${prefix}relax`, read) }
+      ? { relax: parseRelaxation(relax, constraints, `${prefix}relax`, rowParser) }
       : {}),
-    ...(Array.isArray(constraints) ? { constraints: parseRows(constraints, `${prefix}constraints`, read) } : {}),
-    ...(isObject(returns) ? { expected_returns: parseReturns(returns, `${prefix}expected_returns`, read) } : {}),
+    ...(Array.isArray(constraints) ? { constraints: parseRows(constraints, `${prefix}constraints`, rowParser) } : {}),
+    ...(isObject(returns) ? { expected_returns: parseReturns(returns, `${prefix}expected_returns`, rowParser) } : {}),
   };
 }
 
@@ -40,8 +40,8 @@ export function parseRequest(sent: RawBody): {
 }
 
 /** Returns constraint rows with their expressions as trees. @param path path of the list of rows */
-export function parseRows(rows: readonly unknown[], path: string, read: RowParser): unknown[] {
-  return rows.map((row, i) => parseRow(row, findConstraintClass, { path: `${path}[${i}]`, read }));
+export function parseRows(rows: readonly unknown[], path: string, rowParser: RowParser): unknown[] {
+  return rows.map((row, i) => parseRow(row, findConstraintClass, { path: `${path}[${i}]`, read: rowParser }));
 }
 
 /** Returns the relaxation steps of rows with their expressions as trees. */
@@ -49,7 +49,7 @@ function parseRelaxation(
   relax: readonly unknown[],
   rows: readonly unknown[],
   path: string,
-  read: RowParser,
+  rowParser: RowParser,
 ): unknown[] {
   return relax.map((entry, i) => {
     if (!isObject(entry) || !Array.isArray(entry['steps'])) return entry;
@@ -58,16 +58,16 @@ function parseRelaxation(
     const known = findConstraintClass(typeof type === 'string' ? type : '');
     if (known === undefined) return entry;
     const steps = entry['steps'].map((step: unknown, k) =>
-      isObject(step) ? read(known.params, step, { path: `${path}[${i}].steps[${k}]` }) : step,
+      isObject(step) ? rowParser(known.params, step, { path: `${path}[${i}].steps[${k}]` }) : step,
     );
     return { ...entry, steps };
   });
 }
 
-function parseReturns(returns: RawBody, path: string, read: RowParser): unknown {
+function parseReturns(returns: RawBody, path: string, rowParser: RowParser): unknown {
   const { type, ...params } = returns;
   const entry = findReturnsClass(typeof type === 'string' ? type : '');
-  return entry === undefined ? returns : { type, ...(read(entry.params, params, { path }) as RawBody) };
+  return entry === undefined ? returns : { type, ...(rowParser(entry.params, params, { path }) as RawBody) };
 }
 
 interface RowLocation {

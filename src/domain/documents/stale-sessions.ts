@@ -43,7 +43,8 @@ export function readDefaultStaleSessions({ actions }: Pick<MarketData, 'actions'
 /** Returns a treatment with the defaults that follow from the store. */
 export function applyStoreDefaults(treatment: DatedTreatment, market: Pick<MarketData, 'actions'>): DatedTreatment {
   const isWhole = ({ max_stale_sessions: sessions }: StaleTreatment): boolean => sessions !== undefined;
-  if (isWhole(treatment) && (treatment.amended ?? []).every((one) => isWhole(one.treatment))) return treatment;
+  if (isWhole(treatment) && (treatment.amended ?? []).every((amendedTreatment) => isWhole(amendedTreatment.treatment)))
+    return treatment;
   return changeTreatment(treatment, (one) =>
     isWhole(one) ? one : { ...one, max_stale_sessions: readDefaultStaleSessions(market) },
   );

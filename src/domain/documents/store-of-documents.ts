@@ -23,10 +23,10 @@ export function checkStores(documents: Documents): Finding[] {
   return reportClash(listStoreReferences(documents));
 }
 
-function reportClash([first, other]: readonly StoreReference[]): Finding[] {
-  if (first === undefined || other === undefined) return [];
-  const message = `An index is computed on one data store, but ${first.by} refers to ${first.storeId} and ${other.by} refers to ${other.storeId}.`;
-  return [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id', message, value: other.storeId }];
+function reportClash([first, otherStoreReference]: readonly StoreReference[]): Finding[] {
+  if (first === undefined || otherStoreReference === undefined) return [];
+  const message = `An index is computed on one data store, but ${first.by} refers to ${first.storeId} and ${otherStoreReference.by} refers to ${otherStoreReference.storeId}.`;
+  return [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id', message, value: otherStoreReference.storeId }];
 }
 
 /**
@@ -35,12 +35,12 @@ function reportClash([first, other]: readonly StoreReference[]): Finding[] {
  * @throws Refusal VALIDATION_FAILED if they name several stores
  */
 export function findStore(documents: Documents, asked: string | null | undefined = null): string | null {
-  const named = listStoreReferences(documents);
-  if (asked != null && named.every(({ storeId }) => storeId !== asked))
-    named.push({ storeId: asked, by: 'the request' });
-  const clash = reportClash(named);
+  const storeReferences = listStoreReferences(documents);
+  if (asked != null && storeReferences.every(({ storeId }) => storeId !== asked))
+    storeReferences.push({ storeId: asked, by: 'the request' });
+  const clash = reportClash(storeReferences);
   if (clash.length > 0) throw refuseWithFindings('data store', clash);
-  return named[0]?.storeId ?? null;
+  return storeReferences[0]?.storeId ?? null;
 }
 
 /**

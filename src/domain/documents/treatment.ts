@@ -53,7 +53,13 @@ export function changeTreatment(
 ): DatedTreatment {
   const changed = change(first);
   if (amended === undefined) return changed;
-  return { ...changed, amended: amended.map((one) => ({ ...one, treatment: change(one.treatment) })) };
+  return {
+    ...changed,
+    amended: amended.map((amendedTreatment) => ({
+      ...amendedTreatment,
+      treatment: change(amendedTreatment.treatment),
+    })),
+  };
 }
 
 /** Returns the treatment on a day. */
@@ -65,8 +71,8 @@ export function findTreatment(treatment: DatedTreatment, day: Day): TreatmentSpe
 
 /** Returns a treatment without the amendments that take effect after a day. */
 export function limitTreatment({ amended, ...first }: DatedTreatment, day: Day): DatedTreatment {
-  const kept = (amended ?? []).filter(({ after }) => after <= day);
-  return kept.length === 0 ? first : { ...first, amended: kept };
+  const amendedTreatments = (amended ?? []).filter(({ after }) => after <= day);
+  return amendedTreatments.length === 0 ? first : { ...first, amended: amendedTreatments };
 }
 
 /** Returns the treatment of an index within an overlay. A blend may have its own return variant. */

@@ -29,17 +29,17 @@ export function computePosteriorReturns(
 ): Float64Array {
   const { metric, index, cash } = context;
   const prior = computeEquilibriumReturns(metric, index, risk_aversion).map((value) => cash + value);
-  const held = selectViews(views, context);
+  const heldViews = selectViews(views, context);
   const n = index.length;
-  const spread = held.map(({ weights }) => {
+  const spread = heldViews.map(({ weights }) => {
     const product = new Float64Array(n);
     multiplyMetric(metric, weights, product);
     return product.map((value) => tau * value);
   });
-  const count = held.length;
+  const count = heldViews.length;
   const system = new Float64Array(count * count);
   const surprise = new Float64Array(count);
-  held.forEach(({ weights, value, confidence }, k) => {
+  heldViews.forEach(({ weights, value, confidence }, k) => {
     for (let j = 0; j < count; j++) system[k * count + j] = computeDotProduct(weights, spread[j]!);
     system[k * count + k]! *= 1 / confidence;
     surprise[k] = value - computeDotProduct(weights, prior);
@@ -49,7 +49,7 @@ export function computePosteriorReturns(
   spread.forEach((values, k) => {
     for (let i = 0; i < n; i++) posterior[i]! += push[k]! * values[i]!;
   });
-  assertViewsMet(held, posterior);
+  assertViewsMet(heldViews, posterior);
   return posterior;
 }
 

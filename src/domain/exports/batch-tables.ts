@@ -57,7 +57,7 @@ type Row = Readonly<Record<string, string | number | null>>;
 /** Returns the rows of a table for consecutive accounts. @param first position of the first account in the batch */
 export function createBatchRows(table: BatchTable, outcomes: readonly AccountOutcome[], first: number): readonly Row[] {
   return table === 'accounts'
-    ? outcomes.map((outcome, at) => createAccountRow(outcome, first + at))
+    ? outcomes.map((outcome, position) => createAccountRow(outcome, first + position))
     : outcomes.flatMap((outcome) =>
         outcome.status === 'refused' || outcome.status === 'infeasible'
           ? []

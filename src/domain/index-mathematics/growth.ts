@@ -50,8 +50,8 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
  * @cost O(S N), once per market and terms
  */
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  const held = toHoldingTerms(terms);
-  return readCached(findCachedGrowth(sm).indices, createKey(held), () => computeIndexPanel(sm, held));
+  const growthTerms = toHoldingTerms(terms);
+  return readCached(findCachedGrowth(sm).indices, createKey(growthTerms), () => computeIndexPanel(sm, growthTerms));
 }
 
 /** Returns a cached panel, or creates one, which replaces the least recently used. */
@@ -148,11 +148,11 @@ export function createMarkKey({ sessions }: SessionMarket, session: number, term
  * Returns the carried close of the security of an effect on its session. It is looked up only once, because the cells
  * of a session are far apart in memory.
  */
-export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, at: number): number {
-  const known = table.carried[at]!;
+export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, position: number): number {
+  const known = table.carried[position]!;
   return known === known
     ? known
-    : (table.carried[at] = findCarriedUnder(sm, table, table.sessions[at]!, table.columns[at]!));
+    : (table.carried[position] = findCarriedUnder(sm, table, table.sessions[position]!, table.columns[position]!));
 }
 
 /**
@@ -192,11 +192,11 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
     session,
     lastBar: bars,
     terms: new Map(
-      terms.map(toHoldingTerms).map((own) => [
-        createMarkKey(sm, session, own),
+      terms.map(toHoldingTerms).map((ownGrowthTerms) => [
+        createMarkKey(sm, session, ownGrowthTerms),
         {
-          carried: findCarriedPrices(sm, own, { session, bars }),
-          index: computeValueIndex(sm, own).slice(row, row + securityCount),
+          carried: findCarriedPrices(sm, ownGrowthTerms, { session, bars }),
+          index: computeValueIndex(sm, ownGrowthTerms).slice(row, row + securityCount),
         },
       ]),
     ),

@@ -32,12 +32,12 @@ function createMark(sm: SessionMarket, terms: GrowthTerms, session: number): Mar
   const begin = readPanelRow(sm, session);
   const bars = Int32Array.from(lastBar.subarray(begin, begin + securityCount));
   const rates = createExchangeRates(sm, terms.currency);
-  const held = toHoldingTerms(terms);
+  const growthTerms = toHoldingTerms(terms);
   const index = Float64Array.from(bars, (bar, column) =>
     bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
   );
-  const carried = findCarriedPrices(sm, held, { session, bars });
-  return { session, lastBar: bars, terms: new Map([[createMarkKey(sm, session, held), { carried, index }]]) };
+  const carried = findCarriedPrices(sm, growthTerms, { session, bars });
+  return { session, lastBar: bars, terms: new Map([[createMarkKey(sm, session, growthTerms), { carried, index }]]) };
 }
 
 /** Returns the actions after one session up to another. */
@@ -46,13 +46,13 @@ function selectActions(
   { from, to }: { readonly from: number; readonly to: number },
 ): SessionActions {
   const first = starts[from + 1]!;
-  const own = all.slice(first, starts[to + 1]);
+  const ownSessionActions = all.slice(first, starts[to + 1]);
   const ownStarts = new Int32Array(to + 2);
   for (let s = from + 1; s <= to; s++) ownStarts[s + 1] = starts[s + 1]! - first;
   return {
-    all: own,
+    all: ownSessionActions,
     starts: ownStarts,
-    related: own.filter(({ action }) => action.related !== null),
+    related: ownSessionActions.filter(({ action }) => action.related !== null),
     unpricedRights: [],
     isStructural: isStructural.subarray(0, to + 1),
   };

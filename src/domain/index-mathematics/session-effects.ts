@@ -96,9 +96,13 @@ export function computeOpening(table: EffectTable, position: number, before: num
  * Returns the carried close of the security of an effect on its session. It is looked up only once, because the cells
  * of a session are far apart in memory.
  */
-export function findCloseOfEffect(sm: SessionMarket, { columns, sessions, closes }: EffectTable, at: number): number {
-  const known = closes[at]!;
-  return known === known ? known : (closes[at] = sm.carriedClose(sessions[at]!, columns[at]!));
+export function findCloseOfEffect(
+  sm: SessionMarket,
+  { columns, sessions, closes }: EffectTable,
+  position: number,
+): number {
+  const known = closes[position]!;
+  return known === known ? known : (closes[position] = sm.carriedClose(sessions[position]!, columns[position]!));
 }
 
 /** Returns true if an effect may change the value of a holding at the opening. */
@@ -126,7 +130,7 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
   const getEffects = (member: keyof SessionEffect): Float64Array =>
     Float64Array.from(listed, ({ effect }) => effect[member]);
-  const ordinary = Float64Array.from(listed, (one) => one.ordinary);
+  const ordinary = Float64Array.from(listed, (listedEffect) => listedEffect.ordinary);
   return {
     columns: Int32Array.from(listed, ({ effect }) => effect.column),
     ratio: getEffects('ratio'),
@@ -136,7 +140,7 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     special: getEffects('special'),
     income: getEffects('income'),
     ordinary,
-    net: Float64Array.from(listed, (one) => one.net),
+    net: Float64Array.from(listed, (listedEffect) => listedEffect.net),
     starts,
     isOpening,
     terms,

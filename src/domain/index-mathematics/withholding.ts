@@ -73,10 +73,10 @@ export function listValuesWithoutRate(
     if (Number.isNaN(findRate(value, tax))) values.add(isBlank(value) ? null : String(value));
   };
   for (const column of taxed) {
-    const own = spells[column]!;
-    if (own.length === 0) add(null);
-    for (const [k, spell] of own.entries())
-      if (spell.from <= to && (own[k + 1]?.from ?? Infinity) > from) add(spell.value);
+    const ownReferenceSpells = spells[column]!;
+    if (ownReferenceSpells.length === 0) add(null);
+    for (const [k, spell] of ownReferenceSpells.entries())
+      if (spell.from <= to && (ownReferenceSpells[k + 1]?.from ?? Infinity) > from) add(spell.value);
   }
   // A dividend may be paid before the first field value of its security.
   const columnOf = indexColumns(market);
@@ -92,11 +92,17 @@ export function listValuesWithoutRate(
  * Asserts that a rate applies to the dividends of securities.
  * @throws Refusal NO_RATE that lists the values without a rate
  */
-export function requireWithholdingRates(market: MarketData, tax: WithholdingTax, of: TaxedSecurities): void {
-  const values = listValuesWithoutRate(market, tax, of);
+export function requireWithholdingRates(
+  market: MarketData,
+  tax: WithholdingTax,
+  taxedSecurities: TaxedSecurities,
+): void {
+  const values = listValuesWithoutRate(market, tax, taxedSecurities);
   if (typeof tax === 'number' || values.length === 0) return;
   const within =
-    of.from === undefined || of.to === undefined ? '' : ` from ${formatDay(of.from)} to ${formatDay(of.to)}`;
+    taxedSecurities.from === undefined || taxedSecurities.to === undefined
+      ? ''
+      : ` from ${formatDay(taxedSecurities.from)} to ${formatDay(taxedSecurities.to)}`;
   throw new Refusal('NO_RATE', `${describeWithoutRate(tax, values)}${within}.`, { field: tax.field, values });
 }
 

@@ -30,13 +30,13 @@ const DIGITS_SAFE = 308;
  * @cost one pass over the text; memory for the keys of open objects.
  */
 export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH): JsonScan {
-  let at = 0;
+  let position = 0;
   let overflows = false;
 
   try {
     scanValue(0);
     skipSpace();
-    if (at < text.length) throw new Fault('something follows the end of the value', at);
+    if (position < text.length) throw new Fault('something follows the end of the value', position);
     return { fault: undefined, overflows };
   } catch (failure) {
     if (failure instanceof Fault) return { fault: { reason: failure.message, offset: failure.offset }, overflows };
@@ -45,13 +45,13 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
 
   function scanValue(depth: number): void {
     skipSpace();
-    switch (text.charCodeAt(at)) {
+    switch (text.charCodeAt(position)) {
       case BRACE_OPEN:
         return scanObject(depth + 1);
       case BRACKET_OPEN:
         return scanArray(depth + 1);
       case QUOTE:
-        at = findStringEnd(text, at);
+        position = findStringEnd(text, position);
         return;
       case 0x74:
         return scanWord('true');
@@ -71,10 +71,10 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     let set: Set<string> | undefined;
     for (let count = 1; ; count++) {
       skipSpace();
-      const keyAt = at;
-      if (text.charCodeAt(at) !== QUOTE) throw createFault(text, at, 'a key in quotes');
-      at = findStringEnd(text, keyAt);
-      const key = unescapeString(text, keyAt, at);
+      const keyAt = position;
+      if (text.charCodeAt(position) !== QUOTE) throw createFault(text, position, 'a key in quotes');
+      position = findStringEnd(text, keyAt);
+      const key = unescapeString(text, keyAt, position);
       if (key === '__proto__') throw new Fault('the key "__proto__" is not accepted', keyAt);
       if (count > KEYS_MAX) throw new Fault(`an object has more than ${KEYS_MAX} keys`, keyAt);
       if (count > KEYS_LISTED) set ??= new Set(list);
@@ -83,8 +83,8 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       if (set === undefined) list.push(key);
       else set.add(key);
       skipSpace();
-      if (text.charCodeAt(at) !== COLON) throw createFault(text, at, 'a colon');
-      at++;
+      if (text.charCodeAt(position) !== COLON) throw createFault(text, position, 'a colon');
+      position++;
       scanValue(depth);
       if (skipBracket(BRACE_CLOSE)) return;
       scanSeparator('a comma or }');
@@ -102,38 +102,38 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
   }
 
   function open(depth: number): void {
-    if (depth > depthMax) throw new Fault(`the body is nested more than ${depthMax} levels deep`, at);
-    at++;
+    if (depth > depthMax) throw new Fault(`the body is nested more than ${depthMax} levels deep`, position);
+    position++;
   }
 
   function skipBracket(bracket: number): boolean {
     skipSpace();
-    if (text.charCodeAt(at) !== bracket) return false;
-    at++;
+    if (text.charCodeAt(position) !== bracket) return false;
+    position++;
     return true;
   }
 
   function scanSeparator(wanted: string): void {
-    if (text.charCodeAt(at) !== COMMA) throw createFault(text, at, wanted);
-    at++;
+    if (text.charCodeAt(position) !== COMMA) throw createFault(text, position, wanted);
+    position++;
   }
 
   function scanNumber(): void {
-    const { end, mayOverflow } = findNumberEnd(text, at);
-    if (mayOverflow && !Number.isFinite(Number(text.slice(at, end)))) overflows = true;
-    at = end;
+    const { end, mayOverflow } = findNumberEnd(text, position);
+    if (mayOverflow && !Number.isFinite(Number(text.slice(position, end)))) overflows = true;
+    position = end;
   }
 
   function scanWord(expected: string): void {
-    if (!text.startsWith(expected, at)) throw createFault(text, at, 'a value');
-    at += expected.length;
+    if (!text.startsWith(expected, position)) throw createFault(text, position, 'a value');
+    position += expected.length;
   }
 
   function skipSpace(): void {
     for (;;) {
-      const code = text.charCodeAt(at);
+      const code = text.charCodeAt(position);
       if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
-      at++;
+      position++;
     }
   }
 }
@@ -146,58 +146,59 @@ function unescapeString(text: string, start: number, end: number): string {
 
 /** Returns the position after a string. @param start position of its opening quote */
 function findStringEnd(text: string, start: number): number {
-  for (let at = start + 1; ; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return at + 1;
+  for (let position = start + 1; ; position++) {
+    const code = text.charCodeAt(position);
+    if (code === QUOTE) return position + 1;
     if (code === BACKSLASH) {
-      at++;
-      if (text.charCodeAt(at) === 0x75) at = findHexEnd(text, at);
-      else if (!ESCAPE_CHARACTERS.has(text.charCodeAt(at))) throw createFault(text, at, 'an escape JSON knows');
+      position++;
+      if (text.charCodeAt(position) === 0x75) position = findHexEnd(text, position);
+      else if (!ESCAPE_CHARACTERS.has(text.charCodeAt(position)))
+        throw createFault(text, position, 'an escape JSON knows');
     } else if (!(code >= 0x20)) {
-      throw at >= text.length
-        ? createFault(text, at, 'the end of a string')
-        : new Fault('a control character is in a string', at);
+      throw position >= text.length
+        ? createFault(text, position, 'the end of a string')
+        : new Fault('a control character is in a string', position);
     }
   }
 }
 
 /** Returns the position of the last of four hexadecimal digits. @param start position of the letter before them */
 function findHexEnd(text: string, start: number): number {
-  for (let at = start + 1; at <= start + 4; at++)
-    if (!isHex(text.charCodeAt(at))) throw createFault(text, at, 'a hexadecimal digit');
+  for (let position = start + 1; position <= start + 4; position++)
+    if (!isHex(text.charCodeAt(position))) throw createFault(text, position, 'a hexadecimal digit');
   return start + 4;
 }
 
 /** Returns the position after a number, and true if the number may exceed the range of a double. */
 function findNumberEnd(text: string, start: number): { readonly end: number; readonly mayOverflow: boolean } {
-  let at = start;
-  if (text.charCodeAt(at) === MINUS) at++;
-  if (text.charCodeAt(at) === ZERO) at++;
-  else at = findDigitsEnd(text, at, at === start ? 'a value' : 'a digit');
-  let mayOverflow = at - start > DIGITS_SAFE;
-  if (text.charCodeAt(at) === DOT) at = findDigitsEnd(text, at + 1, 'a digit');
-  const exponent = text.charCodeAt(at);
+  let position = start;
+  if (text.charCodeAt(position) === MINUS) position++;
+  if (text.charCodeAt(position) === ZERO) position++;
+  else position = findDigitsEnd(text, position, position === start ? 'a value' : 'a digit');
+  let mayOverflow = position - start > DIGITS_SAFE;
+  if (text.charCodeAt(position) === DOT) position = findDigitsEnd(text, position + 1, 'a digit');
+  const exponent = text.charCodeAt(position);
   if (exponent === 0x65 || exponent === 0x45) {
     mayOverflow = true;
-    at++;
-    const sign = text.charCodeAt(at);
-    if (sign === PLUS || sign === MINUS) at++;
-    at = findDigitsEnd(text, at, 'a digit');
+    position++;
+    const sign = text.charCodeAt(position);
+    if (sign === PLUS || sign === MINUS) position++;
+    position = findDigitsEnd(text, position, 'a digit');
   }
-  return { end: at, mayOverflow };
+  return { end: position, mayOverflow };
 }
 
 function findDigitsEnd(text: string, start: number, wanted: string): number {
-  let at = start;
-  while (isDigit(text.charCodeAt(at))) at++;
-  if (at === start) throw createFault(text, at, wanted);
-  return at;
+  let position = start;
+  while (isDigit(text.charCodeAt(position))) position++;
+  if (position === start) throw createFault(text, position, wanted);
+  return position;
 }
 
-function createFault(text: string, at: number, wanted: string): Fault {
+function createFault(text: string, position: number, wanted: string): Fault {
   const result =
-    at < text.length ? `${quote(String.fromCodePoint(text.codePointAt(at) ?? 0))} stands` : 'the body ends';
-  return new Fault(`${result} where ${wanted} is expected`, at);
+    position < text.length ? `${quote(String.fromCodePoint(text.codePointAt(position) ?? 0))} stands` : 'the body ends';
+  return new Fault(`${result} where ${wanted} is expected`, position);
 }
 
 class Fault extends Error {

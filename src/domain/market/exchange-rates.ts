@@ -212,9 +212,9 @@ export function refuseRateNotAboveZero(
   ];
   for (const pair of pairs) {
     const series = sm.market.series?.get(pair);
-    const at = series === undefined ? -1 : findLastAtMost(series.days, sm.sessions[session]!);
-    if (series === undefined || at < 0 || series.closes[at]! > 0) continue;
-    const [value, date] = [series.closes[at]!, formatDay(series.days[at]!)];
+    const position = series === undefined ? -1 : findLastAtMost(series.days, sm.sessions[session]!);
+    if (series === undefined || position < 0 || series.closes[position]! > 0) continue;
+    const [value, date] = [series.closes[position]!, formatDay(series.days[position]!)];
     return new Refusal(
       'NUMERIC_FAILURE',
       `The exchange rate ${pair} is ${value} on ${date}; a rate must be greater than 0.`,

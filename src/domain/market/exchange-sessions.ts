@@ -30,21 +30,21 @@ export function createExchanges({
   calendars,
   sessions,
 }: ExchangesInput): (session: number, column: number) => Exchange {
-  const own: Exchange = placeOnAxis(calendar, sessions);
-  const byCode = new Map<string, Exchange>([[calendar.code, own]]);
+  const ownExchange: Exchange = placeOnAxis(calendar, sessions);
+  const byCode = new Map<string, Exchange>([[calendar.code, ownExchange]]);
   const findExchange = (code: unknown): Exchange => {
-    if (typeof code !== 'string') return own;
+    if (typeof code !== 'string') return ownExchange;
     let exchange = byCode.get(code);
     if (!exchange) {
       const entry = calendars.get(code);
-      exchange = entry ? placeOnAxis(entry, sessions) : own;
+      exchange = entry ? placeOnAxis(entry, sessions) : ownExchange;
       byCode.set(code, exchange);
     }
     return exchange;
   };
   const spells = createReferenceSpells(market, 'EXCHANGE');
   const steady = spells.map((list) => {
-    if (list.length === 0) return own;
+    if (list.length === 0) return ownExchange;
     return list.length === 1 && list[0]!.from === -Infinity ? findExchange(list[0]!.value) : undefined;
   });
   return (session, column) => steady[column] ?? findExchange(findSpell(spells[column]!, sessions[session]!));

@@ -120,21 +120,21 @@ function createActionLines(
   const places = new Int32Array(POSITION_WIDTH * actions.length);
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const encoder = new TextEncoder();
-  let at = offset;
+  let position = offset;
   let place = 0;
   const lines = divideIntoLines(actions, (items) => {
     const texts = items.map((action) => JSON.stringify(action));
-    at += ACTIONS_HEAD.length;
+    position += ACTIONS_HEAD.length;
     texts.forEach((text, i) => {
       const bytes = encoder.encode(text).length;
       const { exDay, type, identifier } = items[i]!;
       places.set(
-        [exDay, type === 'DIVIDEND' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1],
+        [exDay, type === 'DIVIDEND' ? 1 : 0, position, bytes, columns.get(identifier) ?? -1],
         POSITION_WIDTH * place++,
       );
-      at += bytes + 1; // length of a comma or of the closing bracket
+      position += bytes + 1; // length of a comma or of the closing bracket
     });
-    at += 2; // length of the brace and the line break
+    position += 2; // length of the brace and the line break
     return `${ACTIONS_HEAD}${texts.join(',')}]}\n`;
   });
   return { text: lines.join(''), places };
@@ -196,15 +196,15 @@ function selectActions(handle: MarketHandle, isWanted: (all: Int32Array, p: numb
   const wanted: number[] = [];
   for (let p = 0; p < places.length; p += POSITION_WIDTH) if (isWanted(places, p)) wanted.push(p);
   const text = new Uint8Array(wanted.reduce((sum, p) => sum + places[p + 3]! + 1, 1));
-  let at = 0;
+  let position = 0;
   for (const p of wanted) {
-    text[at] = at === 0 ? BRACKET : COMMA;
-    text.set(bytes.subarray(places[p + 2]!, places[p + 2]! + places[p + 3]!), at + 1);
-    at += places[p + 3]! + 1;
+    text[position] = position === 0 ? BRACKET : COMMA;
+    text.set(bytes.subarray(places[p + 2]!, places[p + 2]! + places[p + 3]!), position + 1);
+    position += places[p + 3]! + 1;
   }
   return wanted.length === 0
     ? []
-    : (JSON.parse(`${new TextDecoder().decode(text.subarray(0, at))}]`) as CorporateAction[]); // in the form that `actionLines` writes
+    : (JSON.parse(`${new TextDecoder().decode(text.subarray(0, position))}]`) as CorporateAction[]); // in the form that `actionLines` writes
 }
 
 const BRACKET = 91;

@@ -20,8 +20,8 @@ interface RateBeyond {
 
 /** Returns the first value of a series that cannot be a rate in percent per year; undefined if all values can. */
 export function findInvalidRate({ identifier, days, closes }: PriceSeries): RateBeyond | undefined {
-  const at = closes.findIndex(isBeyond);
-  return at < 0 ? undefined : { series: identifier, date: formatDay(days[at]!), value: closes[at]! };
+  const position = closes.findIndex(isBeyond);
+  return position < 0 ? undefined : { series: identifier, date: formatDay(days[position]!), value: closes[position]! };
 }
 
 export function describeRateBeyond({ series, date, value }: RateBeyond): string {
@@ -34,9 +34,9 @@ export function describeRateBeyond({ series, date, value }: RateBeyond): string 
  * @throws Refusal RATE_OUT_OF_RANGE for a value that cannot be a rate
  */
 export function readSeriesRates(series: PriceSeries, carried: Float64Array, days: Int32Array): Float64Array {
-  const at = carried.findIndex(isBeyond);
-  if (at < 0) return carried.map((value) => value / PERCENT);
-  const day = series.days[findLastAtMost(series.days, days[at]!)]!;
-  const beyond = { series: series.identifier, date: formatDay(day), value: carried[at]! };
+  const position = carried.findIndex(isBeyond);
+  if (position < 0) return carried.map((value) => value / PERCENT);
+  const day = series.days[findLastAtMost(series.days, days[position]!)]!;
+  const beyond = { series: series.identifier, date: formatDay(day), value: carried[position]! };
   throw new Refusal('RATE_OUT_OF_RANGE', describeRateBeyond(beyond), { ...beyond, limit: RATE_MAX * PERCENT });
 }

@@ -20,9 +20,12 @@ export function listGroupSpells(market: MarketData, by: string): (name: string, 
   const spells = createReferenceSpells(market, by);
   const byName = new Map(market.identifiers.map((identifier, column) => [identifier, spells[column]!]));
   return (name, day) => {
-    const own = byName.get(name) ?? [];
-    const at = own.findLastIndex(({ from }) => from <= day);
-    return { group: readGroup(own[at]?.value ?? null), until: own[at + 1]?.from ?? Infinity };
+    const ownReferenceSpells = byName.get(name) ?? [];
+    const position = ownReferenceSpells.findLastIndex(({ from }) => from <= day);
+    return {
+      group: readGroup(ownReferenceSpells[position]?.value ?? null),
+      until: ownReferenceSpells[position + 1]?.from ?? Infinity,
+    };
   };
 }
 

@@ -28,9 +28,11 @@ export function findMissingBars(
 ): Int32Array[] {
   const close = market.fields.get('CLOSE')!;
   const width = market.identifiers.length;
-  const known = latestMissing.get(close);
+  const cachedMissing = latestMissing.get(close);
   const kept =
-    known && known.from <= names.from && known.to >= names.to ? selectCached(known, names, width) : undefined;
+    cachedMissing && cachedMissing.from <= names.from && cachedMissing.to >= names.to
+      ? selectCached(cachedMissing, names, width)
+      : undefined;
   if (kept !== undefined) return kept;
   const missing = listMissing(close, width, names);
   const count = missing.reduce((sum, { length }) => sum + length, 0);
@@ -40,15 +42,15 @@ export function findMissingBars(
 
 /** Returns the missing rows from a cached result; undefined if it lacks a security. */
 function selectCached(
-  known: CachedMissing,
+  cachedMissing: CachedMissing,
   { columns, from, to }: SecuritiesOverRows,
   width: number,
 ): Int32Array[] | undefined {
   const placeOf = new Int32Array(width).fill(-1);
-  known.columns.forEach((column, place) => (placeOf[column] = place));
+  cachedMissing.columns.forEach((column, place) => (placeOf[column] = place));
   if (columns.some((column) => placeOf[column]! < 0)) return undefined;
   return Array.from(columns, (column) => {
-    const rows = known.missing[placeOf[column]!]!;
+    const rows = cachedMissing.missing[placeOf[column]!]!;
     return rows.length === 0 ? rows : rows.filter((row) => row >= from && row <= to);
   });
 }

@@ -28,8 +28,8 @@ export function narrowMarket(market: MarketData, { columns, from, to, keeps }: N
   const rows = listRowsWithBar(market, { columns, from: keeps === 'datapoints' ? null : from, to });
   const copyPart = (panel: Float64Array): Float64Array => {
     const values = new Float64Array(rows.length * n);
-    rows.forEach((row, at) => {
-      for (let k = 0; k < n; k++) values[at * n + k] = panel[row * width + columns[k]!]!;
+    rows.forEach((row, position) => {
+      for (let k = 0; k < n; k++) values[position * n + k] = panel[row * width + columns[k]!]!;
     });
     return values;
   };
@@ -75,9 +75,17 @@ function selectReference({ columns, rows }: ReferenceTable, names: ReadonlySet<s
   return {
     columns: held.map((position) => columns[position]!),
     rows: new Map(
-      [...rows].flatMap(([name, own]) =>
+      [...rows].flatMap(([name, ownReferenceRows]) =>
         names.has(name)
-          ? [[name, own.map((row) => ({ ...row, values: held.map((position) => row.values[position] ?? null) }))]]
+          ? [
+              [
+                name,
+                ownReferenceRows.map((row) => ({
+                  ...row,
+                  values: held.map((position) => row.values[position] ?? null),
+                })),
+              ],
+            ]
           : [],
       ),
     ),

@@ -18,17 +18,17 @@ export type SeriesTable = ReadonlyMap<string, PriceSeries>;
 
 /** Returns the CLOSE of a day; NaN if the series has no value on that day. */
 export function closeOn({ days, closes }: PriceSeries, day: Day): number {
-  const at = findLastAtMost(days, day);
-  return at >= 0 && days[at] === day ? closes[at]! : Number.NaN;
+  const position = findLastAtMost(days, day);
+  return position >= 0 && days[position] === day ? closes[position]! : Number.NaN;
 }
 
 /** Returns the latest CLOSE on or before each of some ascending days, [days]; NaN before the first value. */
 export function carryCloses({ days, closes }: PriceSeries, on: Int32Array): Float64Array {
   const carried = new Float64Array(on.length);
-  let at = -1;
+  let position = -1;
   for (let s = 0; s < on.length; s++) {
-    while (at + 1 < days.length && days[at + 1]! <= on[s]!) at++;
-    carried[s] = at < 0 ? Number.NaN : closes[at]!;
+    while (position + 1 < days.length && days[position + 1]! <= on[s]!) position++;
+    carried[s] = position < 0 ? Number.NaN : closes[position]!;
   }
   return carried;
 }

@@ -132,9 +132,9 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   };
   const hasEnded = (session: number, column: number): boolean => {
     if (canEnd[column] !== 1) return false;
-    const own = endings.get(column)!; // endings exist for columns flagged in `canEnd`
+    const ownEndings = endings.get(column)!; // endings exist for columns flagged in `canEnd`
     const bar = lastBar[readPanelRow(axis, session) + column]!;
-    return own.some(
+    return ownEndings.some(
       (ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session),
     );
   };
@@ -240,8 +240,8 @@ function widen(values: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
 }
 
 /** Returns true if there is a close at a position, which is negative for a session without closes. */
-function hasBar(close: Float64Array, at: number): boolean {
-  return at >= 0 && !Number.isNaN(close[at]!);
+function hasBar(close: Float64Array, position: number): boolean {
+  return position >= 0 && !Number.isNaN(close[position]!);
 }
 
 interface BarUpdate {

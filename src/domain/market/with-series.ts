@@ -22,17 +22,17 @@ function extendMarket(market: MarketData, { identifier, currency, days, closes }
   const { dates, reference } = market;
   const width = market.identifiers.length;
   const identifiers = [...market.identifiers, identifier].toSorted(compareText);
-  const at = identifiers.indexOf(identifier);
+  const position = identifiers.indexOf(identifier);
   const old = market.fields.get('CLOSE')!;
   const close = new Float64Array(dates.length * (width + 1)).fill(Number.NaN);
   for (let t = 0; t < dates.length; t++) {
     const row = t * (width + 1);
-    close.set(old.subarray(t * width, t * width + at), row);
-    close.set(old.subarray(t * width + at, (t + 1) * width), row + at + 1);
+    close.set(old.subarray(t * width, t * width + position), row);
+    close.set(old.subarray(t * width + position, (t + 1) * width), row + position + 1);
   }
   days.forEach((day, i) => {
     const t = findLastAtMost(dates, day);
-    if (dates[t] === day) close[t * (width + 1) + at] = closes[i]!;
+    if (dates[t] === day) close[t * (width + 1) + position] = closes[i]!;
   });
   const columns = reference.columns.includes('CURRENCY') ? reference.columns : [...reference.columns, 'CURRENCY'];
   const row = { validFrom: null, values: columns.map((column) => (column === 'CURRENCY' ? currency : null)) };

@@ -38,12 +38,12 @@ export interface PartLocations {
 /** Locates the parts in outputs. Several outputs may contain the same part. */
 export function locateParts(outputs: readonly { readonly parts: readonly number[] }[]): PartLocations {
   const first = new Map<number, LocatedPart>();
-  const others: LocatedPart[] = [];
+  const otherLocatedParts: LocatedPart[] = [];
   for (const [output, { parts }] of outputs.entries())
-    for (const [at, part] of parts.entries()) {
-      const placed = { part, output, at };
-      if (first.has(part)) others.push(placed);
+    for (const [position, part] of parts.entries()) {
+      const placed = { part, output, at: position };
+      if (first.has(part)) otherLocatedParts.push(placed);
       else first.set(part, placed);
     }
-  return { first: [...first.values()].toSorted((a, b) => a.part - b.part), others };
+  return { first: [...first.values()].toSorted((a, b) => a.part - b.part), others: otherLocatedParts };
 }

@@ -30,10 +30,10 @@ export function concatenate(parts: readonly Numbers[]): Numbers {
   if (first === undefined) throw new Error('no parts to concatenate');
   if (parts.length === 1) return first;
   const whole = new NUMBER_TYPES[findNumberType(first)](parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
+  let position = 0;
   for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
+    whole.set(part, position);
+    position += part.length;
   }
   return whole;
 }

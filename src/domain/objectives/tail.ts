@@ -107,10 +107,10 @@ export function computeTailSlopes(goal: TailGoal, weights: Float64Array): Float6
 /** Returns, for each scenario, the scenario with the running maximum; -1 for the start value of zero. */
 function findPeaksBefore(values: Float64Array): Int32Array {
   let peak = 0;
-  let at = -1;
+  let position = -1;
   return Int32Array.from(values, (value, t) => {
-    if (value > peak) [peak, at] = [value, t];
-    return at;
+    if (value > peak) [peak, position] = [value, t];
+    return position;
   });
 }
 

@@ -43,8 +43,8 @@ function sumInvestedWeight({ denominator, scale }: Average, weights: Float64Arra
 }
 
 /** Returns the coefficients of an average for a value of its bound. */
-export function computeAverageCoefficients({ numerator, denominator, scale }: Average, at: number): Float64Array {
-  return numerator.map((value, i) => value - at * scale * denominator[i]!);
+export function computeAverageCoefficients({ numerator, denominator, scale }: Average, position: number): Float64Array {
+  return numerator.map((value, i) => value - position * scale * denominator[i]!);
 }
 
 /** Relative change of the linearisation points at which the search ends: the next change would be about its square. */

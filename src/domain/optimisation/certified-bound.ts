@@ -96,7 +96,8 @@ export function createCertifiedBound(solvers: Solvers, choice: BoundedChoice): C
         shareMin: SHARE_MIN,
         turnsMax: ITERATIONS_NODE,
       }),
-    prove: (known) => proveBound(solvers, counted, { least: answer.bound, known, effort: THOROUGH_PROOF }),
+    prove: (bestChoice) =>
+      proveBound(solvers, counted, { least: answer.bound, known: bestChoice, effort: THOROUGH_PROOF }),
   };
 }
 
@@ -132,23 +133,27 @@ function findBestSplit({ solver, algebra }: Solvers, counted: CardinalityProgram
   let best = { split: proportional, answer: first };
   let split = proportional.map((part) => START_FRACTION * part);
   const steps = n <= SPLIT_SECURITIES_MAX ? SPLIT_STEPS : 0;
-  let rest = steps === 0 ? undefined : factorRemainder(algebra, metric, split);
-  let answer = rest && relaxSplit(split, first.shares, ITERATIONS_STEP);
+  let remainingSplitRemainder = steps === 0 ? undefined : factorRemainder(algebra, metric, split);
+  let answer = remainingSplitRemainder && relaxSplit(split, first.shares, ITERATIONS_STEP);
   let length = 1;
   let barrier = BARRIER_FIRST;
-  for (let step = 0; step < steps && rest !== undefined && answer !== undefined; step++, barrier *= BARRIER_DECREASE) {
+  for (
+    let step = 0;
+    step < steps && remainingSplitRemainder !== undefined && answer !== undefined;
+    step++, barrier *= BARRIER_DECREASE
+  ) {
     const weight = (barrier * Math.abs(answer.bound)) / n;
-    const direction = computeNewtonStep(algebra, { answer, split, rest, weight });
-    const value = answer.bound + weight * rest.logDeterminant;
+    const direction = computeNewtonStep(algebra, { answer, split, rest: remainingSplitRemainder, weight });
+    const value = answer.bound + weight * remainingSplitRemainder.logDeterminant;
     let found: typeof best | undefined;
     length = Math.min(1, 3 * length);
     for (let trial = 0; trial < STEP_TRIALS && found === undefined; trial++, length /= 3) {
       const tried = split.map((part, i) => Math.max(part + length * direction[i]!, PART_MIN * part));
-      const left = factorRemainder(algebra, metric, tried);
-      const next = left && relaxSplit(tried, answer.shares, ITERATIONS_STEP);
-      if (next === undefined || !(next.bound + weight * left!.logDeterminant > value)) continue;
+      const leftSplitRemainder = factorRemainder(algebra, metric, tried);
+      const next = leftSplitRemainder && relaxSplit(tried, answer.shares, ITERATIONS_STEP);
+      if (next === undefined || !(next.bound + weight * leftSplitRemainder!.logDeterminant > value)) continue;
       found = { split: tried, answer: next };
-      rest = left;
+      remainingSplitRemainder = leftSplitRemainder;
     }
     if (found === undefined) break;
     length *= 3;

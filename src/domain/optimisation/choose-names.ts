@@ -149,7 +149,13 @@ function fillCounts(held: Uint8Array, { problem }: SearchInput, counts: readonly
       .toSorted((a, b) => problem.index[b]! - problem.index[a]! || a - b);
     for (const i of spare) {
       if (missing <= 0) break;
-      if (counts.some((other) => other.members.includes(i) && countHoldings(other, next) >= other.maximum)) continue;
+      if (
+        counts.some(
+          (otherCountRow) =>
+            otherCountRow.members.includes(i) && countHoldings(otherCountRow, next) >= otherCountRow.maximum,
+        )
+      )
+        continue;
       next[i] = 1;
       missing--;
     }

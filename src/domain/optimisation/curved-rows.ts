@@ -12,8 +12,8 @@ export interface CurvedLimit {
   readonly row: CurvedRow;
 }
 
-export function isCurve(placed: RowWithOrigin): placed is CurvedLimit {
-  return placed.row.form === 'norm' || placed.row.form === 'tail';
+export function isCurve(rowWithOrigin: RowWithOrigin): rowWithOrigin is CurvedLimit {
+  return rowWithOrigin.row.form === 'norm' || rowWithOrigin.row.form === 'tail';
 }
 
 /** Returns the measure of a row at some weights. @cost a pass over the metric, or over the scenarios */
@@ -57,12 +57,12 @@ const TOLERANCE = 1e-9;
 /** Returns the excess of a measure over its limit; zero if it is only rounding. */
 export function computeExcess(
   problem: Pick<Problem, 'metric'>,
-  placed: CurvedLimit,
+  curvedLimit: CurvedLimit,
   weights: Float64Array,
   assembly: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
-  const most = findLargestMeasure(placed, assembly);
-  const measure = measureRow(problem, placed.row, weights);
+  const most = findLargestMeasure(curvedLimit, assembly);
+  const measure = measureRow(problem, curvedLimit.row, weights);
   return measure > computeAcceptedMeasure(most) ? measure - most : 0;
 }
 
@@ -82,14 +82,15 @@ export function createTangentPlanes(
   weights: Float64Array,
   among?: readonly TailCut[],
 ): readonly TailCut[] {
-  return problem.rows.flatMap((placed): readonly TailCut[] => {
-    if (!isCurve(placed) || placed.row.form !== 'tail' || !isInProgram(placed, assembly)) return [];
-    if (computeExcess(problem, placed, weights, assembly) === 0) return [];
-    const { goal } = placed.row;
+  return problem.rows.flatMap((rowWithOrigin): readonly TailCut[] => {
+    if (!isCurve(rowWithOrigin) || rowWithOrigin.row.form !== 'tail' || !isInProgram(rowWithOrigin, assembly))
+      return [];
+    if (computeExcess(problem, rowWithOrigin, weights, assembly) === 0) return [];
+    const { goal } = rowWithOrigin.row;
     const idle = among === undefined ? undefined : findMostExceededPlane(problem.tails, goal, weights, among);
     if (
       idle !== undefined &&
-      computeDotProduct(idle.slopes, weights) > computeAcceptedMeasure(findLargestMeasure(placed, assembly))
+      computeDotProduct(idle.slopes, weights) > computeAcceptedMeasure(findLargestMeasure(rowWithOrigin, assembly))
     )
       return [idle];
     return [problem.tails.add(goal, weights)];
@@ -105,13 +106,13 @@ function findMostExceededPlane(
 ): TailCut | undefined {
   const taken = new Set(among);
   let most = -Infinity;
-  let found: TailCut | undefined;
+  let tailCut: TailCut | undefined;
   for (const cut of known) {
     if (cut.goal !== goal || taken.has(cut)) continue;
     const value = computeDotProduct(cut.slopes, weights);
-    if (value > most) [most, found] = [value, cut];
+    if (value > most) [most, tailCut] = [value, cut];
   }
-  return found;
+  return tailCut;
 }
 
 /** Returns true if a row is part of the program. A soft row is part of it only if a limit was found for it. */

@@ -79,9 +79,9 @@ export interface RequestedDraws {
  * Checks that the requested draws fit into memory.
  * @throws Refusal VALIDATION_FAILED with a finding for each parameter that requests too many draws
  */
-export function assertDrawsFit(names: number, asked: readonly RequestedDraws[]): void {
+export function assertDrawsFit(names: number, requestedDraws: readonly RequestedDraws[]): void {
   const most = Math.floor(LIMITS.MAX_SCENARIO_VALUES / names);
-  const findings = asked.flatMap(({ params: { source = 'historical', draws }, path, rowId }): Finding[] =>
+  const findings = requestedDraws.flatMap(({ params: { source = 'historical', draws }, path, rowId }): Finding[] =>
     source === 'historical' || typeof draws !== 'number' || draws <= most
       ? []
       : [

@@ -241,8 +241,8 @@ function listForces({ assembled, answer, priceScale }: Solution, i: number): For
   const { program, linear, kinks, norms } = assembled;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
   const { n, rows } = program;
-  const ofRows = linear.map((placed, r): Force => ({
-    placed,
+  const ofRows = linear.map((rowWithOrigin, r): Force => ({
+    placed: rowWithOrigin,
     side: rowMultipliers[r]! > 0 ? 'upper' : 'lower',
     force: priceScale * rowMultipliers[r]! * rows.coefficients[r * n + i]!,
   }));
@@ -285,11 +285,11 @@ function listSideOfRow({ problem, solution, i, forces }: SideInput, side: RowSid
     case 'name': {
       if (row.name !== i) return [];
       // Soft bounds on one side of a row form one sum over securities; the force is that on this security.
-      const force = origin.soft === null ? 0 : sumForces((placed) => placed?.origin === origin);
+      const force = origin.soft === null ? 0 : sumForces((rowWithOrigin) => rowWithOrigin?.origin === origin);
       return [{ side, coefficient: 1, force }];
     }
     case 'linear': {
-      const force = sumForces((placed) => placed === side.placed);
+      const force = sumForces((rowWithOrigin) => rowWithOrigin === side.placed);
       if (row.average === undefined)
         return row.coefficients[i] === 0 ? [] : [{ side, coefficient: row.coefficients[i]!, force }];
       const { numerator, denominator } = row.average;
@@ -305,19 +305,19 @@ function listSideOfRow({ problem, solution, i, forces }: SideInput, side: RowSid
         {
           side,
           coefficient: step === 0 ? null : Math.sign(step) / 2,
-          force: sumForces((placed) => placed === side.placed),
+          force: sumForces((rowWithOrigin) => rowWithOrigin === side.placed),
         },
       ];
     }
     case 'norm': {
-      const force = sumForces((placed) => placed === side.placed);
+      const force = sumForces((rowWithOrigin) => rowWithOrigin === side.placed);
       if (row.side === 'lower' || side.value === 0) return [{ side, coefficient: null, force }];
       const offset = weights.map((value, j) => value - (row.centre?.[j] ?? 0));
       const slope = row.metric === 'covariance' ? applyMetric(problem.metric, offset)[i]! : offset[i]!;
       return [{ side, coefficient: slope / side.value, force }];
     }
     case 'tail':
-      return [{ side, coefficient: null, force: sumForces((placed) => placed === side.placed) }];
+      return [{ side, coefficient: null, force: sumForces((rowWithOrigin) => rowWithOrigin === side.placed) }];
     case 'count':
       return row.members.includes(i) ? [{ side, coefficient: null, force: 0 }] : [];
     case 'threshold':

@@ -50,6 +50,6 @@ function isTooShort({ columns, longest }: AvailableHistory): boolean {
 function findLateStart(window: RequestedWindow, { columns, excluded }: Coverage): string {
   const { sm, start = null } = window;
   if (start === null) return '';
-  const whole = findCoverage({ ...window, from: sm.first }, [...columns, ...excluded.keys()]);
-  return isEstimable(whole) ? ` The window begins on start ${formatDay(start)}; choose an earlier start.` : '';
+  const coverage = findCoverage({ ...window, from: sm.first }, [...columns, ...excluded.keys()]);
+  return isEstimable(coverage) ? ` The window begins on start ${formatDay(start)}; choose an earlier start.` : '';
 }

@@ -86,7 +86,7 @@ function findLeastJoint(solver: Solver, search: JointSearch): JointMove | undefi
     const result =
       standing.kind === 'undecided'
         ? []
-        : groupProofsBySecurity(standing.proof).flatMap((each) => createCut(search, each, tried) ?? []);
+        : groupProofsBySecurity(standing.proof).flatMap((proof) => createCut(search, proof, tried) ?? []);
     cuts.push(...result);
     const next = result.length === 0 ? undefined : findLeastMoves(solver, movables, cuts);
     if (next === undefined) break;
@@ -108,7 +108,7 @@ function measureMoves(
 ): Float64Array {
   return moved.map((move, k) => {
     const { origin, from, direction } = movables[k]!;
-    const row = problem.rows.find((placed) => placed.origin === origin)?.row;
+    const row = problem.rows.find((rowWithOrigin) => rowWithOrigin.origin === origin)?.row;
     if (move === 0 || row?.form !== 'norm') return move;
     return Math.max(move, direction * (row.parameterOf(measureRow(problem, row, weights)) - from));
   });

@@ -33,7 +33,7 @@ export function minimiseStep({ from, to, left, right }: BoundedStep, curvature: 
  */
 export function minimiseTwoSteps(a: BoundedStep, b: BoundedStep, k: TwoByTwoMatrix): number {
   let least = Number.POSITIVE_INFINITY;
-  for (const one of listSides(a)) for (const two of listSides(b)) least = Math.min(least, minimiseInBox(one, two, k));
+  for (const side of listSides(a)) for (const two of listSides(b)) least = Math.min(least, minimiseInBox(side, two, k));
   return least;
 }
 

@@ -106,9 +106,11 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     const out = Array.from(names.keys())
       .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
       .slice(0, SWAP_CANDIDATES);
-    const others = listPromisingSecurities(held, solution, { ...terms, most: SWAP_CANDIDATES });
+    const otherPromisingSecurities = listPromisingSecurities(held, solution, { ...terms, most: SWAP_CANDIDATES });
     return out
-      .flatMap((p) => others.map(({ name, gain }) => ({ out: names[p]!, in: name, promise: gain - 2 * cost[p]! })))
+      .flatMap((p) =>
+        otherPromisingSecurities.map(({ name, gain }) => ({ out: names[p]!, in: name, promise: gain - 2 * cost[p]! })),
+      )
       .toSorted((a, b) => b.promise - a.promise || a.out - b.out || a.in - b.in)
       .map((swap) => {
         const next = held.slice();

@@ -44,7 +44,7 @@ export type NeighbourBound = (restriction: Restriction) => number;
  *   of Hassibi & Stork (1992), Second order derivatives for network pruning: optimal brain surgeon, NIPS 5.
  */
 export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): NeighbourBound | undefined {
-  const { problem, base, solution, restriction: own, names } = input;
+  const { problem, base, solution, restriction: ownRestriction, names } = input;
   const { program } = solution.assembled;
   if (!isFixedQuadratic(problem) || names.length === 0) return undefined;
   const { point } = solution.answer;
@@ -52,29 +52,30 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
   const rounding = ROUNDING * left.reduce((most, slope) => Math.max(most, Math.abs(slope)), 0);
   const removeRounding = (slope: number) => (Math.abs(slope) <= rounding ? 0 : slope);
   const curvature = createCurvature(algebra);
-  const at = createLagrangianCurvature(
+  const lagrangianCurvature = createLagrangianCurvature(
     program,
     { scale: program.curvature, ridge: program.ridge },
     point.normMultipliers,
   );
-  const diagonal = new Float64Array(program.n).fill(at.ridge);
-  if (!curvature.factor(at.metric, at.scale, diagonal, names, names.length)) return undefined;
+  const diagonal = new Float64Array(program.n).fill(lagrangianCurvature.ridge);
+  if (!curvature.factor(lagrangianCurvature.metric, lagrangianCurvature.scale, diagonal, names, names.length))
+    return undefined;
   const response = createResponses(curvature, names, program.n);
-  const prices = own.sums.map((_, k) => Math.max(0, point.rowMultipliers[base.rows.count + k]!));
-  return (other) => {
-    if (other.sums.length !== own.sums.length) return Number.NEGATIVE_INFINITY;
+  const prices = ownRestriction.sums.map((_, k) => Math.max(0, point.rowMultipliers[base.rows.count + k]!));
+  return (otherRestriction) => {
+    if (otherRestriction.sums.length !== ownRestriction.sums.length) return Number.NEGATIVE_INFINITY;
     let offset = 0;
     const moved: MovedSecurity[] = [];
     for (const name of names) {
       let shift = 0;
       prices.forEach((price, k) => {
-        shift += price * (other.sums[k]!.coefficients[name]! - own.sums[k]!.coefficients[name]!);
+        shift += price * (otherRestriction.sums[k]!.coefficients[name]! - ownRestriction.sums[k]!.coefficients[name]!);
       });
       const x = point.x[name]!;
       offset += shift * x;
       const side = {
-        from: Math.max(base.lower[name]!, other.least[name]!) - x,
-        to: Math.min(base.upper[name]!, other.most[name]!) - x,
+        from: Math.max(base.lower[name]!, otherRestriction.least[name]!) - x,
+        to: Math.min(base.upper[name]!, otherRestriction.most[name]!) - x,
         left: removeRounding(left[name]! + shift),
         right: removeRounding(right[name]! + shift),
       };
@@ -82,10 +83,10 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
       if (least !== 0 || mustMove(side)) moved.push({ name, side, least });
     }
     const inTurn = moved.toSorted(
-      (one, two) =>
-        Number(mustMove(two.side)) - Number(mustMove(one.side)) ||
-        Math.abs(two.least) - Math.abs(one.least) ||
-        one.name - two.name,
+      (movedSecurity, two) =>
+        Number(mustMove(two.side)) - Number(mustMove(movedSecurity.side)) ||
+        Math.abs(two.least) - Math.abs(movedSecurity.least) ||
+        movedSecurity.name - two.name,
     );
     const rest = inTurn.slice(2).reduce((sum, { least }) => sum + least, offset);
     return rest + minimiseFirstTwo(inTurn, response);

@@ -57,15 +57,15 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CardinalityPr
   const quadratic = { n, matrix, linear: slopes, sum, counts: selectDisjointCounts(counted) };
   const along = (SUM_CURVATURE * computeMetricDiagonal(metric).reduce((total, variance) => total + variance, 0)) / n;
   return (decisions, iterations, from) => {
-    const found = splitCovariance(algebra, quadratic, decisions, iterations, from);
-    if (found === undefined) return undefined;
-    const { pairs, diagonal, state } = found;
+    const covarianceSplit = splitCovariance(algebra, quadratic, decisions, iterations, from);
+    if (covarianceSplit === undefined) return undefined;
+    const { pairs, diagonal, state } = covarianceSplit;
     const share = findConvexFraction(state.open, pairs, diagonal);
     const parts = pairs.map((part) => share * part);
     return {
       counted: removePairs(state.open, parts),
       split: diagonal.map((part) => share * part),
-      shares: found.shares.map((part) => Math.max(SHARE_MIN, part)),
+      shares: covarianceSplit.shares.map((part) => Math.max(SHARE_MIN, part)),
       state,
     };
   };

@@ -213,10 +213,16 @@ function markEligible(n: number, rows: readonly RowWithOrigin[]): Uint8Array {
 
 function listChangedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
   return rows.map((row, index) => {
-    const own = changes.filter(({ origin, parameter }) => origin.index === index && parameter !== null);
-    return own.length === 0
+    const ownParameterChanges = changes.filter(({ origin, parameter }) => origin.index === index && parameter !== null);
+    return ownParameterChanges.length === 0
       ? row
-      : { ...row, params: { ...row.params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) } };
+      : {
+          ...row,
+          params: {
+            ...row.params,
+            ...Object.fromEntries(ownParameterChanges.map(({ parameter, to }) => [parameter, to])),
+          },
+        };
   });
 }
 

@@ -158,11 +158,11 @@ interface ProofRowUse {
 /** Returns the sides of each row in a proof with their multipliers. */
 function listUses(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, ProofRowUse[]> {
   const uses = new Map<Origin, ProofRowUse[]>();
-  const addUse = (placed: RowWithOrigin | undefined, side: ProofRowUse['side'], multiplier: number) => {
-    if (placed === undefined || !(multiplier > 0)) return;
-    const known = uses.get(placed.origin);
-    if (known === undefined) uses.set(placed.origin, [{ placed, side, multiplier }]);
-    else known.push({ placed, side, multiplier });
+  const addUse = (rowWithOrigin: RowWithOrigin | undefined, side: ProofRowUse['side'], multiplier: number) => {
+    if (rowWithOrigin === undefined || !(multiplier > 0)) return;
+    const proofRowUses = uses.get(rowWithOrigin.origin);
+    if (proofRowUses === undefined) uses.set(rowWithOrigin.origin, [{ placed: rowWithOrigin, side, multiplier }]);
+    else proofRowUses.push({ placed: rowWithOrigin, side, multiplier });
   };
   const { program } = assembled;
   if (crossed !== null) {
@@ -174,8 +174,12 @@ function listUses(problem: Problem, { assembled, includes, certificate, crossed 
   rows.forEach((y, r) => addUse(assembled.linear[r], y > 0 ? 'upper' : 'lower', Math.abs(y)));
   kinks.forEach((price, k) => addUse(assembled.kinks[k], 'upper', price));
   norms.forEach((weight, q) => {
-    const placed = assembled.norms[q];
-    addUse(placed, placed?.row.form === 'norm' ? placed.row.side : 'upper', weight * (program.norms[q]?.radius ?? 0));
+    const rowWithOrigin = assembled.norms[q];
+    addUse(
+      rowWithOrigin,
+      rowWithOrigin?.row.form === 'norm' ? rowWithOrigin.row.side : 'upper',
+      weight * (program.norms[q]?.radius ?? 0),
+    );
   });
   const { forces, size } = computeForces(program, certificate!);
   for (let i = 0; i < program.n; i++) {
@@ -251,16 +255,16 @@ function findIrreducibleSet(solver: Solver, problem: Problem, start: Conflict): 
   let { origins, proof } = start;
   for (const origin of start.origins) {
     if (!origins.includes(origin)) continue;
-    const others = new Set(origins.filter((other) => other !== origin));
-    const without = proveInfeasibility(solver, problem, { includes: (other) => others.has(other) });
+    const others = new Set(origins.filter((otherOrigin) => otherOrigin !== origin));
+    const without = proveInfeasibility(solver, problem, { includes: (otherOrigin) => others.has(otherOrigin) });
     if (without === null) continue;
     const used = new Set(listOrigins(problem, without));
-    origins = origins.filter((other) => used.has(other));
+    origins = origins.filter((otherOrigin) => used.has(otherOrigin));
     proof = without;
   }
   const retained = new Set(origins);
-  const own = proveInfeasibility(solver, problem, { includes: (origin) => retained.has(origin) });
-  return { origins, proof: own ?? proof };
+  const ownProof = proveInfeasibility(solver, problem, { includes: (origin) => retained.has(origin) });
+  return { origins, proof: ownProof ?? proof };
 }
 
 /** Returns the rows of a conflict with their multipliers in the proof. */

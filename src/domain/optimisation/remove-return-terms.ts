@@ -19,6 +19,6 @@ function readsReturns({ objective, expected_returns: returns }: OptimisationSpec
 }
 
 /** Returns true if the nearest weights replaced the requested objective. */
-export function isReplaced(asked: OptimisationSpec, used: OptimisationSpec): boolean {
-  return readObjectiveType(asked.objective) !== readObjectiveType(used.objective);
+export function isReplaced(optimisationSpec: OptimisationSpec, used: OptimisationSpec): boolean {
+  return readObjectiveType(optimisationSpec.objective) !== readObjectiveType(used.objective);
 }

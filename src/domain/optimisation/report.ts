@@ -27,7 +27,7 @@ const BINDING_TOLERANCE_EFFECTIVE_NUMBER = 1e-6;
 /** Returns every side of every row at the weights, in row order, lower side first. */
 export function listRowSides(problem: Problem, solution: ConvexSolution): RowSide[] {
   const prices = computePrices(problem, solution);
-  return problem.rows.flatMap((placed) => listSides(problem, placed, solution.weights, prices));
+  return problem.rows.flatMap((rowWithOrigin) => listSides(problem, rowWithOrigin, solution.weights, prices));
 }
 
 /** Shadow prices of bounds by row. The price of a weight bound belongs to the first row that sets the bound. */
@@ -44,8 +44,8 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
   const scale = problem.objective.entry.sense === 'maximise' ? -priceScale : priceScale;
   const taken = new Set<string>();
   const ofName = new Map<RowWithOrigin, { lower: number; upper: number }>();
-  for (const placed of problem.rows) {
-    const { row, origin } = placed;
+  for (const rowWithOrigin of problem.rows) {
+    const { row, origin } = rowWithOrigin;
     if (row.form !== 'name' || origin.soft !== null) continue;
     const i = row.name;
     const price = { lower: 0, upper: 0 };
@@ -68,40 +68,43 @@ function computePrices(problem: Problem, { assembled, answer, weights, priceScal
       if (isSetBy(row.lower?.value, program.lower[i]!, 'lower')) price.lower = Math.max(right[i]!, 0);
       if (isSetBy(row.upper?.value, program.upper[i]!, 'upper')) price.upper = Math.min(left[i]!, 0);
     }
-    ofName.set(placed, price);
+    ofName.set(rowWithOrigin, price);
   }
-  const findMultiplier = (placed: RowWithOrigin): number => {
-    if (placed.row.form === 'tail')
-      return assembled.linear.reduce((sum, own, r) => (own === placed ? sum + point.rowMultipliers[r]! : sum), 0);
-    const r = assembled.linear.indexOf(placed);
+  const findMultiplier = (rowWithOrigin: RowWithOrigin): number => {
+    if (rowWithOrigin.row.form === 'tail')
+      return assembled.linear.reduce(
+        (sum, ownRowWithOrigin, r) => (ownRowWithOrigin === rowWithOrigin ? sum + point.rowMultipliers[r]! : sum),
+        0,
+      );
+    const r = assembled.linear.indexOf(rowWithOrigin);
     if (r >= 0) return point.rowMultipliers[r]!;
-    const k = assembled.kinks.indexOf(placed);
+    const k = assembled.kinks.indexOf(rowWithOrigin);
     if (k >= 0) return point.kinkMultipliers[k]!;
-    const q = assembled.norms.indexOf(placed);
+    const q = assembled.norms.indexOf(rowWithOrigin);
     return q >= 0 ? point.normMultipliers[q]! : 0;
   };
   return {
-    lower: (placed) => removeNegativeZero(scale * findPrice(placed, 'lower')),
-    upper: (placed) => removeNegativeZero(scale * findPrice(placed, 'upper')),
+    lower: (rowWithOrigin) => removeNegativeZero(scale * findPrice(rowWithOrigin, 'lower')),
+    upper: (rowWithOrigin) => removeNegativeZero(scale * findPrice(rowWithOrigin, 'upper')),
   };
 
-  function findPrice(placed: RowWithOrigin, side: 'lower' | 'upper'): number {
-    const { row, origin } = placed;
+  function findPrice(rowWithOrigin: RowWithOrigin, side: 'lower' | 'upper'): number {
+    const { row, origin } = rowWithOrigin;
     switch (row.form) {
       case 'name':
-        return ofName.get(placed)?.[side] ?? 0;
+        return ofName.get(rowWithOrigin)?.[side] ?? 0;
       case 'linear': {
-        const y = findMultiplier(placed);
+        const y = findMultiplier(rowWithOrigin);
         const own = origin.kind === 'eq' ? y : side === 'upper' ? Math.max(y, 0) : Math.min(y, 0);
         return own === 0 ? 0 : -own * computeBoundScale(row, weights);
       }
       case 'distance':
-        return side === 'upper' ? removeNegativeZero(-2 * findMultiplier(placed)) : 0;
+        return side === 'upper' ? removeNegativeZero(-2 * findMultiplier(rowWithOrigin)) : 0;
       case 'tail':
-        return side === 'upper' ? removeNegativeZero(-findMultiplier(placed)) : 0;
+        return side === 'upper' ? removeNegativeZero(-findMultiplier(rowWithOrigin)) : 0;
       case 'norm': {
         if (side !== row.side) return 0;
-        return removeNegativeZero(-findMultiplier(placed) * row.limit.value * row.limit.slope);
+        return removeNegativeZero(-findMultiplier(rowWithOrigin) * row.limit.value * row.limit.slope);
       }
       default:
         return 0;
@@ -119,19 +122,19 @@ function computeBoundScale({ average }: LinearRow, weights: Float64Array): numbe
   return computeDotProduct(average.denominator, weights);
 }
 
-function listSides(problem: Problem, placed: RowWithOrigin, weights: Float64Array, prices: Prices): RowSide[] {
-  const { origin, row } = placed;
+function listSides(problem: Problem, rowWithOrigin: RowWithOrigin, weights: Float64Array, prices: Prices): RowSide[] {
+  const { origin, row } = rowWithOrigin;
   const createSide: MakeSide = (which, value, limit, threshold = BINDING_TOLERANCE) => {
     const slack = which === 'upper' ? limit - value : value - limit;
     return {
-      placed,
+      placed: rowWithOrigin,
       side: which,
-      label: describeRow(placed, which),
+      label: describeRow(rowWithOrigin, which),
       value,
       limit,
       slack: which === 'eq' ? 0 : Math.max(0, slack),
       isBinding: which === 'eq' || slack <= threshold,
-      shadowPrice: which === 'upper' ? prices.upper(placed) : prices.lower(placed),
+      shadowPrice: which === 'upper' ? prices.upper(rowWithOrigin) : prices.lower(rowWithOrigin),
     };
   };
   switch (row.form) {

@@ -27,12 +27,14 @@ export function readScenarioReturns(
 }
 
 function readScenarios(window: RequestedWindow, columns: Int32Array, sessions: number | null): Scenarios {
-  const own = sessions === null ? window : { ...window, from: Math.max(window.to - sessions, 0), start: null };
-  const coverage = findCoverage(own, columns);
+  const ownRequestedWindow =
+    sessions === null ? window : { ...window, from: Math.max(window.to - sessions, 0), start: null };
+  const coverage = findCoverage(ownRequestedWindow, columns);
   const { columns: covered, sessions: complete } = coverage;
-  if (!isEstimable(coverage)) throw refuseInsufficientRisk(coverage, columns.length, { by: 'scenarios', window: own });
+  if (!isEstimable(coverage))
+    throw refuseInsufficientRisk(coverage, columns.length, { by: 'scenarios', window: ownRequestedWindow });
   const panel = new Float64Array(complete.length * covered.length);
-  readReturns(own, coverage, panel);
+  readReturns(ownRequestedWindow, coverage, panel);
   if (covered.length === columns.length) return { returns: panel, coverage };
   const places = new Map(Array.from(columns, (column, place): [number, number] => [column, place]));
   const returns = new Float64Array(complete.length * columns.length);

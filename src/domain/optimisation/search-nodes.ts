@@ -195,8 +195,8 @@ function findMostDecisive(
   return result;
 }
 
-function setValue(values: Uint8Array, at: number, value: number): Uint8Array {
+function setValue(values: Uint8Array, position: number, value: number): Uint8Array {
   const next = values.slice();
-  next[at] = value;
+  next[position] = value;
   return next;
 }

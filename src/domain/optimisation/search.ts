@@ -190,8 +190,8 @@ function solveAmongFew(
   if (first.isComplete) return toOutcome(first, countIterations());
   const effort = proof === 'thorough' ? SMALL_THOROUGH : proof === 'brief' ? SMALL_BRIEF : SMALL_QUICK;
   const least = Math.max(relaxed.bound, first.bound);
-  const proveBestChoice = (known: BestChoice) =>
-    proveChoice(solvers, { problem, rows, relaxed }, { least, known, effort });
+  const proveBestChoice = (bestChoice: BestChoice) =>
+    proveChoice(solvers, { problem, rows, relaxed }, { least, known: bestChoice, effort });
   const proven = first.best && proveResult(proveBestChoice, least, { search, rows, result: first.best });
   if (proven === undefined) return toOutcome(searchBranches(nodesMax), countIterations());
   return { kind: 'solved', solution: { ...proven, iterations: countIterations() + first.iterations } };
@@ -211,9 +211,9 @@ function proveResult(
   // Among as many securities as the rows allow, the search starts from the exact optimum.
   const isExact = rows.every((row) => row.form === 'count' && row.minimum <= 1);
   const improveFrom = (held: Uint8Array) => {
-    const found = search.from([held]);
-    if (found !== undefined && found.value < best.value) best = found;
-    return { value: best.value, isExact: isExact && found !== undefined };
+    const convexSolution = search.from([held]);
+    if (convexSolution !== undefined && convexSolution.value < best.value) best = convexSolution;
+    return { value: best.value, isExact: isExact && convexSolution !== undefined };
   };
   const bound = prove({ value: result.value, improve: improveFrom });
   if (bound === undefined) return undefined;
@@ -248,9 +248,9 @@ function startFromMinimum(
 ): ConvexSolution | undefined {
   if (floor !== undefined) return undefined;
   const isAnyEnough = wanted === 'any';
-  for (const placed of problem.rows) {
-    if (placed.origin.soft !== null || includes?.(placed.origin) === false) continue;
-    const calm = createMeasureProblem(problem, placed, { includes, changes });
+  for (const rowWithOrigin of problem.rows) {
+    if (rowWithOrigin.origin.soft !== null || includes?.(rowWithOrigin.origin) === false) continue;
+    const calm = createMeasureProblem(problem, rowWithOrigin, { includes, changes });
     if (calm === null) continue;
     const least =
       calm.limit === null
@@ -315,8 +315,10 @@ function solveChoice(
 
 /** Applies parameter changes to a non-convex row, whose fields have the names of the parameters. */
 function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParameterChange[] = []): NonConvexRow {
-  const own = changes.filter((change) => change.origin === origin);
-  return own.length === 0 ? row : { ...row, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) };
+  const ownRowParameterChanges = changes.filter((change) => change.origin === origin);
+  return ownRowParameterChanges.length === 0
+    ? row
+    : { ...row, ...Object.fromEntries(ownRowParameterChanges.map(({ parameter, to }) => [parameter, to])) };
 }
 
 /** Returns the starts of a search: the securities of the relaxation, and those of the previous solution. */

@@ -142,8 +142,8 @@ function computeBestShares(
   for (let round = 0; round < (counts.length > 1 ? PRICE_ROUNDS : 1); round++) {
     counts.forEach(({ members, maximum }, r) => {
       leastScales.fill(Infinity);
-      counts.forEach((other, s) => {
-        if (s !== r) for (const i of other.members) leastScales[i] = Math.min(leastScales[i]!, scales[s]!);
+      counts.forEach((otherCountRow, s) => {
+        if (s !== r) for (const i of otherCountRow.members) leastScales[i] = Math.min(leastScales[i]!, scales[s]!);
       });
       const open = members.filter((i) => names[i] === UNDECIDED);
       const room = maximum - members.reduce((count, i) => count + (names[i] === INCLUDED ? 1 : 0), 0);
@@ -235,7 +235,7 @@ function minimiseOverChoices(counts: readonly CountRow[], costs: HoldingCosts, v
   };
   for (const side of ['held', 'dropped'] as const)
     bounds[side].forEach((_, i) => {
-      bounds[side][i] = Math.max(...least.map((own, r) => offers[r]! + own[side][i]!));
+      bounds[side][i] = Math.max(...least.map((ownShareBounds, r) => offers[r]! + ownShareBounds[side][i]!));
     });
   return bounds;
 }

@@ -16,9 +16,10 @@ export function isCheckedOnly({ goal, index, costs }: Problem): (placed: RowWith
 export function computeCurveCharge({ rows }: Problem, radii: ReadonlyMap<Origin, number> | undefined): number {
   if (radii === undefined) return 0;
   let total = 0;
-  for (const placed of rows) {
-    const most = radii.get(placed.origin);
-    if (most !== undefined && isCurve(placed)) total += computeViolationPrice(placed, placed.row.limit.value, most);
+  for (const rowWithOrigin of rows) {
+    const most = radii.get(rowWithOrigin.origin);
+    if (most !== undefined && isCurve(rowWithOrigin))
+      total += computeViolationPrice(rowWithOrigin, rowWithOrigin.row.limit.value, most);
   }
   return total;
 }
@@ -37,11 +38,11 @@ export function computePricedViolations(
 ): number {
   const isChecked = isCheckedOnly(problem);
   let total = computePrices(program, weights);
-  for (const placed of listCurves(problem, options)) {
-    if (placed.origin.soft === null || isChecked(placed)) continue;
-    const measure = measureRow(problem, placed.row, weights);
-    const most = findLargestMeasure(placed, { changes: options.changes });
-    if (measure > most) total += computeViolationPrice(placed, most, measure);
+  for (const curvedLimit of listCurves(problem, options)) {
+    if (curvedLimit.origin.soft === null || isChecked(curvedLimit)) continue;
+    const measure = measureRow(problem, curvedLimit.row, weights);
+    const most = findLargestMeasure(curvedLimit, { changes: options.changes });
+    if (measure > most) total += computeViolationPrice(curvedLimit, most, measure);
   }
   return total;
 }

@@ -76,7 +76,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
   if (solution === undefined) return undefined;
   // Every hard curved row is measured at the final weights, whether or not it was in the program.
-  const isViolated = (placed: CurvedLimit): boolean => isChecked(placed) || placed.origin.soft === null;
+  const isViolated = (curvedLimit: CurvedLimit): boolean => isChecked(curvedLimit) || curvedLimit.origin.soft === null;
   return listExceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
 }
 
@@ -150,15 +150,16 @@ function isBlockedByTails(problem: Problem, { withCurves, planes }: SolveAttempt
 }
 
 /** Type guard that returns the row object itself, because multipliers are attributed by object identity. */
-const isTailRow = (placed: RowWithOrigin): placed is ExceededTail['placed'] => placed.row.form === 'tail';
+const isTailRow = (rowWithOrigin: RowWithOrigin): rowWithOrigin is ExceededTail['placed'] =>
+  rowWithOrigin.row.form === 'tail';
 
 /** Returns the tail rows of the program whose limits are exceeded. */
 function listExceededTails(problem: Problem, weights: Float64Array, options: SolveAttempt): ExceededTail[] {
-  return listCurves(problem, options).flatMap((placed) => {
-    const { origin } = placed;
-    if (!isTailRow(placed) || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
-    return computeExcess(problem, placed, weights, options) > 0
-      ? [{ placed, most: findLargestMeasure(placed, options) }]
+  return listCurves(problem, options).flatMap((curvedLimit) => {
+    const { origin } = curvedLimit;
+    if (!isTailRow(curvedLimit) || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
+    return computeExcess(problem, curvedLimit, weights, options) > 0
+      ? [{ placed: curvedLimit, most: findLargestMeasure(curvedLimit, options) }]
       : [];
   });
 }
@@ -183,8 +184,8 @@ function addIdleRows({ answer: { state } }: ConvexSolution, count: number): Acti
 }
 
 function solveRows(solver: Solver, problem: Problem, options: SolveAttempt): ConvexSolution | undefined {
-  const whole = createFullProgram(problem, options);
-  const assembled = options.withCurves ? whole : removeCurvedRows(whole);
+  const assembledProgram = createFullProgram(problem, options);
+  const assembled = options.withCurves ? assembledProgram : removeCurvedRows(assembledProgram);
   const rows = assembled.program;
   const { warm, effort, tail, beside } = options;
   const result = solveGoal(solver, problem, rows, {
@@ -253,8 +254,9 @@ function listExceededCurves(
 ): CurvedLimit[] {
   const isChecked = isCheckedOnly(problem);
   return listCurves(problem, { includes }).filter(
-    (placed) =>
-      !(isChecked(placed) && placed.origin.soft !== null) && computeExcess(problem, placed, weights, { changes }) > 0,
+    (curvedLimit) =>
+      !(isChecked(curvedLimit) && curvedLimit.origin.soft !== null) &&
+      computeExcess(problem, curvedLimit, weights, { changes }) > 0,
   );
 }
 
@@ -268,30 +270,36 @@ function widenSoft(
 ): ConvexSolution | undefined {
   const radii = new Map<Origin, number>();
   let solution: ConvexSolution | undefined = free;
-  for (const placed of soft) {
-    let narrow = placed.row.limit.value;
-    let wide = measureRow(problem, placed.row, free.weights);
+  for (const curvedLimit of soft) {
+    let narrow = curvedLimit.row.limit.value;
+    let wide = measureRow(problem, curvedLimit.row, free.weights);
     const solveAtLimit = (most: number) =>
       solveWithPlanes(solver, problem, {
         ...options,
         withCurves: true,
-        radii: new Map([...radii, [placed.origin, most]]),
+        radii: new Map([...radii, [curvedLimit.origin, most]]),
       });
     const hard = solveAtLimit(narrow);
-    if (hard !== undefined && computeSaving(hard, placed, narrow) <= placed.origin.soft! * hard.penaltyScale) {
-      radii.set(placed.origin, narrow);
+    if (
+      hard !== undefined &&
+      computeSaving(hard, curvedLimit, narrow) <= curvedLimit.origin.soft! * hard.penaltyScale
+    ) {
+      radii.set(curvedLimit.origin, narrow);
       solution = hard;
       continue;
     }
     for (let step = 0; step < BISECTION_STEPS && wide - narrow > 1e-14 * wide; step++) {
       const middle = (narrow + wide) / 2;
       const tried = solveAtLimit(middle);
-      if (tried !== undefined && computeSaving(tried, placed, middle) <= placed.origin.soft! * tried.penaltyScale) {
+      if (
+        tried !== undefined &&
+        computeSaving(tried, curvedLimit, middle) <= curvedLimit.origin.soft! * tried.penaltyScale
+      ) {
         wide = middle;
         solution = tried;
       } else narrow = middle;
     }
-    radii.set(placed.origin, wide);
+    radii.set(curvedLimit.origin, wide);
   }
   return solution;
 }
@@ -300,7 +308,7 @@ function widenSoft(
 function computeSaving({ assembled, answer }: ConvexSolution, { origin, row }: CurvedLimit, most: number): number {
   if (row.form === 'tail')
     return assembled.linear.reduce(
-      (sum, own, r) => (own?.origin === origin ? sum + answer.point.rowMultipliers[r]! : sum),
+      (sum, ownRowWithOrigin, r) => (ownRowWithOrigin?.origin === origin ? sum + answer.point.rowMultipliers[r]! : sum),
       0,
     );
   const own = assembled.norms.findIndex((norm) => norm.row === row);

@@ -125,8 +125,8 @@ const splitEntries = (text: string, separator: string): string[] =>
     .filter((entry) => entry !== '');
 
 function parseWeight(entry: string): readonly [string, unknown] {
-  const at = entry.lastIndexOf('=');
-  return at < 0 ? [entry, ''] : [entry.slice(0, at).trim(), parseNumber(entry.slice(at + 1).trim())];
+  const position = entry.lastIndexOf('=');
+  return position < 0 ? [entry, ''] : [entry.slice(0, position).trim(), parseNumber(entry.slice(position + 1).trim())];
 }
 
 function parseNumber(text: string): number | string {

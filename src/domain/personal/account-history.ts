@@ -55,12 +55,15 @@ export interface AccountHistory {
   payTaxes(day: Day): void;
 }
 
-export function createHistory({ lots, cash, tax, substitutes, recent }: Account, given: HistoryTerms): AccountHistory {
+export function createHistory(
+  { lots, cash, tax, substitutes, recent }: Account,
+  historyTerms: HistoryTerms,
+): AccountHistory {
   const state = {
-    lots: lots.map((lot): HeldLot => ({ ...lot, acquired: given.dayOf(lot.acquired) })),
+    lots: lots.map((lot): HeldLot => ({ ...lot, acquired: historyTerms.dayOf(lot.acquired) })),
     cash,
     recent: [...recent] as readonly RecentTrade[],
-    year: findYear(given.start),
+    year: findYear(historyTerms.start),
     short: tax.realised.short,
     long: tax.realised.long,
     dividends: 0,
@@ -83,7 +86,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
 
   const computeYearTax = (): number =>
     Math.max(0, computeTax(sides, state.short - state.carried.short, state.long - state.carried.long)) +
-    given.dividendRate * state.dividends;
+    historyTerms.dividendRate * state.dividends;
 
   function payTaxes(day: Day): void {
     if (findYear(day) === state.year) return;
@@ -115,7 +118,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
       ...account,
       cash: state.cash,
       lots: state.lots.map(({ acquired, ...lot }) => ({ ...lot, acquired: formatDay(acquired) })),
-      recent: state.recent.filter(({ date }) => day - given.dayOf(date) <= tax.wash_sale_days),
+      recent: state.recent.filter(({ date }) => day - historyTerms.dayOf(date) <= tax.wash_sale_days),
       tax: {
         ...tax,
         carry_forward: state.carried.short,
@@ -156,10 +159,12 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
         traded.push({ identifier, date: formatDay(day), shares: -sold, price, cost: own.cost });
       }
       recordEntry(day, 'cost', null, -notional * costRate);
-      const kept = held.filter(({ left }) => left > 0).map(({ left, ...lot }): HeldLot => ({ ...lot, shares: left }));
+      const heldLots = held
+        .filter(({ left }) => left > 0)
+        .map(({ left, ...lot }): HeldLot => ({ ...lot, shares: left }));
       state.recent = [...state.recent, ...traded];
-      const terms = { day, days: tax.wash_sale_days, dayOf: given.dayOf, substitutes };
-      state.lots = addDisallowedLosses([...kept, ...bought], moved, terms);
+      const terms = { day, days: tax.wash_sale_days, dayOf: historyTerms.dayOf, substitutes };
+      state.lots = addDisallowedLosses([...heldLots, ...bought], moved, terms);
       state.recent = subtractReplacements(state.recent, moved, terms);
     },
     payTaxes,
@@ -222,12 +227,12 @@ function addDisallowedLosses(
   const out = [...lots];
   for (const { identifier, shares, loss, held } of moved) {
     let left = shares;
-    for (let at = 0; at < out.length && left > 0; at++) {
-      const lot = out[at]!;
+    for (let position = 0; position < out.length && left > 0; position++) {
+      const lot = out[position]!;
       if (window.day - lot.acquired > window.days || !isAlike(window, lot.identifier, identifier)) continue;
       const taken = Math.min(left, lot.shares);
       const raised = { ...lot, shares: taken, cost: lot.cost + loss / shares, acquired: lot.acquired - held };
-      out.splice(at, 1, raised, ...(taken < lot.shares ? [{ ...lot, shares: lot.shares - taken }] : []));
+      out.splice(position, 1, raised, ...(taken < lot.shares ? [{ ...lot, shares: lot.shares - taken }] : []));
       left -= taken;
     }
   }

@@ -41,10 +41,10 @@ const ID_KEY = Buffer.from('"account_id"');
  * @param line UTF-8 @cost one search from the end of the line
  */
 export function findAccountId(line: Buffer): string | undefined {
-  const at = line.lastIndexOf(ID_KEY);
-  const text = at < 0 ? '' : line.toString('utf8', at + ID_KEY.length, at + ID_KEY.length + ID_SPAN);
+  const position = line.lastIndexOf(ID_KEY);
+  const text = position < 0 ? '' : line.toString('utf8', position + ID_KEY.length, position + ID_KEY.length + ID_SPAN);
   const found = /^\s*:\s*"([^"\\]{1,64})"/.exec(text)?.[1];
-  return found ?? (at < 0 && !line.includes(ESCAPE) ? undefined : findParsedId(line.toString()));
+  return found ?? (position < 0 && !line.includes(ESCAPE) ? undefined : findParsedId(line.toString()));
 }
 
 /** Number of characters after the key that are searched for the id. */

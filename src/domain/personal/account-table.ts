@@ -110,12 +110,13 @@ interface Columns {
  */
 function findColumns(header: readonly string[], unit: TableRows['unit']): Columns {
   const known = listAccountColumns().map(({ name }) => name);
-  const formatLocation = (at: number): string => (unit === 'line' ? `line 1, column ${at + 1}` : `column ${at + 1}`);
-  const findings = header.flatMap((name, at): Finding[] => {
-    if (name === '' || (known.includes(name) && header.indexOf(name) === at)) return [];
-    return header.indexOf(name) < at
-      ? [createProblem(formatLocation(at), `the column ${name} is repeated`)]
-      : [reportUnknownColumn(name, formatLocation(at), known)];
+  const formatLocation = (position: number): string =>
+    unit === 'line' ? `line 1, column ${position + 1}` : `column ${position + 1}`;
+  const findings = header.flatMap((name, position): Finding[] => {
+    if (name === '' || (known.includes(name) && header.indexOf(name) === position)) return [];
+    return header.indexOf(name) < position
+      ? [createProblem(formatLocation(position), `the column ${name} is repeated`)]
+      : [reportUnknownColumn(name, formatLocation(position), known)];
   });
   const lacking = REQUIRED_COLUMNS.filter((name) => !header.includes(name));
   if (lacking.length > 0)
@@ -188,8 +189,12 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
   }
 
   function addHolding({ cells, number }: TableRow): void {
-    const readCell = (at: number, isNumber: boolean): unknown =>
-      at < 0 || cells[at] === '' ? undefined : isNumber ? parseValue(cells[at]!, 'number') : cells[at];
+    const readCell = (position: number, isNumber: boolean): unknown =>
+      position < 0 || cells[position] === ''
+        ? undefined
+        : isNumber
+          ? parseValue(cells[position]!, 'number')
+          : cells[position];
     const [identifier, shares, cost] = [
       readCell(columns.identifier, false),
       readCell(columns.shares, true),
@@ -218,7 +223,8 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
       const { cells, number } = row;
       if (cells.length !== header.length)
         return report(number, null, `${cells.length} cells; the header has ${header.length}`);
-      for (const at of columns.unnamed) if (cells[at] !== '') report(number, at, 'the column has no name');
+      for (const position of columns.unnamed)
+        if (cells[position] !== '') report(number, position, 'the column has no name');
       addOwn(row);
       if (cells[columns.identifier] === CASH) addCash(row);
       else addHolding(row);
@@ -256,8 +262,8 @@ export function createNestedFields(row: Readonly<Record<string, unknown>>): Reco
  */
 export function assertAccountColumns(header: readonly string[]): void {
   const known = [...new Set(['account_id', 'lots', 'recent', 'tax', ...listOwnColumns().map(({ name }) => name)])];
-  const findings = header.flatMap((name, at) =>
-    known.includes(name) ? [] : [reportUnknownColumn(name, `column ${at + 1}`, known)],
+  const findings = header.flatMap((name, position) =>
+    known.includes(name) ? [] : [reportUnknownColumn(name, `column ${position + 1}`, known)],
   );
   if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
 }
@@ -272,8 +278,8 @@ function reportUnknownColumn(name: string, path: string, known: readonly string[
 /** Adds the list of known columns to the first finding about an unknown column. */
 function addColumns(findings: readonly Finding[], known: readonly string[]): Finding[] {
   const first = findings.findIndex(({ code }) => code === 'UNKNOWN_FIELD');
-  return findings.map((finding, at) =>
-    at === first ? { ...finding, message: `${finding.message} The columns are ${known.join(', ')}.` } : finding,
+  return findings.map((finding, position) =>
+    position === first ? { ...finding, message: `${finding.message} The columns are ${known.join(', ')}.` } : finding,
   );
 }
 

@@ -39,7 +39,7 @@ export interface GroupOfRow {
 
 /** Returns the indices of securities by identifier. The map is created once per batch. */
 export function indexSecurities(common: BatchCommon): ReadonlyMap<string, number> {
-  const known = positionsCache.get(common) ?? new Map(common.identifiers.map((name, at) => [name, at]));
+  const known = positionsCache.get(common) ?? new Map(common.identifiers.map((name, position) => [name, position]));
   positionsCache.set(common, known);
   return known;
 }

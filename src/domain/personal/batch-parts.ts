@@ -51,7 +51,9 @@ export function estimateDuration({ file, parts }: AccountsFile, threads: number)
 export function measureAccounts(accounts: BatchAccounts): number[] {
   if ('parts' in accounts) return accounts.parts.map((part) => part.accounts);
   const count = Math.ceil(accounts.length / PART_ACCOUNTS);
-  return Array.from({ length: count }, (_, at) => Math.min(PART_ACCOUNTS, accounts.length - at * PART_ACCOUNTS));
+  return Array.from({ length: count }, (_, position) =>
+    Math.min(PART_ACCOUNTS, accounts.length - position * PART_ACCOUNTS),
+  );
 }
 
 /** Lines of the accounts in a part. */

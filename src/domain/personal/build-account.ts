@@ -36,13 +36,13 @@ export function buildAccount(common: BatchCommon, account: Account): BuiltAccoun
   const excluded = new Set(account.exclusions);
   const wash = findWashStates(account, asOf);
   const byName = new Map<number, number[]>();
-  account.lots.forEach(({ identifier }, at) => {
+  account.lots.forEach(({ identifier }, position) => {
     const name = places.get(identifier)!; // checked when the account was read
-    byName.set(name, [...(byName.get(name) ?? []), at]);
+    byName.set(name, [...(byName.get(name) ?? []), position]);
   });
   let value = account.cash;
   for (const { identifier, shares } of account.lots) value += shares * prices[places.get(identifier)!]!;
-  const parent = common.identifiers.map((_, at) => at).filter((at) => common.weights[at]! > 0);
+  const parent = common.identifiers.map((_, position) => position).filter((position) => common.weights[position]! > 0);
   const tilted = Object.keys(account.tilts).map((name) => places.get(name)!);
   const names = [...new Set([...parent, ...tilted, ...byName.keys()])].toSorted((a, b) => a - b);
   const forced: BuiltAccount['forced'][number][] = [];
@@ -56,16 +56,16 @@ export function buildAccount(common: BatchCommon, account: Account): BuiltAccoun
     const identifier = common.identifiers[name]!;
     const isExcluded = excluded.has(identifier);
     const question = { price: prices[name]!, asOf, wash: wash.get(identifier), isExcluded };
-    const own = listSecurityLots(account, byName.get(name) ?? [], question);
-    if (own.blocked > 0) blocked.set(identifier, own.blocked);
+    const ownSecurityLots = listSecurityLots(account, byName.get(name) ?? [], question);
+    if (ownSecurityLots.blocked > 0) blocked.set(identifier, ownSecurityLots.blocked);
     if (isExcluded)
-      for (const lot of own.lots) {
+      for (const lot of ownSecurityLots.lots) {
         forced.push({ name, lot });
         gains[lot.isLong ? 'long' : 'short'] += lot.shares * lot.gain;
         forcedValue += lot.shares * prices[name]!;
       }
-    else lots.push(...own.lots);
-    isOrdered[i] = own.isOrdered ? 1 : 0;
+    else lots.push(...ownSecurityLots.lots);
+    isOrdered[i] = ownSecurityLots.isOrdered ? 1 : 0;
     lotStart[i + 1] = lots.length;
     sold = lots.length;
   });
@@ -184,9 +184,9 @@ function createRows(base: AccountBase, forcedCost: number): { rows: AccountRow[]
   const { budget } = account.tax;
   if (budget !== null) put('tax.budget', { short: 1, long: 1, constant: -budget / value });
   const placeOf = new Map(names.map((name, i) => [name, i]));
-  for (const { row: at, group, members } of common.groups) {
-    const row = constraints[at]!;
-    const id = `${row.id || `constraints[${at}]`}:${group}`;
+  for (const { row: position, group, members } of common.groups) {
+    const row = constraints[position]!;
+    const id = `${row.id || `constraints[${position}]`}:${group}`;
     const weights = new Float64Array(n);
     let parent = 0;
     for (const name of members) {

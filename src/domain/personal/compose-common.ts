@@ -32,9 +32,11 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const treatment = composer.treatment(parent);
   // The close is treated as if a rebalance took effect after it, so that the holdings are read unchanged.
   const input = { document, sm, treatment, outgoing: { ...outgoing, effective: session + 1 }, decision: session };
-  const held = computeWeightsBefore(input);
-  const weightOf = new Map(Array.from(held.columns, (column, i) => [column, held.weights[i]!] as const));
-  const columns = [...held.columns].filter((column) => weightOf.get(column)! > 0);
+  const solvedWeights = computeWeightsBefore(input);
+  const weightOf = new Map(
+    Array.from(solvedWeights.columns, (column, i) => [column, solvedWeights.weights[i]!] as const),
+  );
+  const columns = [...solvedWeights.columns].filter((column) => weightOf.get(column)! > 0);
   const { model, factored, placeOf } = findModel(composer, { modelId, sm, columns, asOf });
   const isOfParent = new Set(columns);
   const rates = createExchangeRates(sm, document.currency);
@@ -60,7 +62,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     factors: k,
     loadings: own,
     specific: Float64Array.from(chosen, (place) => factored.specific[place]!),
-    groups: terms.constraints.flatMap((row, at) => listGroups(sm, { row, at, columns: all, asOf })),
+    groups: terms.constraints.flatMap((row, position) => listGroups(sm, { row, at: position, columns: all, asOf })),
   };
 }
 
@@ -83,7 +85,7 @@ function findModel(composer: Composer, { modelId, sm, columns, asOf }: ModelQues
     );
   if (model.factors === undefined) throw removeFactors(modelId);
   const factored = model.factors();
-  const placeOf = new Map(model.names.map((name, at) => [name, at]));
+  const placeOf = new Map(model.names.map((name, position) => [name, position]));
   const lacking = columns.filter((column) => !placeOf.has(sm.identifiers[column]!));
   if (lacking.length > 0) throw refuseLackingSecurities(modelId, sm, lacking);
   return { model, factored, placeOf };
@@ -96,10 +98,12 @@ const NAMED_MAX = 5;
 function refuseLackingSecurities(modelId: string, sm: SessionMarket, columns: readonly number[]): Refusal {
   const names = columns.map((column) => sm.identifiers[column]!);
   const begins = columns.map((column) => {
-    const session = sm.sessions.findIndex((_, at) => sm.carriedClose(at, column) > 0);
+    const session = sm.sessions.findIndex((_, position) => sm.carriedClose(position, column) > 0);
     return session < 0 ? null : formatDay(sm.sessions[session]!);
   });
-  const shown = names.slice(0, NAMED_MAX).map((name, at) => `${name} (prices from ${begins[at] ?? 'no day'})`);
+  const shown = names
+    .slice(0, NAMED_MAX)
+    .map((name, position) => `${name} (prices from ${begins[position] ?? 'no day'})`);
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
   return new Refusal(
     'MODEL_LACKS_NAMES',

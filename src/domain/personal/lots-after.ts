@@ -28,7 +28,7 @@ export function listLotsAfter(
   if (account.lots.length > LOTS_MAX || status === 'infeasible') return null;
   const sold = new Map<number, number>();
   for (const { lot, shares } of trades) if (lot !== undefined) sold.set(lot, (sold.get(lot) ?? 0) + shares);
-  const prices = new Map(common.identifiers.map((name, at) => [name, common.prices[at]!]));
+  const prices = new Map(common.identifiers.map((name, position) => [name, common.prices[position]!]));
   const kept = account.lots.flatMap((own, lot) => {
     const shares = own.shares - (sold.get(lot) ?? 0);
     return shares > LOT_SHARES_MIN * own.shares ? [{ lot, ...own, shares }] : [];

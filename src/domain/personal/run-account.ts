@@ -252,7 +252,7 @@ function sellUncovered(history: AccountHistory, { common, day, costRate, priceOf
  */
 function removeUncovered(common: BatchCommon, account: ReturnType<AccountHistory['accountOn']>) {
   const places = indexSecurities(common);
-  const positions = account.lots.flatMap(({ identifier }, at) => (places.has(identifier) ? [at] : []));
+  const positions = account.lots.flatMap(({ identifier }, position) => (places.has(identifier) ? [position] : []));
   const tilts = Object.fromEntries(Object.entries(account.tilts).filter(([name]) => places.has(name)));
-  return { account: { ...account, lots: positions.map((at) => account.lots[at]!), tilts }, positions };
+  return { account: { ...account, lots: positions.map((position) => account.lots[position]!), tilts }, positions };
 }

@@ -27,7 +27,9 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
   const limits = { nodes: common.terms.search_nodes };
   const first = solveWithin(program, limits);
   const groups = account.substitutes.map((group) =>
-    group.map((name) => names.findIndex((at) => common.identifiers[at] === name)).filter((at) => at >= 0),
+    group
+      .map((name) => names.findIndex((position) => common.identifiers[position] === name))
+      .filter((position) => position >= 0),
   );
   const lostBefore = new Set(forced.flatMap(({ name, lot }) => (lot.gain < 0 ? [names.indexOf(name)] : [])));
   const kept = new Set<number>();
@@ -38,9 +40,9 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
     if (broken.length === 0) break;
     if (round === ROUNDS_MAX) broken.push(...groups.flat());
     const buyLimit = within.buyLimit.slice();
-    for (const at of broken) {
-      kept.add(at);
-      buyLimit[at] = 0;
+    for (const position of broken) {
+      kept.add(position);
+      buyLimit[position] = 0;
     }
     within = { ...within, buyLimit };
     answer = solveWithin(within, limits);
@@ -55,9 +57,9 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
  */
 function solveWithin(program: AccountProgram, limits: SearchLimits): AccountSolution {
   const answer = solveAccount(program, limits);
-  const found = answer.status === 'infeasible' && isDiscrete(program) ? findTrades(program) : undefined;
-  if (found === undefined) return answer;
-  const { trades, certificates, own, steps } = found;
+  const accountSolution = answer.status === 'infeasible' && isDiscrete(program) ? findTrades(program) : undefined;
+  if (accountSolution === undefined) return answer;
+  const { trades, certificates, own, steps } = accountSolution;
   const side = answer.certificates.findIndex((certificate) => certificate.side === certificates[own]!.side);
   return {
     ...answer,

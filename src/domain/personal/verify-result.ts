@@ -54,7 +54,7 @@ function readTrades(common: BatchCommon, { program, value, names, lots, forced }
   const bought = new Float64Array(program.n);
   const sold = new Float64Array(program.lotSize.length);
   const placeOf = new Map(names.map((name, i) => [common.identifiers[name]!, i]));
-  const left = forced.map(({ lot }) => lot);
+  const leftSaleLots = forced.map(({ lot }) => lot);
   for (const trade of result.trades) {
     const i = placeOf.get(trade.identifier);
     if (i === undefined || !(trade.shares > 0)) {
@@ -68,19 +68,19 @@ function readTrades(common: BatchCommon, { program, value, names, lots, forced }
     }
     const isSame = ({ lot, disallowed }: SaleLot): boolean =>
       lot === trade.lot && disallowed > 0 === (trade.disallowed_loss ?? 0) > 0;
-    const forcedAt = left.findIndex(isSame);
+    const forcedAt = leftSaleLots.findIndex(isSame);
     if (forcedAt >= 0) {
-      const [lot] = left.splice(forcedAt, 1);
+      const [lot] = leftSaleLots.splice(forcedAt, 1);
       if (!(Math.abs(trade.shares - lot!.shares) <= 1e-9 * lot!.shares))
         wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} is excluded and not sold whole`);
       continue;
     }
-    const at = lots.findIndex((lot, l) => isSame(lot) && sold[l] === 0);
-    if (at < 0) wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} cannot be sold`);
-    else if (weight > program.lotSize[at]! * (1 + 1e-9)) wrong.push(`more than lot ${String(trade.lot)} is sold`);
-    else sold[at] = Math.min(weight, program.lotSize[at]!);
+    const position = lots.findIndex((lot, l) => isSame(lot) && sold[l] === 0);
+    if (position < 0) wrong.push(`lot ${String(trade.lot)} of ${trade.identifier} cannot be sold`);
+    else if (weight > program.lotSize[position]! * (1 + 1e-9)) wrong.push(`more than lot ${String(trade.lot)} is sold`);
+    else sold[position] = Math.min(weight, program.lotSize[position]!);
   }
-  if (left.length > 0) wrong.push(`${left.length} lots of excluded securities are not sold`);
+  if (leftSaleLots.length > 0) wrong.push(`${leftSaleLots.length} lots of excluded securities are not sold`);
   return { trades: { bought, sold }, wrong };
 }
 
@@ -127,8 +127,9 @@ function computeProvedBound(
     if (side.bound > bound + TOLERANCE && nodes === 0)
       wrong.push(`side ${side.side}: the multipliers prove ${bound}, not ${side.bound}`);
   }
-  program.sides.forEach(({ longSign }, at) => {
-    if (!known.has(at) && !isImpossible(program, longSign)) wrong.push(`side ${at} of the tax has no certificate`);
+  program.sides.forEach(({ longSign }, position) => {
+    if (!known.has(position) && !isImpossible(program, longSign))
+      wrong.push(`side ${position} of the tax has no certificate`);
   });
   return least;
 }

@@ -32,25 +32,25 @@ export interface LocatedHoldings {
  * price, or a lot size of an unknown security
  */
 export function locateHoldings(
-  held: LocatedHoldingsInput,
+  locatedHoldingsInput: LocatedHoldingsInput,
   { accounts, lot_sizes: lots }: RebalancePackRequest,
 ): LocatedHoldings {
-  const { sm, session, maxStaleSessions, weights } = held;
+  const { sm, session, maxStaleSessions, weights } = locatedHoldingsInput;
   const columns = new Set<number>();
   const refusals = Object.keys(lots)
     .filter((identifier) => sm.columnOf(identifier) < 0)
-    .map((identifier) => reportUnpriced(held, identifier, `lot_sizes.${identifier}`));
+    .map((identifier) => reportUnpriced(locatedHoldingsInput, identifier, `lot_sizes.${identifier}`));
   const findings: Finding[] = [];
   const placed = accounts.map((account, a) => {
     const holdings = account.holdings.filter(({ identifier }, h) => {
       const path = `accounts[${a}].holdings[${h}].identifier`;
       const column = sm.columnOf(identifier);
       if (column < 0 || !Number.isFinite(sm.carriedClose(session, column))) {
-        refusals.push(reportUnpriced(held, identifier, path));
+        refusals.push(reportUnpriced(locatedHoldingsInput, identifier, path));
         return false;
       }
       if (!weights.has(column) && !sm.isPriceable(session, column, maxStaleSessions)) {
-        findings.push(reportExcluded(held, { identifier, column, account: account.name, path }));
+        findings.push(reportExcluded(locatedHoldingsInput, { identifier, column, account: account.name, path }));
         return false;
       }
       columns.add(column);
@@ -77,11 +77,14 @@ interface ExcludedHolding {
   readonly path: string;
 }
 
-function reportExcluded(held: HoldingSession, { identifier, column, account, path }: ExcludedHolding): Finding {
-  const { sm, session, maxStaleSessions } = held;
+function reportExcluded(
+  holdingSession: HoldingSession,
+  { identifier, column, account, path }: ExcludedHolding,
+): Finding {
+  const { sm, session, maxStaleSessions } = holdingSession;
   const bar = formatDay(sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!);
   const why = sm.hasEnded(session, column)
-    ? `${describeEnding(held, column)} Add the cash and shares received for it to the account.`
+    ? `${describeEnding(holdingSession, column)} Add the cash and shares received for it to the account.`
     : `Its last price bar is on ${bar}, more than ${maxStaleSessions} sessions ago.`;
   return {
     severity: 'warning',
@@ -94,8 +97,11 @@ function reportExcluded(held: HoldingSession, { identifier, column, account, pat
 
 /** Describes when and how a security ended, and what a holder receives per share. */
 function describeEnding({ sm, session }: HoldingSession, column: number): string {
-  const endings = sm.actions.all.filter((own) => own.column === column && own.session <= session && isEnding(own));
-  const last = endings.filter((own) => own.session === endings.at(-1)!.session);
+  const endings = sm.actions.all.filter(
+    (ownSessionAction) =>
+      ownSessionAction.column === column && ownSessionAction.session <= session && isEnding(ownSessionAction),
+  );
+  const last = endings.filter((ownSessionAction) => ownSessionAction.session === endings.at(-1)!.session);
   const terms = last.flatMap(({ action }) => describeTerms(action) ?? []);
   const kinds = last.map(({ action }) => action.type).join(' and ');
   const paid = terms.length === 0 ? 'the data does not contain the payment' : terms.join(' or ');

@@ -13,13 +13,13 @@ export interface MarketOnSession {
 }
 
 /** Returns the data of a security at a close; the price is NaN if there is none. */
-export function readSecurityAsKnown(known: MarketOnSession, column: number, weight: number): KnownSecurity {
-  const { sm, rates, session } = known;
+export function readSecurityAsKnown(marketOnSession: MarketOnSession, column: number, weight: number): KnownSecurity {
+  const { sm, rates, session } = marketOnSession;
   return {
     identifier: sm.identifiers[column]!,
     weight,
     price: sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
-    adv: computeMeanVolume(known, column),
+    adv: computeMeanVolume(marketOnSession, column),
   };
 }
 
@@ -28,11 +28,15 @@ export function readSecurityAsKnown(known: MarketOnSession, column: number, weig
  * undone. A security without a price at the earlier close keeps its later data.
  * @param later data on the later session
  */
-export function readSecurityBefore(known: MarketOnSession, later: KnownSecurity, until: number): KnownSecurity {
-  const { sm, session } = known;
+export function readSecurityBefore(
+  marketOnSession: MarketOnSession,
+  later: KnownSecurity,
+  until: number,
+): KnownSecurity {
+  const { sm, session } = marketOnSession;
   const column = sm.columnOf(later.identifier);
   const ratio = multiplySplits(sm, column, { after: session, until });
-  const { price, adv } = readSecurityAsKnown(known, column, later.weight);
+  const { price, adv } = readSecurityAsKnown(marketOnSession, column, later.weight);
   if (!Number.isFinite(price)) return later;
   return { ...later, price: price / ratio, adv: adv === null ? null : adv * ratio };
 }
@@ -59,9 +63,9 @@ function listAllSplits({ actions, market }: SessionMarket): ReadonlyMap<number, 
   if (market.adjustment !== 'none') return splits;
   for (const { session, column, action } of actions.all) {
     if (ACTION_KINDS[action.type] !== 'ratio') continue;
-    const own = splits.get(column) ?? [];
-    own.push({ session, ratio: action.value });
-    splits.set(column, own);
+    const ownSplits = splits.get(column) ?? [];
+    ownSplits.push({ session, ratio: action.value });
+    splits.set(column, ownSplits);
   }
   return splits;
 }
@@ -89,9 +93,9 @@ function computeMeanVolume({ sm, session, sessions }: MarketOnSession, column: n
   let ratio = 1;
   let sum = 0;
   let count = 0;
-  for (let at = session; at >= 0 && count < sessions; at--) {
-    while (split >= 0 && splits[split]!.session > at) ratio *= splits[split--]!.ratio;
-    const volume = sm.valueAt(volumes, at, column);
+  for (let position = session; position >= 0 && count < sessions; position--) {
+    while (split >= 0 && splits[split]!.session > position) ratio *= splits[split--]!.ratio;
+    const volume = sm.valueAt(volumes, position, column);
     if (Number.isNaN(volume)) continue;
     sum += volume * ratio;
     count++;

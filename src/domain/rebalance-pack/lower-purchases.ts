@@ -28,7 +28,7 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
   rest += reduceAlike(purchases, rest);
   const queue = createQueue(
     purchases.filter(({ before, after }) => after > before),
-    (one, other) => computeForgoneShare(one) < computeForgoneShare(other),
+    (order, otherOrder) => computeForgoneShare(order) < computeForgoneShare(otherOrder),
   );
   for (let order = queue.first(); rest < 0 && order !== undefined; order = queue.first()) {
     rest += reducePurchase(order, order.givenUp + 1);

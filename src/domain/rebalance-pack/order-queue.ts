@@ -10,9 +10,9 @@ export interface OrderQueue {
 /** Creates a binary heap; equal orders keep their sequence. @cost O(n log n), then O(log n) per change */
 export function createQueue(orders: readonly Order[], comesBefore: (one: Order, other: Order) => boolean): OrderQueue {
   const place = new Map(orders.map((order, i) => [order, i]));
-  const isBefore = (one: Order, other: Order): boolean =>
-    comesBefore(one, other) || (!comesBefore(other, one) && place.get(one)! < place.get(other)!);
-  const heap = orders.toSorted((one, other) => (isBefore(one, other) ? -1 : 1));
+  const isBefore = (order: Order, otherOrder: Order): boolean =>
+    comesBefore(order, otherOrder) || (!comesBefore(otherOrder, order) && place.get(order)! < place.get(otherOrder)!);
+  const heap = orders.toSorted((order, otherOrder) => (isBefore(order, otherOrder) ? -1 : 1));
   return {
     first: () => heap[0],
     settle(isOver) {
@@ -28,12 +28,12 @@ export function createQueue(orders: readonly Order[], comesBefore: (one: Order, 
 
 /** Moves the first element of a heap to its position. */
 function moveDown(heap: Order[], isBefore: (one: Order, other: Order) => boolean): void {
-  for (let at = 0; ;) {
-    let least = at;
-    for (const child of [2 * at + 1, 2 * at + 2])
+  for (let position = 0; ;) {
+    let least = position;
+    for (const child of [2 * position + 1, 2 * position + 2])
       if (child < heap.length && isBefore(heap[child]!, heap[least]!)) least = child;
-    if (least === at) return;
-    [heap[at], heap[least]] = [heap[least]!, heap[at]!];
-    at = least;
+    if (least === position) return;
+    [heap[position], heap[least]] = [heap[least]!, heap[position]!];
+    position = least;
   }
 }

@@ -82,7 +82,7 @@ export const RebalancePackRequest = defineObject(() => ({
     .meta({ id: 'PackCost' }),
 }))
   .superRefine(({ accounts }, context) =>
-    accounts.forEach(({ holdings }, at) => {
+    accounts.forEach(({ holdings }, position) => {
       const rows = new Map<string, number>();
       holdings.forEach(({ identifier }, row) => {
         const first = rows.get(identifier);
@@ -90,7 +90,7 @@ export const RebalancePackRequest = defineObject(() => ({
         else
           context.addIssue({
             code: 'custom',
-            path: ['accounts', at, 'holdings', row, 'identifier'],
+            path: ['accounts', position, 'holdings', row, 'identifier'],
             input: identifier,
             params: { finding: 'DUPLICATE_ID', isWhole: true },
             message: `is ${identifier}, like holdings[${first}] of the account`,
@@ -108,17 +108,17 @@ export const RebalancePackRequest = defineObject(() => ({
         message: 'or aum is required: neither is given',
       });
     const taken = new Map(aum === null ? [] : [[AUM, 'the account that aum adds']]);
-    accounts.forEach(({ name }, at) => {
+    accounts.forEach(({ name }, position) => {
       const other = taken.get(name);
       if (other !== undefined)
         context.addIssue({
           code: 'custom',
-          path: ['accounts', at, 'name'],
+          path: ['accounts', position, 'name'],
           input: name,
           params: { finding: 'DUPLICATE_ID', isWhole: true },
           message: `is ${name}, which is already the name of ${other}`,
         });
-      else taken.set(name, `accounts[${at}]`);
+      else taken.set(name, `accounts[${position}]`);
     });
   })
   .meta({ id: 'RebalancePackRequest' });

@@ -75,18 +75,18 @@ export function createPack(
   const asked = request.aum === null ? [] : [{ name: AUM, cash: request.aum, holdings: [] }];
   const traded = new Float64Array(names.length);
   const held = new Float64Array(names.length);
-  const accounts = [...request.accounts, ...asked].map(({ name, cash, holdings }, at): PackAccount => {
+  const accounts = [...request.accounts, ...asked].map(({ name, cash, holdings }, position): PackAccount => {
     const shares = new Float64Array(names.length);
     for (const { identifier, shares: own, value } of holdings) {
       const i = positions.get(identifier)!;
       shares[i]! += own ?? value! / names[i]!.price;
     }
     const filled = createOrders(packed, shares, cash);
-    if (!(filled.value > 0)) throw refuseWithoutValue(name, filled.value, { at, leftOut });
-    if (filled.isShort) findings.push(reportCashShortage(name, filled.cash, at));
+    if (!(filled.value > 0)) throw refuseWithoutValue(name, filled.value, { at: position, leftOut });
+    if (filled.isShort) findings.push(reportCashShortage(name, filled.cash, position));
     shares.forEach((own, i) => (held[i]! += Math.abs(own)));
-    for (const { name: own, before, after } of filled.orders)
-      traded[positions.get(own.identifier)!]! += Math.abs(after - before);
+    for (const { name: ownPackSecurity, before, after } of filled.orders)
+      traded[positions.get(ownPackSecurity.identifier)!]! += Math.abs(after - before);
     const valueAfter = filled.value - filled.cost;
     const after = Float64Array.from(shares);
     for (const order of filled.orders) after[positions.get(order.name.identifier)!] = order.after;
@@ -154,10 +154,10 @@ interface AccountWithoutValue {
 /** Returns the refusal of an account without value, with the findings about excluded holdings. */
 function refuseWithoutValue(account: string, value: number, { at, leftOut }: AccountWithoutValue): Refusal {
   const path = `accounts[${at}]`;
-  const own = leftOut.filter((finding) => finding.path.startsWith(`${path}.`));
-  const why = own.length === 0 ? '' : `, without ${own.length} of its holdings, which cannot be traded`;
+  const ownFindings = leftOut.filter((finding) => finding.path.startsWith(`${path}.`));
+  const why = ownFindings.length === 0 ? '' : `, without ${ownFindings.length} of its holdings, which cannot be traded`;
   const message = `The account ${account} has the value ${value} at the closes${why}; it must be greater than 0.`;
-  return refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path }, ...own]);
+  return refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path }, ...ownFindings]);
 }
 
 function reportCashShortage(account: string, cash: number, position: number): Finding {

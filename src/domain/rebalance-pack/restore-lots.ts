@@ -16,7 +16,7 @@ const LOTS_BOUGHT_SINGLY = 8;
 export function restoreLots(orders: readonly Order[], { net, cash }: Funds): number {
   const byName = orders
     .filter(({ givenUp }) => givenUp > 0)
-    .toSorted((one, other) => compareText(one.name.identifier, other.name.identifier));
+    .toSorted((order, otherOrder) => compareText(order.name.identifier, otherOrder.name.identifier));
   let rest = cash;
   for (;;) {
     const open = byName.filter((order) => order.givenUp > 0 && computeNextLot(order) <= rest);
@@ -34,7 +34,10 @@ const computeMissingValue = ({ name, after }: Order, net: number): number => nam
 
 /** Buys lots one at a time. @returns the remaining cash */
 function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
-  const queue = createQueue(open, (one, other) => computeMissingValue(one, net) > computeMissingValue(other, net));
+  const queue = createQueue(
+    open,
+    (order, otherOrder) => computeMissingValue(order, net) > computeMissingValue(otherOrder, net),
+  );
   let rest = cash;
   let lots = LOTS_BOUGHT_SINGLY * open.length;
   for (let order = queue.first(); order !== undefined && lots > 0; order = queue.first()) {

@@ -13,13 +13,16 @@ export interface RequestedIndices {
  * Returns the template with an index for every block: blocks without an index use the indices of the request.
  * @throws Refusal VALIDATION_FAILED, INDEX_REQUIRED
  */
-export function bindTemplate(template: ReportTemplateDocument, asked: RequestedIndices): ReportTemplateDocument {
-  const findings = reportBothIndexFields(asked);
+export function bindTemplate(
+  template: ReportTemplateDocument,
+  requestedIndices: RequestedIndices,
+): ReportTemplateDocument {
+  const findings = reportBothIndexFields(requestedIndices);
   if (findings.length > 0) throw refuseWithFindings('request', findings);
-  const ids = asked.index_ids ?? (asked.index_id === null ? [] : [asked.index_id]);
+  const ids = requestedIndices.index_ids ?? (requestedIndices.index_id === null ? [] : [requestedIndices.index_id]);
   if (ids.length > 0 && requestsIndices(template)) return repeatTemplate(template, ids);
   // The requested index_id is ignored if every block has an index.
-  if (asked.index_ids !== null) throw refuseWithFindings('request', [refuseNothingToBind(template)]);
+  if (requestedIndices.index_ids !== null) throw refuseWithFindings('request', [refuseNothingToBind(template)]);
   const unbound = template.blocks.flatMap((block, i) => (needsIndex(block) ? [reportUnboundBlock(block, i)] : []));
   if (unbound.length > 0) throw refuseWithFindings('report template', unbound, 'INDEX_REQUIRED');
   return template;
@@ -52,8 +55,8 @@ function needsIndex(block: ReportBlock): boolean {
   return block.index_id === null && findRunUse(block) === 'always';
 }
 
-function reportUnboundBlock({ kind }: ReportBlock, at: number): Finding {
-  const path = `blocks[${at}].index_id`;
+function reportUnboundBlock({ kind }: ReportBlock, position: number): Finding {
+  const path = `blocks[${position}].index_id`;
   const message = `${path} is required, or index_id or index_ids of the request, because a ${kind} block shows the run of an index.`;
   return { severity: 'error', code: 'REQUIRED', path, message };
 }

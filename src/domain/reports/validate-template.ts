@@ -23,9 +23,9 @@ export function validateTemplate(body: Readonly<Record<string, unknown>>): Check
 }
 
 /** Reports members of a block that have no effect. */
-const reportIdleMembers = (block: ReportBlock, at: number): Finding[] =>
+const reportIdleMembers = (block: ReportBlock, position: number): Finding[] =>
   listIdleMembers(block).map(({ member, value, readers }): Finding => {
-    const path = `blocks[${at}].${member}`;
+    const path = `blocks[${position}].${member}`;
     const message = `${path} has no effect: only ${readers.member} ${readers.of.join(', ')} reads it.`;
     return { severity: 'warning', code: 'NO_EFFECT', path, message, value };
   });

@@ -49,17 +49,17 @@ function buildBarHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
   for (let s = sm.first; s < sessions.length; s++) {
     const row = readPanelRow(sm, s);
     for (let column = 0; column < securityCount; column++) {
-      const at = row + column;
-      const hasBar = lastBar[at] === s;
+      const position = row + column;
+      const hasBar = lastBar[position] === s;
       if (last[column]! < 0) {
         if (hasBar) first[column] = last[column] = s;
         continue;
       }
       if (hasBar) last[column] = s;
       else addSession(withoutBar, column, s);
-      const factor = growth[at]!;
+      const factor = growth[position]!;
       // growth begins on the session after the first
-      if (s > sm.first && (!hasBar || lastBar[at - securityCount] !== s - 1 || factor !== factor))
+      if (s > sm.first && (!hasBar || lastBar[position - securityCount] !== s - 1 || factor !== factor))
         addSession(withoutReturn, column, s);
     }
   }

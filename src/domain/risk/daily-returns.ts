@@ -142,10 +142,10 @@ interface RowOfCloses {
   readonly columns: Int32Array;
 }
 
-function divideRow(close: Float64Array, { from, to, columns }: RowOfCloses, out: Float64Array, at: number): void {
+function divideRow(close: Float64Array, { from, to, columns }: RowOfCloses, out: Float64Array, position: number): void {
   for (let k = 0; k < columns.length; k++) {
     const column = columns[k]!;
-    out[at + k] = close[to + column]! / close[from + column]! - 1;
+    out[position + k] = close[to + column]! / close[from + column]! - 1;
   }
 }
 
@@ -154,11 +154,11 @@ function divideContiguous(
   close: Float64Array,
   { from, to, columns }: RowOfCloses,
   out: Float64Array,
-  at: number,
+  position: number,
 ): void {
   const before = from + columns[0]!;
   const after = to + columns[0]!;
-  for (let k = 0; k < columns.length; k++) out[at + k] = close[after + k]! / close[before + k]! - 1;
+  for (let k = 0; k < columns.length; k++) out[position + k] = close[after + k]! / close[before + k]! - 1;
 }
 
 interface EffectWriterInput {
@@ -183,7 +183,7 @@ function createEffectWriter({ effects, close, width, columns }: EffectWriterInpu
   const placeOf = new Int32Array(width).fill(-1);
   columns.forEach((column, place) => (placeOf[column] = place));
   const sessionOf = new Int32Array(columns.length); // session 0 has no return
-  return ({ session, first, day, from, to }: EffectsOfSession, out: Float64Array, at: number): void => {
+  return ({ session, first, day, from, to }: EffectsOfSession, out: Float64Array, position: number): void => {
     for (let e = first; e < effects.days.length && effects.days[e]! <= day; e++) {
       const column = effects.columns[e]!;
       const place = placeOf[column]!;
@@ -191,17 +191,18 @@ function createEffectWriter({ effects, close, width, columns }: EffectWriterInpu
       const effect =
         sessionOf[place] === session ? combineEffectsOf(effects, column, first, e) : readEffect(effects, e);
       sessionOf[place] = session;
-      out[at + place] = computeGrowthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
+      out[position + place] = computeGrowthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
     }
   };
 }
 
 /** Returns the combined effect of a column's effects from one index to another, both included. */
 function combineEffectsOf(effects: EffectsByDay, column: number, first: number, last: number): SessionEffect {
-  let all: SessionEffect | undefined;
+  let sessionEffect: SessionEffect | undefined;
   for (let e = first; e <= last; e++) {
     if (effects.columns[e] !== column) continue;
-    all = all === undefined ? readEffect(effects, e) : combineEffects(all, readEffect(effects, e));
+    sessionEffect =
+      sessionEffect === undefined ? readEffect(effects, e) : combineEffects(sessionEffect, readEffect(effects, e));
   }
-  return all!; // the last effect belongs to the column
+  return sessionEffect!; // the last effect belongs to the column
 }

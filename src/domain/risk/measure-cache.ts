@@ -32,8 +32,8 @@ export function createMeasureCache<T>(): MeasureCache<T> {
   const entriesOf = new WeakMap<Float64Array, Entry<T>[]>();
   return (growth, terms, measure) => {
     const entries = entriesOf.get(growth) ?? [];
-    const at = entries.findIndex((one) => isSame(one.terms, terms));
-    const result = at < 0 ? { terms, value: measure() } : entries.splice(at, 1)[0]!;
+    const position = entries.findIndex((one) => isSame(one.terms, terms));
+    const result = position < 0 ? { terms, value: measure() } : entries.splice(position, 1)[0]!;
     entries.push(result);
     if (entries.length > ENTRIES_MAX) entries.shift();
     entriesOf.set(growth, entries);

@@ -11,10 +11,10 @@ export interface PackedMatrix {
  */
 export function packUpper(matrix: Float64Array, n: number): Float64Array<ArrayBuffer> {
   const upper = new Float64Array((n * (n + 1)) / 2);
-  let at = 0;
+  let position = 0;
   for (let i = 0; i < n; i++) {
-    upper.set(matrix.subarray(i * n + i, (i + 1) * n), at);
-    at += n - i;
+    upper.set(matrix.subarray(i * n + i, (i + 1) * n), position);
+    position += n - i;
   }
   return upper;
 }
@@ -34,18 +34,19 @@ export function openPackedMatrix(upper: Float64Array, order: number): PackedMatr
  * @param out [order], overwritten
  */
 export function unpackRow({ order, upper }: PackedMatrix, i: number, out: Float64Array): void {
-  let at = i;
+  let position = i;
   for (let j = 0; j < i; j++) {
-    out[j] = upper[at]!;
-    at += order - 1 - j;
+    out[j] = upper[position]!;
+    position += order - 1 - j;
   }
-  out.set(upper.subarray(at, at + order - i), i);
+  out.set(upper.subarray(position, position + order - i), i);
 }
 
 /** Returns the square roots of the matrix diagonal. */
 export function computeVolatilities({ order, upper }: PackedMatrix): Float64Array {
   const volatilities = new Float64Array(order);
-  for (let i = 0, at = 0; i < order; at += order - i, i++) volatilities[i] = Math.sqrt(Math.max(0, upper[at]!));
+  for (let i = 0, position = 0; i < order; position += order - i, i++)
+    volatilities[i] = Math.sqrt(Math.max(0, upper[position]!));
   return volatilities;
 }
 

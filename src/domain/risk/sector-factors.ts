@@ -50,11 +50,11 @@ function computeFactorReturns(means: Float64Array, sectors: number): Float64Arra
   const observations = means.length / sectors;
   const factors = new Float64Array(observations * (sectors + 1));
   for (let t = 0; t < observations; t++) {
-    const at = t * (sectors + 1);
+    const position = t * (sectors + 1);
     let market = 0;
     for (let s = 0; s < sectors; s++) market += means[t * sectors + s]! / sectors;
-    factors[at] = market;
-    for (let s = 0; s < sectors; s++) factors[at + 1 + s] = means[t * sectors + s]! - market;
+    factors[position] = market;
+    for (let s = 0; s < sectors; s++) factors[position + 1 + s] = means[t * sectors + s]! - market;
   }
   return factors;
 }

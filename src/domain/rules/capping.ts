@@ -183,13 +183,14 @@ function listHeldToCaps(
   { raw, scaled, weights }: Readonly<Record<'raw' | 'scaled' | 'weights', Float64Array>>,
   groups: readonly GroupCaps[],
 ): number[] {
-  const own = groups.find(({ stated }) => stated === 'cap');
-  if (own === undefined) return [];
-  const sums = computeGroupSums(weights, own);
+  const ownGroupCaps = groups.find(({ stated }) => stated === 'cap');
+  if (ownGroupCaps === undefined) return [];
+  const sums = computeGroupSums(weights, ownGroupCaps);
   const positions: number[] = [];
   for (let i = 0; i < raw.length; i++) {
-    const group = own.groupOf[i]!;
-    if (group >= 0 && scaled[i]! < raw[i]! && sums[group]! >= own.caps[group]! - CAP_TOLERANCE) positions.push(i);
+    const group = ownGroupCaps.groupOf[i]!;
+    if (group >= 0 && scaled[i]! < raw[i]! && sums[group]! >= ownGroupCaps.caps[group]! - CAP_TOLERANCE)
+      positions.push(i);
   }
   return positions;
 }

@@ -13,8 +13,8 @@ export const compareSentences = (before: readonly string[], after: readonly stri
 function subtractSentences(sentences: readonly string[], others: readonly string[]): string[] {
   const left = [...others];
   return sentences.filter((sentence) => {
-    const at = left.indexOf(sentence);
-    if (at !== -1) left.splice(at, 1);
-    return at === -1;
+    const position = left.indexOf(sentence);
+    if (position !== -1) left.splice(position, 1);
+    return position === -1;
   });
 }

@@ -65,14 +65,14 @@ export function chooseSecurities(input: ChooseInput): Choice {
   const nobody = { columns: NO_COLUMNS, unweighted: NO_COLUMNS, uncapped: NO_WEIGHTS };
   const chosen = { cross, waterfall, verdicts, survivors, raw: undefined, ...nobody };
   if (survivors.length === 0) return chosen;
-  const own = pipeline.weighting.weigh({
+  const ownRawWeights = pipeline.weighting.weigh({
     cross,
     columns: survivors,
     identifiers: market.identifiers,
     engine,
     riskModel,
   });
-  const raw = applyPhaseIn(own, { ...input, incumbents }, { cross, survivors });
+  const raw = applyPhaseIn(ownRawWeights, { ...input, incumbents }, { cross, survivors });
   if (raw.kind === 'refused') return { ...chosen, raw };
   const areAllWeighed = areAllPositive(raw.values);
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);

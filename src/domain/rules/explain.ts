@@ -195,11 +195,11 @@ export function findComposition(composer: Composer, indexId: string, asOf: Day):
   const compositions = composeAsKnown(composer, indexId);
   const session = compositions === undefined ? -1 : findSessionWithData(compositions.sm, asOf);
   const list = compositions?.list ?? [];
-  const at = list.findLastIndex((composition) => composition.session <= session);
-  const composition = list[at];
+  const position = list.findLastIndex((composition) => composition.session <= session);
+  const composition = list[position];
   if (compositions === undefined || composition === undefined)
     throw refuseBeforeFirstRebalance(`The index ${indexId}`, composer.document(indexId), asOf);
-  return { compositions, session, composition, before: list.slice(0, at) };
+  return { compositions, session, composition, before: list.slice(0, position) };
 }
 
 /**

@@ -91,11 +91,11 @@ function listNeeds({ field: expression, as, comparison }: FieldUse, definitions:
     return [{ field, needsNumber, comparison: comparison ?? null, input: null }];
   }
   const isWhole = isField(expression) && as !== 'number';
-  return listExpressionReads(expression, definitions).map((read) => ({
-    field: read.field,
-    needsNumber: read.as === 'number' && !(isWhole && read.field.aggregate === 'last'),
-    comparison: read.comparison,
-    input: read.input,
+  return listExpressionReads(expression, definitions).map((readDatapoint) => ({
+    field: readDatapoint.field,
+    needsNumber: readDatapoint.as === 'number' && !(isWhole && readDatapoint.field.aggregate === 'last'),
+    comparison: readDatapoint.comparison,
+    input: readDatapoint.input,
   }));
 }
 

@@ -58,7 +58,7 @@ function createSecondStage(
   const isLarge = (weight: number): boolean => weight > each + CAP_TOLERANCE;
   const large = weights.filter(isLarge).reduce((sum, weight) => sum + weight, 0);
   if (large <= together + CAP_TOLERANCE) return weights;
-  const others = scaleToSum(
+  const otherLadderStage = scaleToSum(
     weights.filter((weight) => !isLarge(weight)),
     {
       cap: each,
@@ -66,9 +66,9 @@ function createSecondStage(
       what: `weights of at most ${each} next to those that are ${to} in total`,
     },
   );
-  if ('kind' in others) return others;
+  if ('kind' in otherLadderStage) return otherLadderStage;
   let next = 0;
-  return weights.map((weight) => (isLarge(weight) ? (weight * to) / large : others[next++]!));
+  return weights.map((weight) => (isLarge(weight) ? (weight * to) / large : otherLadderStage[next++]!));
 }
 
 interface ScaledSum {

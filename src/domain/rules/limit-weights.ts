@@ -34,12 +34,12 @@ export function limitWeights({
   const single = typeof cap === 'number' ? cap : null;
   if (groupOf === null && capOf === null) return applyCaps({ raw, cap: single, floor, groups });
   if (groupOf === null) {
-    const own: GroupCaps = { groupOf: Int32Array.from(raw.keys()), caps: capOf!, stated: 'cap' };
-    return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
+    const ownGroupCaps: GroupCaps = { groupOf: Int32Array.from(raw.keys()), caps: capOf!, stated: 'cap' };
+    return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [ownGroupCaps, ...groups] }), ownGroupCaps.caps);
   }
   if (single === null && capOf === null) return applyCaps({ raw, cap: null, floor, groups });
-  const own: GroupCaps = { groupOf, caps: computeCapsByGroup(groupOf, capOf, single), stated: 'cap' };
-  return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
+  const ownGroupCaps: GroupCaps = { groupOf, caps: computeCapsByGroup(groupOf, capOf, single), stated: 'cap' };
+  return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [ownGroupCaps, ...groups] }), ownGroupCaps.caps);
 }
 
 /** Returns an outcome with the largest of the individual caps as its effective cap. */

@@ -77,12 +77,12 @@ function decideFurtherReview(
   const [due] = listReviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
   const { review, amendment } = due;
-  const known = composeAsKnown(composer, indexId)?.list ?? [];
+  const compositions = composeAsKnown(composer, indexId)?.list ?? [];
   const decision = decideReview(composer, {
     indexId,
     review,
     rebalance: { decision: session, session, amendment },
-    known,
+    known: compositions,
   });
   return decision as RuleDecided | RuleUndecided; // Only indices with rules have further reviews.
 }
@@ -96,8 +96,8 @@ function assertCovered({ market, calendar }: SessionMarket): void {
 /**
  * Returns the decider of a rule-based document, with explanations. @throws Refusal NOT_SUPPORTED for a derived index
  */
-export function findRuleDecider(composer: Composer, indexId: string, by: DueText): RuleDecider {
-  const decider = composer.decider(indexId, by);
+export function findRuleDecider(composer: Composer, indexId: string, dueText: DueText): RuleDecider {
+  const decider = composer.decider(indexId, dueText);
   if (isRuleDecider(decider)) return decider;
   throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation; its parent has the rules.`);
 }

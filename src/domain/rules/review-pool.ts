@@ -55,10 +55,10 @@ export function createPool({
     },
     passes(session, staying, candidate) {
       const columns = Int32Array.from(new Set([...staying, candidate])).toSorted();
-      const at = columns.indexOf(candidate);
+      const position = columns.indexOf(candidate);
       const incumbents = flagMembers(staying, securityCount);
       const scope = { cross: findCrossSection(session, incumbents), columns, identifiers, incumbents };
-      return pipeline.rules.every(({ rule }) => rule.ranks === true || rule.select(scope).kept[at] === 1);
+      return pipeline.rules.every(({ rule }) => rule.ranks === true || rule.select(scope).kept[position] === 1);
     },
     values(session, columns) {
       const raw = pipeline.weighting.weigh({

@@ -124,10 +124,10 @@ function cacheSections(sections: CrossSections, room: CacheSpace): CrossSections
   return {
     latest: sections.latest,
     at(session, universe) {
-      const known = kept.get(session);
-      if (known !== undefined && isEqual(known.universe, universe)) return known;
+      const crossSection = kept.get(session);
+      if (crossSection !== undefined && isEqual(crossSection.universe, universe)) return crossSection;
       const section = sections.at(session, universe);
-      if (known === undefined && universe.length <= room.left) {
+      if (crossSection === undefined && universe.length <= room.left) {
         kept.set(session, section);
         room.left -= universe.length;
       }
@@ -138,13 +138,13 @@ function cacheSections(sections: CrossSections, room: CacheSpace): CrossSections
 
 function createChoiceCache(room: CacheSpace): (asked: DecisionInput, make: () => Choice) => Choice {
   const kept = new Map<number, { readonly asked: DecisionInput; readonly choice: Choice }>();
-  return (asked, make) => {
-    const known = kept.get(asked.session);
-    if (known !== undefined && isSame(known.asked, asked)) return known.choice;
+  return (decisionInput, make) => {
+    const known = kept.get(decisionInput.session);
+    if (known !== undefined && isSame(known.asked, decisionInput)) return known.choice;
     const choice = make();
-    if (known === undefined && asked.universe.length <= room.left) {
-      kept.set(asked.session, { asked, choice: removeParts(choice) });
-      room.left -= asked.universe.length;
+    if (known === undefined && decisionInput.universe.length <= room.left) {
+      kept.set(decisionInput.session, { asked: decisionInput, choice: removeParts(choice) });
+      room.left -= decisionInput.universe.length;
     }
     return choice;
   };

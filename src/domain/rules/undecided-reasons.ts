@@ -17,10 +17,10 @@ export function refuseNothingSurvives(
   const last = waterfall.find(({ remaining }) => remaining === 0)!;
   if (last.ruleId === null)
     return createUndecided('empty', 'universe', ['The universe contains no security with a price.']);
-  const at = last.position - 1;
-  const lacking = { cross, columns: verdicts[at]!.scope.columns, reads: pipeline.rules[at]!.rule.reads };
+  const position = last.position - 1;
+  const lacking = { cross, columns: verdicts[position]!.scope.columns, reads: pipeline.rules[position]!.rule.reads };
   const where = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;
-  return createUndecided('empty', `pipeline.selection[${at}]`, describeMissing(where, lacking), last.ruleId);
+  return createUndecided('empty', `pipeline.selection[${position}]`, describeMissing(where, lacking), last.ruleId);
 }
 
 export function refuseNothingWeighs({ cross, pipeline, survivors }: SelectionOutcome): FailedDecision {

@@ -123,10 +123,10 @@ export function readValues(scope: Pick<SelectionScope, 'cross' | 'columns'>, use
  */
 export function readGroups(
   { cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>,
-  by: FieldUse | null,
+  fieldUse: FieldUse | null,
 ): ReadonlyMap<string | null, Int32Array> {
-  if (by === null) return new Map([['', listPositions(columns)]]);
-  const { of, names } = cross.groups(by.field, columns);
+  if (fieldUse === null) return new Map([['', listPositions(columns)]]);
+  const { of, names } = cross.groups(fieldUse.field, columns);
   const sizes = new Int32Array(names.length);
   for (let i = 0; i < of.length; i++) sizes[of[i]!]!++;
   const members = names.map((_, group) => new Int32Array(sizes[group]!));
@@ -227,8 +227,8 @@ function createRankThreshold(
   { type, rank: last, bound }: RankThreshold,
   { value, rank, values, order }: RankedValue,
 ): Threshold {
-  const at = Math.min(last, order.length) - 1;
-  const edge = bound ?? (at < 0 ? NaN : values[order[at]!]!);
+  const position = Math.min(last, order.length) - 1;
+  const edge = bound ?? (position < 0 ? NaN : values[order[position]!]!);
   const met = rank > 0 && rank <= last;
   const move = Math.abs(value - edge);
   return {

@@ -77,29 +77,32 @@ export const ALL_SECURITIES = 'all names';
 /** Computes a result from the returns of all holdings: each contribution is weight times return. */
 export function createResult(
   name: string,
-  held: readonly HeldSecurity[],
+  heldSecurities: readonly HeldSecurity[],
   returns: readonly AssignedReturn[],
 ): Pick<ScenarioResult, 'name' | 'by_name' | 'by_group' | 'covered_weight' | 'proxied'> & { readonly return: number } {
-  const rows = held.map(({ identifier, weight }, i): SecurityResult => {
+  const rows = heldSecurities.map(({ identifier, weight }, i): SecurityResult => {
     const { value, standardError = null } = returns[i]!;
     return { identifier, weight, return: value, contribution: weight * value, standard_error: standardError };
   });
   const groups = new Map<string, { group: string; weight: number; contribution: number }>();
-  held.forEach(({ group, weight }, i) => {
+  heldSecurities.forEach(({ group, weight }, i) => {
     const sum = groups.get(group) ?? { group, weight: 0, contribution: 0 };
     sum.weight += weight;
     sum.contribution += rows[i]!.contribution;
     groups.set(group, sum);
   });
-  const magnitude = held.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
-  const own = held.reduce((sum, { weight }, i) => (returns[i]!.proxy === null ? sum + Math.abs(weight) : sum), 0);
+  const magnitude = heldSecurities.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
+  const own = heldSecurities.reduce(
+    (sum, { weight }, i) => (returns[i]!.proxy === null ? sum + Math.abs(weight) : sum),
+    0,
+  );
   return {
     name,
     return: rows.reduce((sum, { contribution }) => sum + contribution, 0),
     by_name: rows.toSorted((a, b) => a.contribution - b.contribution),
     by_group: [...groups.values()].sort((a, b) => a.contribution - b.contribution),
     covered_weight: magnitude === 0 ? 1 : own / magnitude,
-    proxied: held.flatMap(({ identifier }, i) => {
+    proxied: heldSecurities.flatMap(({ identifier }, i) => {
       const { proxy } = returns[i]!;
       return proxy === null ? [] : [{ identifier, proxy }];
     }),

@@ -30,7 +30,7 @@ export function createScenarioMarket(
   const { special_dividends: specialDividends, splits } = header.treatment;
   const terms = { ...createSecurityTerms('total', readSecurityCurrency(header)), specialDividends, splits };
   const groupOf = listGroupSpells(sm.market, by);
-  const held = weights.names.flatMap((identifier, i): HeldSecurity[] =>
+  const heldSecurities = weights.names.flatMap((identifier, i): HeldSecurity[] =>
     weights.held[i] === 0
       ? []
       : [
@@ -42,12 +42,12 @@ export function createScenarioMarket(
           },
         ],
   );
-  const priced = held.flatMap(({ column }) => (column < 0 ? [] : [column]));
+  const priced = heldSecurities.flatMap(({ column }) => (column < 0 ? [] : [column]));
   return {
     sm,
     growth: computeGrowth(sm, terms, priced),
     session: sm.sessionAt(weights.day),
-    held,
+    held: heldSecurities,
     groups: sm.identifiers.map((identifier) => groupOf(identifier, weights.day).group),
   };
 }

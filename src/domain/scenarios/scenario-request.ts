@@ -54,15 +54,15 @@ export const ScenarioList = z
   .max(SCENARIOS_MAX)
   .superRefine((scenarios, context) => {
     const first = new Map<string, number>();
-    scenarios.forEach(({ name: own }, at) => {
+    scenarios.forEach(({ name: own }, position) => {
       const earlier = first.get(own);
       if (earlier === undefined) {
-        first.set(own, at);
+        first.set(own, position);
         return;
       }
       context.addIssue({
         code: 'custom',
-        path: [at, 'name'],
+        path: [position, 'name'],
         input: own,
         params: { finding: 'DUPLICATE_ID', isWhole: true },
         message: `is ${own}, the same name as scenarios[${earlier}].name`,

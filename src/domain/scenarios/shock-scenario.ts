@@ -68,7 +68,7 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
   const estimated = own.map((returns, i) => (responses[i] ? returns : undefined));
   const regressPortfolio = (weights: readonly number[]) =>
     estimateResponse(computePortfolioReturns(weights, estimated), columns, LIMITS.MIN_NAME_OBSERVATIONS);
-  const whole = regressPortfolio(held.map(({ weight }) => weight));
+  const response = regressPortfolio(held.map(({ weight }) => weight));
   const responding = computeResponseWeights(
     held,
     (name) => findShock(name) !== undefined,
@@ -77,8 +77,8 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
   return {
     ...createResult(terms.name, held, returns),
     ...NO_WINDOW,
-    r_squared: whole?.rSquared ?? null,
-    observations: whole?.observations ?? null,
+    r_squared: response?.rSquared ?? null,
+    observations: response?.observations ?? null,
     standard_error: regressPortfolio(responding)?.errorOf(moves) ?? null,
   };
 }
@@ -96,15 +96,15 @@ const NO_REGRESSION = { r_squared: null, observations: null, standard_error: nul
  * of the securities that use the mean of their group.
  */
 function computeResponseWeights(
-  held: readonly HeldSecurity[],
+  heldSecurities: readonly HeldSecurity[],
   isStruck: (name: HeldSecurity) => boolean,
   hasResponse: (position: number) => boolean,
 ): number[] {
-  const responding = held.flatMap((_, i) => (hasResponse(i) ? [i] : []));
-  const weights = held.map(() => 0);
-  held.forEach((name, i) => {
+  const responding = heldSecurities.flatMap((_, i) => (hasResponse(i) ? [i] : []));
+  const weights = heldSecurities.map(() => 0);
+  heldSecurities.forEach((name, i) => {
     if (isStruck(name)) return;
-    const group = hasResponse(i) ? [i] : responding.filter((j) => held[j]!.group === name.group);
+    const group = hasResponse(i) ? [i] : responding.filter((j) => heldSecurities[j]!.group === name.group);
     const shared = group.length > 0 ? group : responding;
     for (const j of shared) weights[j]! += name.weight / shared.length;
   });
@@ -191,11 +191,11 @@ function computePortfolioReturns(weights: readonly number[], own: readonly (Floa
 
 /** Returns the equally weighted mean of each group, and of all securities. */
 function computeGroupMeans(
-  held: readonly HeldSecurity[],
+  heldSecurities: readonly HeldSecurity[],
   valueOf: (name: HeldSecurity, position: number) => number | undefined,
 ): ReadonlyMap<string, number> {
   const sums = new Map<string, { sum: number; count: number }>();
-  held.forEach((name, i) => {
+  heldSecurities.forEach((name, i) => {
     const value = valueOf(name, i);
     if (value === undefined) return;
     for (const key of [name.group, ALL_SECURITIES]) {

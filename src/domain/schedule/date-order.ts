@@ -76,9 +76,9 @@ export function checkDateOrder(cadence: CadenceOnCalendar): Finding[] {
   const effective = listEffectiveDates(cadence).slice(1);
   const orders = DATE_ORDERS.filter(({ member }) => rebalance[member] !== undefined);
   return orders.flatMap(({ member, broken }): Finding[] => {
-    const offending = effective.flatMap((one): (OrderViolation & EffectiveDate)[] => {
-      const result = broken(findReviewPositions(rebalance, one, calendar), one.position);
-      return result === undefined ? [] : [{ ...result, ...one }];
+    const offending = effective.flatMap((effectiveDate): (OrderViolation & EffectiveDate)[] => {
+      const result = broken(findReviewPositions(rebalance, effectiveDate, calendar), effectiveDate.position);
+      return result === undefined ? [] : [{ ...result, ...effectiveDate }];
     });
     const [first] = offending;
     if (first === undefined) return [];
@@ -97,12 +97,12 @@ export function checkPhase(cadence: CadenceOnCalendar): Finding[] {
   const closes = countPhaseCloses(rebalance.phase);
   if (closes === 1) return [];
   const effective = listEffectiveDates(cadence);
-  const at = effective.findIndex(
+  const position = effective.findIndex(
     ({ position }, i) => i > 0 && (effective[i + 1]?.position ?? Infinity) < position + closes,
   );
-  if (at < 0) return [];
+  if (position < 0) return [];
   const field = formatPath(path, ['phase']);
-  const [start, next] = [effective[at]!, effective[at + 1]!];
+  const [start, next] = [effective[position]!, effective[position + 1]!];
   const message = `${field} spreads the rebalance of ${formatDay(start.date)} over ${closes} closes, up to ${formatDay(calendar.sessions[start.position + closes - 1]!)}, but the next one takes effect on ${formatDay(next.date)}.`;
   return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field }];
 }

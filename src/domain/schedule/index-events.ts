@@ -40,9 +40,9 @@ export function listRebalanceEvents({ from, to }: EventWindow, schedule: IndexSc
     ...(isAnnounced ? [{ day: announcement, kind: 'announcement' as const, effective: date, ...why }] : []),
     { day: date, kind: 'effective', effective: date, ...why },
   ]);
-  const found = events.filter(({ day }) => day >= from && day <= to);
+  const rebalanceEvents = events.filter(({ day }) => day >= from && day <= to);
   const createKey = ({ day, kind, effective }: RebalanceEvent) => `${day} ${kind} ${effective}`;
-  return [...new Map(found.toReversed().map((event) => [createKey(event), event])).values()].toSorted(
+  return [...new Map(rebalanceEvents.toReversed().map((event) => [createKey(event), event])).values()].toSorted(
     (a, b) => a.day - b.day || a.effective - b.effective,
   );
 }

@@ -96,9 +96,9 @@ export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): In
         });
   if (cadences.length === 1 && called.length === 0) return dates;
   const once = new Map<string, IndexDate>();
-  for (const each of dates) {
-    const key = `${each.date} ${each.announcement}`;
-    if (!once.has(key)) once.set(key, each);
+  for (const indexDate of dates) {
+    const key = `${indexDate.date} ${indexDate.announcement}`;
+    if (!once.has(key)) once.set(key, indexDate);
   }
   return [...once.values()].toSorted((a, b) => a.date - b.date || a.announcement - b.announcement);
 }
@@ -108,6 +108,6 @@ export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): In
  * rebalance.
  */
 function listPhaseCloses({ phase }: RebalanceSpec, session: Day, { sessions }: Calendar): readonly Day[] {
-  const at = findLastAtMost(sessions, session);
-  return [...sessions.subarray(at + 1, at + countPhaseCloses(phase))];
+  const position = findLastAtMost(sessions, session);
+  return [...sessions.subarray(position + 1, position + countPhaseCloses(phase))];
 }

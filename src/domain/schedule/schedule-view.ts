@@ -45,5 +45,5 @@ export function selectScheduleAround({ schedule, asOf, limit }: ScheduleAroundQu
 
 /** Keeps the first announcement of each date. */
 function mergeSameDates(dates: readonly IndexDate[]): readonly IndexDate[] {
-  return dates.filter(({ date }, at) => dates[at - 1]?.date !== date);
+  return dates.filter(({ date }, position) => dates[position - 1]?.date !== date);
 }

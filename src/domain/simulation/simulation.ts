@@ -145,12 +145,12 @@ export const computeTallyBytes = (paths: number, horizon: number): number =>
  * Creates views of the results of some paths in memory of size `computeTallyBytes`, at an offset that is a multiple of
  * 8.
  */
-export function createTallies(memory: ArrayBuffer, at: number, paths: number, horizon: number): Tallies {
+export function createTallies(memory: ArrayBuffer, position: number, paths: number, horizon: number): Tallies {
   return {
-    finals: new Float64Array(memory, at, paths),
-    lows: new Float64Array(memory, at + 8 * paths, paths),
-    drawdowns: new Float64Array(memory, at + 16 * paths, paths),
-    underwater: new Int32Array(memory, at + 24 * paths, paths),
-    counts: new Uint32Array(memory, at + 28 * paths, horizon * BINS),
+    finals: new Float64Array(memory, position, paths),
+    lows: new Float64Array(memory, position + 8 * paths, paths),
+    drawdowns: new Float64Array(memory, position + 16 * paths, paths),
+    underwater: new Int32Array(memory, position + 24 * paths, paths),
+    counts: new Uint32Array(memory, position + 28 * paths, horizon * BINS),
   };
 }

@@ -55,8 +55,8 @@ export function constrainRebalances({
   tick,
 }: ConstrainInput): ConstrainedRebalances {
   const constrained = createConstrainedDocument(document, rows);
-  const createSolver = (seen: Composer, left: SolverMemory | null): DerivedSolver =>
-    createDerivedSolver({ document: constrained, composer: seen, engine, memory: left });
+  const createSolver = (seen: Composer, leftSolverMemory: SolverMemory | null): DerivedSolver =>
+    createDerivedSolver({ document: constrained, composer: seen, engine, memory: leftSolverMemory });
   let [seenLast, solver] = [composer, createSolver(composer, memory)];
   const solved: Composition[] = [];
   const findings: Finding[] = [];
@@ -76,14 +76,14 @@ export function constrainRebalances({
       );
       return;
     }
-    const held = listHeldWeights(solve);
-    latest = { session: rebalance.session, ...held };
+    const solvedWeights = listHeldWeights(solve);
+    latest = { session: rebalance.session, ...solvedWeights };
     const reports = listFindings(solve, seen.market(document.id)).map((finding) => ({
       ...finding,
       path: CONSTRAINTS_PATH,
     }));
     findings.push(...addRebalanceDate(reports, rebalance.date));
-    const { columns, weights } = held;
+    const { columns, weights } = solvedWeights;
     const { targets: _targets, basket: _basket, ...timing } = rebalance;
     solved.push({
       ...timing,

@@ -104,15 +104,15 @@ export function createFoldStudy({
 }: Pick<FoldsInput, 'trials' | 'days' | 'folds'>): FoldStudy | FoldsTooShort {
   const all = Math.max(0, days.length - 1);
   const length = Math.floor(all / folds.groups);
-  const left = computeTrim(folds, all);
-  const kept = left.before + left.after + SAMPLE_RETURNS_MIN;
+  const leftTrim = computeTrim(folds, all);
+  const kept = leftTrim.before + leftTrim.after + SAMPLE_RETURNS_MIN;
   if (length < kept) return { kind: 'short', observations: all, needed: kept * folds.groups };
   const from = all - length * folds.groups;
-  const figures = createTrialFigures(trials, { groups: folds.groups, length, left });
+  const figures = createTrialFigures(trials, { groups: folds.groups, length, left: leftTrim });
   return {
     kind: 'study',
     add: (trial, returns) => figures.add(trial, returns.subarray(from)),
-    end: (input) => endStudy({ figures, days, folds, length, from, left, trials }, input),
+    end: (input) => endStudy({ figures, days, folds, length, from, left: leftTrim, trials }, input),
   };
 }
 

@@ -31,7 +31,10 @@ export interface FanCollector {
 /** Creates an empty fan. @param days common days of all variants, ascending @param first variant ranked first */
 export function createFan(variants: readonly number[], days: Int32Array, first: number): FanCollector {
   const places = spreadEvenly(days.length, FAN_DATES_MAX);
-  const wanted = new Set([...spreadEvenly(variants.length, FAN_VARIANTS_MAX).map((at) => variants[at]!), first]);
+  const wanted = new Set([
+    ...spreadEvenly(variants.length, FAN_VARIANTS_MAX).map((position) => variants[position]!),
+    first,
+  ]);
   const curves: Float64Array[] = [];
   let best: Float64Array | null = null;
   return {
@@ -42,7 +45,7 @@ export function createFan(variants: readonly number[], days: Int32Array, first: 
       if (variant === first) best = curve;
     },
     end: () => ({
-      days: Int32Array.from(places, (at) => days[at]!),
+      days: Int32Array.from(places, (position) => days[position]!),
       variants: curves.length,
       quantiles: computeQuantiles(curves, places.length),
       first: best,
@@ -63,9 +66,9 @@ function computeQuantiles(curves: readonly Float64Array[], dates: number): Float
 function computeCurve(returns: Float64Array, places: readonly number[]): Float64Array {
   const curve = new Float64Array(places.length);
   let level = 100;
-  let at = 0;
+  let position = 0;
   places.forEach((place, d) => {
-    for (; at < place; at++) level *= 1 + returns[at]!;
+    for (; position < place; position++) level *= 1 + returns[position]!;
     curve[d] = level;
   });
   return curve;

@@ -216,7 +216,7 @@ function computeOutOfSample(
     },
     tick: (fraction) => tick?.(VALUE_SHARE + (1 - VALUE_SHARE) * fraction),
   });
-  const choices = chosen.choices.map((one) => ({ ...one, trial: trials[one.trial]! }));
+  const choices = chosen.choices.map((foldChoice) => ({ ...foldChoice, trial: trials[foldChoice.trial]! }));
   return { overfitting: result, folds: { ...chosen, choices }, fan };
 }
 
@@ -230,11 +230,11 @@ function listSharedDays(days: Int32Array, others: Int32Array): Int32Array {
 /** Returns the returns between some days of a run. */
 function computeReturnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Array {
   const returns = new Float64Array(Math.max(0, wanted.length - 1));
-  let at = 0;
+  let position = 0;
   let before = Number.NaN;
   for (let i = 0; i < wanted.length; i++) {
-    while (days[at] !== wanted[i]) at++;
-    const value = level[at]!;
+    while (days[position] !== wanted[i]) position++;
+    const value = level[position]!;
     // A level of zero remains zero.
     if (i > 0) returns[i - 1] = before === 0 ? 0 : value / before - 1;
     before = value;

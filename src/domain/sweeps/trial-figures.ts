@@ -49,7 +49,7 @@ export function createTrialFigures(trials: number, { groups, length, left }: Fig
   const values = new Float64Array(trials * groups * TRIMS.length * STRIDE);
   const findOffset = (trial: number, group: number, trims: number): number =>
     ((trial * groups + group) * TRIMS.length + trims) * STRIDE;
-  const [joined, later] = [createEmptyStretch(), createEmptyStretch()];
+  const [stretch, later] = [createEmptyStretch(), createEmptyStretch()];
   const nothing = createEmptyStretch();
 
   return {
@@ -69,26 +69,26 @@ export function createTrialFigures(trials: number, { groups, length, left }: Fig
         }
     },
     metric(trial, { mask, test, metric, periods }) {
-      Object.assign(joined, nothing);
+      Object.assign(stretch, nothing);
       for (let group = 0; group < groups; group++) {
         if (!hasGroup(mask, group)) continue;
         const head = group > 0 && hasGroup(test, group - 1) ? TRIMMED_HEAD : 0;
         const tail = group + 1 < groups && hasGroup(test, group + 1) ? TRIMMED_TAIL : 0;
         readInto(later, values, findOffset(trial, group, head | tail));
-        joinStretch(joined, later);
+        joinStretch(stretch, later);
       }
-      return computeMetric(joined, { mean: means[trial]!, metric, periods });
+      return computeMetric(stretch, { mean: means[trial]!, metric, periods });
     },
   };
 }
 
 /** Reads values in the order of `FIGURES`. */
-function readInto(stretch: Stretch, values: Float64Array, at: number): void {
-  stretch.count = values[at]!;
-  stretch.sum = values[at + 1]!;
-  stretch.squares = values[at + 2]!;
-  stretch.growth = values[at + 3]!;
-  stretch.high = values[at + 4]!;
-  stretch.low = values[at + 5]!;
-  stretch.drawdown = values[at + 6]!;
+function readInto(stretch: Stretch, values: Float64Array, position: number): void {
+  stretch.count = values[position]!;
+  stretch.sum = values[position + 1]!;
+  stretch.squares = values[position + 2]!;
+  stretch.growth = values[position + 3]!;
+  stretch.high = values[position + 4]!;
+  stretch.low = values[position + 5]!;
+  stretch.drawdown = values[position + 6]!;
 }

@@ -116,8 +116,8 @@ export function applyPatch(
   const request = checkShape(SweepTerms, parts['request']);
   const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
   const strategy = usesStrategy ? checkShape(SweepStrategy, parts['strategy']) : { value: null, findings: [] };
-  const selectBelow = (part: string, all: readonly Finding[]): Finding[] =>
-    all
+  const selectBelow = (part: string, findings: readonly Finding[]): Finding[] =>
+    findings
       .filter(({ severity, code }) => severity === 'error' || code === 'UNKNOWN_FIELD')
       .map((finding) => ({
         ...finding,

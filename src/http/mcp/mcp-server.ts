@@ -148,11 +148,11 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
   const createInvalidError = (message: string, data?: unknown) =>
     new sdk.McpError(sdk.ErrorCode.InvalidParams, message, data);
   server.setRequestHandler(sdk.ListResourcesRequestSchema, async ({ params }) => {
-    const all: ListedResource[] = [
+    const listedResources: ListedResource[] = [
       ...listDocumentationResources(catalogue.pages),
       ...(await listStoredIndices(client)),
     ];
-    const { page, ...next } = findListingPage(sdk, all, params?.cursor, PAGE_ENTRIES);
+    const { page, ...next } = findListingPage(sdk, listedResources, params?.cursor, PAGE_ENTRIES);
     return { resources: page, ...next };
   });
   server.setRequestHandler(sdk.ListResourceTemplatesRequestSchema, ({ params }) => {

@@ -86,6 +86,6 @@ function listFirstAndLast<T>(items: readonly T[], length: number): readonly T[] 
 }
 
 function note({ path, cuts }: Position, total: number, unit: Cut['unit']): void {
-  const known = cuts.get(path);
-  if (known === undefined || known.total < total) cuts.set(path, { path, total, unit });
+  const cut = cuts.get(path);
+  if (cut === undefined || cut.total < total) cuts.set(path, { path, total, unit });
 }

@@ -71,18 +71,18 @@ function createTool(operation: Operation, route: Route, components: Readonly<Rec
   const schema = body === undefined ? undefined : createShallowSchema(body.schema, components, BODY_SCHEMA_MAX);
   const example = JSON.stringify(body?.example);
   const properties = {
-    ...Object.fromEntries(parameters.map((each) => [getArgument(each), createParameterSchema(each)])),
+    ...Object.fromEntries(parameters.map((parameter) => [getArgument(parameter), createParameterSchema(parameter)])),
     ...(schema === undefined ? {} : { body: schema }),
   };
   const required = [
-    ...parameters.filter((each) => each.required).map(getArgument),
+    ...parameters.filter((parameter) => parameter.required).map(getArgument),
     ...(operation.requestBody?.required === true ? ['body'] : []),
   ];
   return {
     route,
     toolset: getToolset(route),
     hasBody: body !== undefined,
-    parameters: parameters.map((each) => ({ ...each, argument: getArgument(each) })),
+    parameters: parameters.map((parameter) => ({ ...parameter, argument: getArgument(parameter) })),
     listed: {
       name: operation.operationId,
       description: [

@@ -10,7 +10,7 @@ export function createHealthHandlers(
   health: HealthService,
   limits: Health['limits'] = LIMITS,
 ): Handlers<typeof healthRoutes> {
-  const createReply = (read: HealthReport): Reply => ({ json: { ...read, limits } });
+  const createReply = (healthReport: HealthReport): Reply => ({ json: { ...healthReport, limits } });
   return {
     getHealth({ principal }) {
       if (isStranger(principal)) return { json: { status: 'live', version: health.version } };

@@ -43,22 +43,39 @@ export interface VersionedServices {
 
 export function createVersionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
   const { versions, indices, strategies, optimisations, reports, watchlists } = services;
-  const index = createFamilyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
-    createSavedReply(await indices.replace(id, body, ifMatch, by)),
+  const index = createFamilyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, authorship) =>
+    createSavedReply(await indices.replace(id, body, ifMatch, authorship)),
   );
-  const strategy = createFamilyHandlers(versions, 'strategy', 'strategy_id', async ({ body }, id, ifMatch, by) =>
-    createSavedReply(await strategies.replace(id, body, ifMatch, by)),
+  const strategy = createFamilyHandlers(
+    versions,
+    'strategy',
+    'strategy_id',
+    async ({ body }, id, ifMatch, authorship) =>
+      createSavedReply(await strategies.replace(id, body, ifMatch, authorship)),
   );
-  const set = createFamilyHandlers(versions, 'constraint-set', 'constraint_set_id', async ({ body }, id, ifMatch, by) =>
-    createSavedReply(await optimisations.replaceSet(id, body, ifMatch, by)),
+  const set = createFamilyHandlers(
+    versions,
+    'constraint-set',
+    'constraint_set_id',
+    async ({ body }, id, ifMatch, authorship) =>
+      createSavedReply(await optimisations.replaceSet(id, body, ifMatch, authorship)),
   );
-  const template = createFamilyHandlers(versions, 'template', 'template_id', async ({ body }, id, ifMatch, by) =>
-    createSavedReply(await reports.putTemplate(id, body, ifMatch, by)),
+  const template = createFamilyHandlers(
+    versions,
+    'template',
+    'template_id',
+    async ({ body }, id, ifMatch, authorship) =>
+      createSavedReply(await reports.putTemplate(id, body, ifMatch, authorship)),
   );
-  const watchlist = createFamilyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
-    const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
-    return { json: restored.watchlist, etag: restored.etag };
-  });
+  const watchlist = createFamilyHandlers(
+    versions,
+    'watchlist',
+    'watchlist_id',
+    async ({ body }, id, ifMatch, authorship) => {
+      const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, authorship);
+      return { json: restored.watchlist, etag: restored.etag };
+    },
+  );
   return {
     listIndexVersions: index.list,
     diffIndexVersions: index.difference,
@@ -94,31 +111,39 @@ function createLaterHandlers({
   clients,
   datasets,
 }: VersionedServices) {
-  const client = createFamilyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, by) =>
-    toClientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, by)),
+  const client = createFamilyHandlers(versions, 'client', 'client_id', async ({ body }, id, ifMatch, authorship) =>
+    toClientReply(await clients.put(id, ClientDocument.parse(body), ifMatch, authorship)),
   );
-  const plugin = createFamilyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, by) => {
-    const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, by);
+  const plugin = createFamilyHandlers(versions, 'plugin', 'plugin_id', async ({ body }, id, ifMatch, authorship) => {
+    const restored = await plugins.put(id, PluginDocument.parse(body), ifMatch, authorship);
     return { json: restored.plugin, etag: restored.etag };
   });
   const schedule = createFamilyHandlers(
     versions,
     'schedule',
     'schedule_id',
-    async ({ body }, id, ifMatch, by, principal) => {
+    async ({ body }, id, ifMatch, authorship, principal) => {
       const plan = ScheduleDocument.parse(body);
       assertMaySchedule(principal, plan);
-      return toScheduleReply(await schedules.put(id, plan, ifMatch, by));
+      return toScheduleReply(await schedules.put(id, plan, ifMatch, authorship));
     },
   );
-  const procedure = createFamilyHandlers(versions, 'procedure', 'procedure_id', async ({ body }, id, ifMatch, by) =>
-    toProcedureReply(await procedures.put(id, ProcedureDocument.parse(body), ifMatch, by)),
+  const procedure = createFamilyHandlers(
+    versions,
+    'procedure',
+    'procedure_id',
+    async ({ body }, id, ifMatch, authorship) =>
+      toProcedureReply(await procedures.put(id, ProcedureDocument.parse(body), ifMatch, authorship)),
   );
-  const calendar = createFamilyHandlers(versions, 'closures', 'calendar_code', async ({ body }, code, ifMatch, by) =>
-    toClosuresReply(await closures.put(code, ClosuresDocument.parse(body), ifMatch, by)),
+  const calendar = createFamilyHandlers(
+    versions,
+    'closures',
+    'calendar_code',
+    async ({ body }, code, ifMatch, authorship) =>
+      toClosuresReply(await closures.put(code, ClosuresDocument.parse(body), ifMatch, authorship)),
   );
-  const store = createFamilyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
-    const { store: json, etag } = await datasets.restore(version, ifMatch, by);
+  const store = createFamilyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, authorship) => {
+    const { store: json, etag } = await datasets.restore(version, ifMatch, authorship);
     return { json, ...(etag === undefined ? {} : { etag }) };
   });
   return {

@@ -58,13 +58,13 @@ export function createJobHistory(revision: number): JobHistory {
     revisionOf: (jobId) => jobs.get(jobId)?.revision ?? latest,
     surplus(endedMax, countMax) {
       const count = Math.min(endedCount - endedMax, countMax);
-      const found: RememberedJob[] = [];
-      if (count <= 0) return found;
+      const rememberedJobs: RememberedJob[] = [];
+      if (count <= 0) return rememberedJobs;
       for (const [id, { status, sequence }] of jobs) {
-        if (isTerminal(status)) found.push({ id, sequence });
-        if (found.length === count) break;
+        if (isTerminal(status)) rememberedJobs.push({ id, sequence });
+        if (rememberedJobs.length === count) break;
       }
-      return found;
+      return rememberedJobs;
     },
     forget({ id, sequence }) {
       const job = jobs.get(id);

@@ -37,8 +37,8 @@ export function createLeases(): Leases {
   /** Leases by job. */
   const leases = new Map<string, ActiveLease>();
   const findCurrent = ({ jobId, sequence, attempt }: Lease): ActiveLease | undefined => {
-    const own = leases.get(jobId);
-    return own?.lease.sequence === sequence && own.lease.attempt === attempt ? own : undefined;
+    const activeLease = leases.get(jobId);
+    return activeLease?.lease.sequence === sequence && activeLease.lease.attempt === attempt ? activeLease : undefined;
   };
 
   return {
@@ -51,20 +51,20 @@ export function createLeases(): Leases {
     ofJob: (jobId) => leases.get(jobId)?.lease,
     isHeld: (lease) => findCurrent(lease) !== undefined,
     beat(lease, nowMs) {
-      const own = findCurrent(lease);
-      if (own !== undefined) own.beatMs = nowMs;
+      const activeLease = findCurrent(lease);
+      if (activeLease !== undefined) activeLease.beatMs = nowMs;
     },
     silentSince: (ms) => [...leases.values()].flatMap(({ lease, beatMs }) => (beatMs < ms ? [lease] : [])),
     end({ identity }, isLost) {
-      const own = leases.get(identity.job_id);
+      const activeLease = leases.get(identity.job_id);
       leases.delete(identity.job_id);
-      if (isLost) own?.giveUp();
+      if (isLost) activeLease?.giveUp();
     },
     lose(lease) {
-      const own = findCurrent(lease);
-      if (own === undefined) return;
+      const activeLease = findCurrent(lease);
+      if (activeLease === undefined) return;
       leases.delete(lease.jobId);
-      own.giveUp();
+      activeLease.giveUp();
     },
     get count() {
       return leases.size;

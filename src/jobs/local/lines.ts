@@ -20,7 +20,7 @@ export type LaneLine = Pick<LaneQueue, 'peek' | 'shift'>;
 
 export function createLines(): Lines {
   const queues = { heavy: createPriorityQueues(), light: createPriorityQueues() };
-  const all = Object.values(queues).flatMap((lane) => Object.values(lane));
+  const laneQueues = Object.values(queues).flatMap((lane) => Object.values(lane));
   const getLine = ({ kind, priority = 'normal' }: JobIdentity): LaneQueue =>
     queues[JOB_KIND_CATALOGUE[kind].lane][priority];
 
@@ -31,9 +31,9 @@ export function createLines(): Lines {
     addFirst: (job) => getLine(job).unshift(job.owner, job.job_id),
     remove: (job) => void getLine(job).remove(job.owner, job.job_id),
     get length() {
-      return all.reduce((sum, { length }) => sum + length, 0);
+      return laneQueues.reduce((sum, { length }) => sum + length, 0);
     },
-    lengthOf: (owner) => all.reduce((sum, queue) => sum + queue.lengthOf(owner), 0),
+    lengthOf: (owner) => laneQueues.reduce((sum, queue) => sum + queue.lengthOf(owner), 0),
   };
 }
 

@@ -89,11 +89,11 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   }
 
   async function join(joining: Node): Promise<number> {
-    const left = await table.load();
+    const leftLiveJobs = await table.load();
     node = joining;
     paused?.onResumed(onWork);
-    const lost = left.filter(({ life }) => life.status === 'running');
-    for (const job of left) if (job.life.status === 'pending') delayed.restore(job);
+    const lost = leftLiveJobs.filter(({ life }) => life.status === 'running');
+    for (const job of leftLiveJobs) if (job.life.status === 'pending') delayed.restore(job);
     const end = (job: LiveJob) =>
       ({ type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: getTimestamp() }) as const;
     // Each job goes to the front of its line, so the oldest job goes last.

@@ -48,13 +48,13 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
     return status;
   }
 
-  const submitAll: SubmissionWriter = async (all) => {
-    await forgetSurplus(all.length);
-    const bytesMax = await Promise.all(all.map(({ kind }) => presence.jobBytesMax(JOB_KIND_CATALOGUE[kind].lane)));
-    const places = await rows.places(all.map(({ jobId, origin }) => ({ jobId, owner: origin?.owner ?? '' })));
+  const submitAll: SubmissionWriter = async (newJobs) => {
+    await forgetSurplus(newJobs.length);
+    const bytesMax = await Promise.all(newJobs.map(({ kind }) => presence.jobBytesMax(JOB_KIND_CATALOGUE[kind].lane)));
+    const places = await rows.places(newJobs.map(({ jobId, origin }) => ({ jobId, owner: origin?.owner ?? '' })));
     const accepted = createTally();
     return Promise.allSettled(
-      all.map(async (job, i) => {
+      newJobs.map(async (job, i) => {
         const own = { estimatedBytes: job.estimatedBytes, owner: job.origin?.owner ?? '' };
         const admit = (place: Waiting): void => {
           admitNow(own, accepted.with(place, own.owner), bytesMax[i]);

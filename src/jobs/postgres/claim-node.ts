@@ -53,11 +53,11 @@ interface Holder {
   readonly is_live: boolean;
 }
 
-function isFree(holder: Holder | undefined, own: ProcessIdentity): boolean {
+function isFree(holder: Holder | undefined, ownProcessIdentity: ProcessIdentity): boolean {
   if (holder === undefined || !holder.is_live || holder.process === null) return true;
   const identity = JSON.parse(holder.process) as ProcessIdentity; // `take` wrote the identity
-  if (identity.world === null || identity.world !== own.world) return false; // a process on another machine cannot be checked
-  const isOwn = identity.pid === own.pid && identity.started === own.started; // an earlier service of this process
+  if (identity.world === null || identity.world !== ownProcessIdentity.world) return false; // a process on another machine cannot be checked
+  const isOwn = identity.pid === ownProcessIdentity.pid && identity.started === ownProcessIdentity.started; // an earlier service of this process
   return isOwn || isAlive(identity) === false;
 }
 

@@ -68,8 +68,8 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
     async next(claim, start) {
       await takeBack();
       const { lane, exceptOwners, freeBytes } = claim;
-      const own = takeOffered(claim);
-      if (own !== undefined) return own;
+      const ownReservedJob = takeOffered(claim);
+      if (ownReservedJob !== undefined) return ownReservedJob;
       const order = { lane, exceptOwners: [...exceptOwners], freeBytes, memoryBytes, start };
       return undoOnFailure(start, () => rows.reserve(order));
     },

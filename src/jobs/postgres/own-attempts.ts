@@ -19,7 +19,7 @@ export interface NodeAttemptRecords {
 export function createNodeAttemptRecords(): NodeAttemptRecords {
   const jobs = new WeakMap<Lease, JobReading>();
   return {
-    start: (lease, seen) => void jobs.set(lease, seen),
+    start: (lease, jobReading) => void jobs.set(lease, jobReading),
     say(lease, beat) {
       const job = jobs.get(lease);
       if (beat === undefined) jobs.delete(lease);

@@ -48,7 +48,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
   const table = `${schema}.parts`;
   const listKeyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
   const isOwn = `${SAME_ATTEMPT} AND part = ANY($4) AND node = $5 AND output IS NULL`;
-  const listAttemptValues = (taken: ClaimedParts) => [...listKeyValues(taken), taken.parts, node];
+  const listAttemptValues = (claimedParts: ClaimedParts) => [...listKeyValues(claimedParts), claimedParts.parts, node];
   const isRunning = `EXISTS (SELECT FROM ${schema}.jobs WHERE ${SAME_ATTEMPT} AND status = 'running')`;
 
   return {
@@ -126,29 +126,32 @@ export function createPartRows(database: Database, schema: string, { node, versi
       const key = { jobId: job_id, sequence: Number(first.sequence), attempt };
       return { job_id, kind, owner, estimated_bytes: Number(first.estimated_bytes), ...key, parts };
     },
-    async beat(taken, leaseMs) {
+    async beat(claimedParts, leaseMs) {
       const beaten = await database.query(
         `UPDATE ${table} SET lease_until = clock_timestamp() + $6::double precision * interval '1 ms'
           WHERE ${isOwn} AND ${isRunning} RETURNING part`,
-        [...listAttemptValues(taken), leaseMs],
+        [...listAttemptValues(claimedParts), leaseMs],
       );
       return beaten.length > 0;
     },
-    async write(taken, written) {
+    async write(claimedParts, writtenParts) {
       const rows = await database.query(
         `UPDATE ${table} SET output = $6 WHERE ${isOwn} AND ${isRunning} RETURNING part`,
-        [...listAttemptValues(taken), JSON.stringify(written)],
+        [...listAttemptValues(claimedParts), JSON.stringify(writtenParts)],
       );
       return rows.length > 0;
     },
-    async release(taken) {
+    async release(claimedParts) {
       await database.query(
         `UPDATE ${table} SET node = NULL, lease_until = NULL WHERE ${isOwn}`,
-        listAttemptValues(taken),
+        listAttemptValues(claimedParts),
       );
     },
-    async giveBack(taken) {
-      await database.query(`UPDATE ${table} SET lease_until = '-infinity' WHERE ${isOwn}`, listAttemptValues(taken));
+    async giveBack(claimedParts) {
+      await database.query(
+        `UPDATE ${table} SET lease_until = '-infinity' WHERE ${isOwn}`,
+        listAttemptValues(claimedParts),
+      );
     },
   };
 }

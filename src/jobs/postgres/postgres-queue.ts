@@ -116,8 +116,8 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       parts?.ask(jobId);
       attempts.hear(jobId);
     });
-    const left = await rows.runningOn(dependencies.node);
-    for (const key of left) await attempts.lose(key, 'the service ended while the job ran');
+    const leftRunningJobs = await rows.runningOn(dependencies.node);
+    for (const key of leftRunningJobs) await attempts.lose(key, 'the service ended while the job ran');
     pollRepeatedly({
       presence,
       clock,
@@ -137,7 +137,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       },
       onFailure: (thrown) => isUnavailable(thrown) || log.error({ err: thrown }, 'the queue could not be read'),
     });
-    return left.length;
+    return leftRunningJobs.length;
   }
 
   return {

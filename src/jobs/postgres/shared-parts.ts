@@ -90,11 +90,11 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
       await rows.release(taken);
       return undefined;
     }
-    const own: ActivePartLease = { ...createLease(taken), taken, beatMs: clock.monotonicMs() };
-    const { lease } = own;
+    const activePartLease: ActivePartLease = { ...createLease(taken), taken, beatMs: clock.monotonicMs() };
+    const { lease } = activePartLease;
     granted.add(lease);
-    held.set(lease, own);
-    if (heard.has(taken.jobId)) askAgain(own);
+    held.set(lease, activePartLease);
+    if (heard.has(taken.jobId)) askAgain(activePartLease);
     const submitted = await readSubmittedJob(taken).catch((thrown: unknown) => {
       held.delete(lease);
       throw thrown;
@@ -107,20 +107,20 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     return { lease, job, input, parts: taken.parts };
   }
 
-  function askAgain(own: ActivePartLease): void {
-    void prolong(own).catch(() => {}); // a heartbeat tries again
+  function askAgain(activePartLease: ActivePartLease): void {
+    void prolong(activePartLease).catch(() => {}); // a heartbeat tries again
   }
 
-  function lose(own: ActivePartLease): false {
-    held.delete(own.lease);
-    own.giveUp();
+  function lose(activePartLease: ActivePartLease): false {
+    held.delete(activePartLease.lease);
+    activePartLease.giveUp();
     return false;
   }
 
-  async function prolong(own: ActivePartLease): Promise<boolean> {
+  async function prolong(activePartLease: ActivePartLease): Promise<boolean> {
     const now = clock.monotonicMs();
-    if (!(await rows.beat(own.taken, leaseMs))) return lose(own);
-    own.beatMs = now;
+    if (!(await rows.beat(activePartLease.taken, leaseMs))) return lose(activePartLease);
+    activePartLease.beatMs = now;
     return true;
   }
 
@@ -139,25 +139,25 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     claim,
     isOf: (lease) => granted.has(lease),
     async heartbeat(lease) {
-      const own = held.get(lease);
-      if (own === undefined) return false;
-      return clock.monotonicMs() - own.beatMs < BEAT_MS_MIN || prolong(own);
+      const activePartLease = held.get(lease);
+      if (activePartLease === undefined) return false;
+      return clock.monotonicMs() - activePartLease.beatMs < BEAT_MS_MIN || prolong(activePartLease);
     },
     async complete(lease, ending) {
-      const taken = held.get(lease)?.taken;
-      if (taken === undefined) return false;
+      const claimedParts = held.get(lease)?.taken;
+      if (claimedParts === undefined) return false;
       held.delete(lease);
       if (ending.type === 'succeed' && 'artifact' in ending.result) {
         const { artifact, files } = ending.result;
-        return rows.write(taken, { artifact, ...(files && { files }), parts: taken.parts });
+        return rows.write(claimedParts, { artifact, ...(files && { files }), parts: claimedParts.parts });
       }
-      if (ending.type !== 'release') refuse(taken.jobId);
-      await rows.giveBack(taken);
+      if (ending.type !== 'release') refuse(claimedParts.jobId);
+      await rows.giveBack(claimedParts);
       return true;
     },
     ask(jobId) {
       hearing.hear(jobId);
-      for (const own of held.values()) if (own.taken.jobId === jobId) askAgain(own);
+      for (const activePartLease of held.values()) if (activePartLease.taken.jobId === jobId) askAgain(activePartLease);
     },
     forget: (jobId) =>
       rows.withdraw(jobId).catch((thrown: unknown) => {

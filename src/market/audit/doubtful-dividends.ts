@@ -115,13 +115,16 @@ function findDeniedSize(
   denied: ReadonlySet<Payment>,
 ): DataWarning | undefined {
   const { action, yield: share, move } = payment;
-  const others = listNeighbours(payment, payments).filter((other) => !denied.has(other));
-  const alike = others.filter((other) => isWithin(share / other.yield, SIMILAR_FACTOR));
-  if (alike.length > 0 && 2 * alike.length >= others.length) return undefined;
+  const otherPayments = listNeighbours(payment, payments).filter((otherPayment) => !denied.has(otherPayment));
+  const alike = otherPayments.filter((otherPayment) => isWithin(share / otherPayment.yield, SIMILAR_FACTOR));
+  if (alike.length > 0 && 2 * alike.length >= otherPayments.length) return undefined;
   const isHundredfold =
-    others.length === 0
+    otherPayments.length === 0
       ? share / 100 >= PROPOSED_YIELD_MIN && share / 100 < PROPOSED_YIELD_MAX
-      : isWithin(share / 100 / findUpperMedian(others.map((other) => other.yield)), SIMILAR_HUNDREDFOLD_FACTOR);
+      : isWithin(
+          share / 100 / findUpperMedian(otherPayments.map((otherPayment) => otherPayment.yield)),
+          SIMILAR_HUNDREDFOLD_FACTOR,
+        );
   return createSizeWarning(
     payment,
     isHundredfold ? action.value / 100 : null,
@@ -141,13 +144,13 @@ function findOldBasisSize(
 ): DataWarning | undefined {
   const { action, yield: share } = payment;
   const split = history.actions.find(
-    (other) =>
-      RATIO_TYPES.has(other.action.type) &&
-      Math.abs(other.action.exDay - action.exDay) <= 5 &&
-      Math.abs(other.action.value - 1) > 0.2,
+    (otherDatedAction) =>
+      RATIO_TYPES.has(otherDatedAction.action.type) &&
+      Math.abs(otherDatedAction.action.exDay - action.exDay) <= 5 &&
+      Math.abs(otherDatedAction.action.value - 1) > 0.2,
   )?.action;
   if (split === undefined || payments.length < 2) return undefined;
-  const usualShare = findUpperMedian(payments.map((other) => other.yield));
+  const usualShare = findUpperMedian(payments.map((otherPayment) => otherPayment.yield));
   const isOldBasis = isNear(share / split.value, usualShare, 0.35) && !isNear(share, usualShare, 0.6);
   if (!isOldBasis || equalsNeighbour(payment, payments) || computeLogOdds(payment, 1 / split.value) < -LOG_ODDS_CLEAR)
     return undefined;
@@ -172,8 +175,8 @@ function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfo
     );
   const neighbours = listNeighbours(payment, payments);
   if (neighbours.length === 0 || equalsNeighbour(payment, payments)) return undefined;
-  const usual = findUpperMedian(neighbours.map((other) => other.action.value));
-  const usualShare = findUpperMedian(neighbours.map((other) => other.yield));
+  const usual = findUpperMedian(neighbours.map((otherPayment) => otherPayment.action.value));
+  const usualShare = findUpperMedian(neighbours.map((otherPayment) => otherPayment.yield));
   const isHundredth =
     isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, SIMILAR_FACTOR);
   if (!isHundredth || computeLogOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
@@ -202,21 +205,23 @@ const computeLogOdds = ({ yield: share, move, sigma }: Payment, times: number) =
 
 /** Returns the neighbouring dividends of the same type, at most four on each side. */
 function listNeighbours(payment: Payment, payments: readonly Payment[]): Payment[] {
-  const alike = payments.filter((other) => other.action.type === payment.action.type);
-  const at = alike.indexOf(payment);
-  return alike.slice(Math.max(0, at - NEIGHBOURS), at + NEIGHBOURS + 1).filter((other) => other !== payment);
+  const alike = payments.filter((otherPayment) => otherPayment.action.type === payment.action.type);
+  const position = alike.indexOf(payment);
+  return alike
+    .slice(Math.max(0, position - NEIGHBOURS), position + NEIGHBOURS + 1)
+    .filter((otherPayment) => otherPayment !== payment);
 }
 
 /** Returns true if the previous or the next dividend has the same amount and the same fraction of the price. */
 function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolean {
   const { action, yield: share } = payment;
-  const alike = payments.filter((other) => other.action.type === payment.action.type);
-  const at = alike.indexOf(payment);
-  return [alike[at - 1], alike[at + 1]].some(
-    (other) =>
-      other !== undefined &&
-      isNear(other.action.value / action.value, 1, DUPLICATE_TOLERANCE) &&
-      isWithin(share / other.yield, SIMILAR_FACTOR),
+  const alike = payments.filter((otherPayment) => otherPayment.action.type === payment.action.type);
+  const position = alike.indexOf(payment);
+  return [alike[position - 1], alike[position + 1]].some(
+    (otherPayment) =>
+      otherPayment !== undefined &&
+      isNear(otherPayment.action.value / action.value, 1, DUPLICATE_TOLERANCE) &&
+      isWithin(share / otherPayment.yield, SIMILAR_FACTOR),
   );
 }
 
@@ -233,17 +238,17 @@ function* findDuplicates(payments: readonly Payment[], doubted: ReadonlySet<Paym
     // Keeps the dividend on whose date the price fell by the expected amount.
     const misses = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
     const wrong = misses[0]! >= misses[1]! ? first : second;
-    const other = wrong === first ? second : first;
+    const otherPayment = wrong === first ? second : first;
     yield {
       ...createWarningFields(wrong, 'dividend_duplicate'),
       confidence: 0.8,
-      message: `A dividend of ${other.action.value} has its ex-date on ${formatDay(other.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days apart; the price fell by ${formatPercent(-other.move)} then and by ${formatPercent(-wrong.move)} on this day.`,
+      message: `A dividend of ${otherPayment.action.value} has its ex-date on ${formatDay(otherPayment.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days apart; the price fell by ${formatPercent(-otherPayment.move)} then and by ${formatPercent(-wrong.move)} on this day.`,
       evidence: {
         amount: wrong.action.value,
         move: wrong.move,
-        other_amount: other.action.value,
-        other_date: formatDay(other.action.exDay),
-        other_move: other.move,
+        other_amount: otherPayment.action.value,
+        other_date: formatDay(otherPayment.action.exDay),
+        other_move: otherPayment.move,
       },
       repair: { kind: 'remove_action', action: createRow(wrong.action) },
     };

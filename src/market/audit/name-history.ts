@@ -62,9 +62,9 @@ export function* listSecurityHistories(
   const actions = new Map<string, CorporateAction[]>();
   for (const action of content.actions) {
     if (action.status === 'cancelled') continue;
-    const known = actions.get(action.identifier);
-    if (known === undefined) actions.set(action.identifier, [action]);
-    else known.push(action);
+    const corporateActions = actions.get(action.identifier);
+    if (corporateActions === undefined) actions.set(action.identifier, [action]);
+    else corporateActions.push(action);
   }
   const width = identifiers.length;
   const result = new Int32Array(dates.length);
@@ -125,7 +125,7 @@ function isMisdated(close: Float64Array, { bar, action }: DatedAction, splits: r
   const computeDistance = (b: number) => Math.abs(Math.log((close[b]! / close[b - 1]!) * action.value));
   if (computeDistance(bar) < size / 2) return false;
   for (let b = Math.max(1, bar - EX_DATE_BARS); b <= Math.min(bar + EX_DATE_BARS, close.length - 1); b++)
-    if (computeDistance(b) < size / 4 && !splits.some((other) => other.bar === b)) return true;
+    if (computeDistance(b) < size / 4 && !splits.some((otherDatedAction) => otherDatedAction.bar === b)) return true;
   return false;
 }
 

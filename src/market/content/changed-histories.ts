@@ -44,8 +44,13 @@ export function findLastDays({ identifiers, dates, fields }: Panels): Int32Array
  * @param until last day of accepted bars
  * @cost one pass over the cells of both
  */
-export function findChangedHistories(held: Panels, fresh: Panels, lastOf: Int32Array, until: Day): ChangedHistories {
-  const axes = alignVersions(held, fresh);
+export function findChangedHistories(
+  heldPanels: Panels,
+  fresh: Panels,
+  lastOf: Int32Array,
+  until: Day,
+): ChangedHistories {
+  const axes = alignVersions(heldPanels, fresh);
   const changed = new Map<string, ChangedBars>();
   const heldNames = new Set<string>();
   const late = new Map<string, number>();
@@ -89,25 +94,25 @@ interface Field {
  * Returns both versions on their combined axes, up to the last stored day. Rows begin at a cell, -1 if a version lacks
  * the day.
  */
-function alignVersions(held: Panels, fresh: Panels) {
-  const [before, after] = [held.identifiers.length, fresh.identifiers.length];
+function alignVersions(heldPanels: Panels, fresh: Panels) {
+  const [before, after] = [heldPanels.identifiers.length, fresh.identifiers.length];
   const place = new Map(fresh.identifiers.map((identifier, n) => [identifier, n]));
-  const own = new Set(held.identifiers);
+  const own = new Set(heldPanels.identifiers);
   const columns: Column[] = [
-    ...held.identifiers.map((identifier, n) => ({ identifier, from: n, to: place.get(identifier) ?? -1, n })),
+    ...heldPanels.identifiers.map((identifier, n) => ({ identifier, from: n, to: place.get(identifier) ?? -1, n })),
     ...fresh.identifiers.flatMap((identifier, to) =>
       own.has(identifier) ? [] : [{ identifier, from: -1, to, n: -1 }],
     ),
   ];
-  const lastDay = held.dates.at(-1)!;
+  const lastDay = heldPanels.dates.at(-1)!;
   const rows = new Map<Day, [number, number]>();
-  held.dates.forEach((day, t) => rows.set(day, [t * before, -1]));
+  heldPanels.dates.forEach((day, t) => rows.set(day, [t * before, -1]));
   fresh.dates.forEach((day, t) => {
     const row = rows.get(day);
     if (row !== undefined) row[1] = t * after;
     else if (day <= lastDay) rows.set(day, [-1, t * after]);
   });
-  const fields: Field[] = [...held.fields].map(([name, was]) => ({ name, was, is: fresh.fields.get(name) }));
+  const fields: Field[] = [...heldPanels.fields].map(([name, was]) => ({ name, was, is: fresh.fields.get(name) }));
   return { columns, fields, rows: new Map([...rows].toSorted(([a], [b]) => a - b)) };
 }
 

@@ -41,20 +41,20 @@ export async function computeContentHash(content: MarketContent): Promise<string
 
 /**
  * Computes the content hash from the digests of blocks of days and of the tables, and returns these digests.
- * @param known digests to reuse from other contents.
+ * @param cachedDigests digests to reuse from other contents.
  * @cost one pass over the panels of the remaining days, about 1.5 GB/s; other work of the thread runs between blocks.
  */
 export async function digestContent(
   content: MarketContent,
-  known: CachedDigests = {},
+  cachedDigests: CachedDigests = {},
 ): Promise<{ readonly hash: string; readonly digests: ContentDigests }> {
   const { identifiers, dates, fields } = content;
   const names = [...fields.keys()].toSorted(compareText);
   const digestOf = createBlockDigests(content);
-  const result = known.made?.fields === fields ? known.made.digests : undefined;
+  const result = cachedDigests.made?.fields === fields ? cachedDigests.made.digests : undefined;
   const blocks = new Uint8Array(Math.ceil(dates.length / BLOCK_DAYS) * DIGEST_BYTES);
-  const whole = known.blocks === undefined ? 0 : Math.floor(known.blocks.days / BLOCK_DAYS); // the last block may have gained days
-  if (known.blocks !== undefined) blocks.set(known.blocks.digests.subarray(0, whole * DIGEST_BYTES));
+  const whole = cachedDigests.blocks === undefined ? 0 : Math.floor(cachedDigests.blocks.days / BLOCK_DAYS); // the last block may have gained days
+  if (cachedDigests.blocks !== undefined) blocks.set(cachedDigests.blocks.digests.subarray(0, whole * DIGEST_BYTES));
   const blockBytes = BLOCK_DAYS * identifiers.length * names.length * Float64Array.BYTES_PER_ELEMENT;
   let hashed = 0;
   for (let block = whole; block * DIGEST_BYTES < blocks.length; block++) {
@@ -65,13 +65,13 @@ export async function digestContent(
     hashed = 0;
     await setImmediate();
   }
-  const tables = known.tables ?? computeTablesDigest(content);
+  const tables = cachedDigests.tables ?? computeTablesDigest(content);
   const hash = createHash('sha256')
     .update(toCanonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names }))
     .update(blocks)
     .update(tables)
     .digest('hex');
-  return { hash, digests: { blocks, tables, history: computeHistoryDigests(content, known.history) } };
+  return { hash, digests: { blocks, tables, history: computeHistoryDigests(content, cachedDigests.history) } };
 }
 
 /** Digests the tables. A store without series keeps the digest of versions that had no series. */

@@ -20,11 +20,11 @@ export function computeTrailingDividend(
   adjustment: MarketData['adjustment'],
 ): number {
   const from = addMonths(asOf, -12);
-  const known = actions.filter(({ exDay, status }) => exDay <= asOf && status !== 'cancelled');
+  const corporateActions = actions.filter(({ exDay, status }) => exDay <= asOf && status !== 'cancelled');
   let sum = 0;
-  for (const dividend of known) {
+  for (const dividend of corporateActions) {
     if (dividend.type !== 'DIVIDEND' || dividend.exDay <= from) continue;
-    const later = adjustment === 'none' ? known.filter(({ exDay }) => exDay > dividend.exDay) : [];
+    const later = adjustment === 'none' ? corporateActions.filter(({ exDay }) => exDay > dividend.exDay) : [];
     sum += dividend.value / computeCumulativeRatio(later);
   }
   return sum;

@@ -62,9 +62,9 @@ export function findActionWarnings(content: MarketContent, adjustment: Adjustmen
 function groupBySecurity(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
   const results = new Map<string, CorporateAction[]>();
   for (const action of actions) {
-    const own = results.get(action.identifier);
-    if (own === undefined) results.set(action.identifier, [action]);
-    else own.push(action);
+    const ownCorporateActions = results.get(action.identifier);
+    if (ownCorporateActions === undefined) results.set(action.identifier, [action]);
+    else ownCorporateActions.push(action);
   }
   return results;
 }
@@ -163,7 +163,9 @@ function findSplitWarning(action: CorporateAction, prices: Prices): ActionWarnin
   const before = closeBefore(identifier, exDay, prices);
   const after = closeFrom(identifier, exDay, prices);
   if (before === undefined || after === undefined) return undefined;
-  const between = prices.splits.get(identifier)!.filter((one) => one.exDay > before.day && one.exDay <= after.day);
+  const between = prices.splits
+    .get(identifier)!
+    .filter((corporateAction) => corporateAction.exDay > before.day && corporateAction.exDay <= after.day);
   const traded = before.price * value;
   const isUnmoved = Math.abs(after.price / traded - 1) <= UNMOVED_MAX;
   if (between.length > 1 || !isUnmoved || Math.abs(after.price / before.price - 1) <= JUMP_MAX) return undefined;
@@ -185,11 +187,13 @@ const UNMOVED_MAX = 0.2;
 function findEndingConflict(action: CorporateAction, { endings }: Prices): ActionWarning | undefined {
   const { identifier, exDay } = action;
   if (!ENDINGS.has(action.type)) return undefined;
-  const others = endings.get(identifier)!.filter((other) => other !== action && other.exDay === exDay);
-  const sameDay = [action, ...others];
+  const otherCorporateActions = endings
+    .get(identifier)!
+    .filter((otherCorporateAction) => otherCorporateAction !== action && otherCorporateAction.exDay === exDay);
+  const sameDay = [action, ...otherCorporateActions];
   const isOffer = sameDay.some(isElective) && sameDay.every(({ type }) => ELECTIONS.has(type));
-  if (others.length === 0 || isOffer || chooseAppliedEnding(sameDay) !== action) return undefined;
-  const ignored = others.map(formatTerms).join(', ');
+  if (otherCorporateActions.length === 0 || isOffer || chooseAppliedEnding(sameDay) !== action) return undefined;
+  const ignored = otherCorporateActions.map(formatTerms).join(', ');
   return {
     action,
     code: 'ACTION_CONFLICT',
@@ -205,7 +209,11 @@ function findEndingConflict(action: CorporateAction, { endings }: Prices): Actio
 function findSplitConflict(action: CorporateAction, { splits }: Prices): ActionWarning | undefined {
   const { identifier, exDay, type } = action;
   if (type !== 'SPLIT') return undefined;
-  const sameDay = splits.get(identifier)?.filter((other) => other.type === type && other.exDay === exDay) ?? [];
+  const sameDay =
+    splits
+      .get(identifier)
+      ?.filter((otherCorporateAction) => otherCorporateAction.type === type && otherCorporateAction.exDay === exDay) ??
+    [];
   if (sameDay.length < 2 || sameDay[0] !== action) return undefined;
   const ratios = sameDay.map(({ value }) => value);
   const product = ratios.reduce((shares, ratio) => shares * ratio, 1);
@@ -232,7 +240,7 @@ function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateActi
   return APPLIED_TYPES.flatMap(
     (type) =>
       (telling.length > 0 ? telling : endings)
-        .filter((one) => one.type === type)
+        .filter((corporateAction) => corporateAction.type === type)
         .toSorted(compareActions)
         .at(-1) ?? [],
   )[0];
@@ -271,19 +279,19 @@ function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarn
   if (related === null) return createPriceWarning('and names no related identifier');
   if (related === identifier) return createPriceWarning('of itself');
   if (!prices.position.has(related)) return createPriceWarning(`of ${related}, of which the market holds no bar`);
-  const [own, other] = [closeBefore(identifier, exDay, prices), closeBefore(related, exDay, prices)];
-  if (type !== 'MERGER' || own === undefined) return undefined;
-  if (other === undefined) return createPriceWarning(`of ${related}, which has no bar before`);
+  const [ownClose, otherClose] = [closeBefore(identifier, exDay, prices), closeBefore(related, exDay, prices)];
+  if (type !== 'MERGER' || ownClose === undefined) return undefined;
+  if (otherClose === undefined) return createPriceWarning(`of ${related}, which has no bar before`);
   const { reference } = prices.content;
   const findCurrency = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
-  const worth = value * other.price + cash;
-  if (findCurrency(identifier) !== findCurrency(related) || Math.abs(worth / own.price - 1) <= JUMP_MAX)
+  const worth = value * otherClose.price + cash;
+  if (findCurrency(identifier) !== findCurrency(related) || Math.abs(worth / ownClose.price - 1) <= JUMP_MAX)
     return undefined;
   return {
     action,
     code: 'ACTION_SIZE',
-    message: `${describeAction(action)} gives ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} for one, worth ${worth} at the close of ${formatDay(other.day)}; that is far from the own close before, ${own.price} of ${formatDay(own.day)}.`,
-    evidence: { ratio: value, related, worth, close: own.price, close_date: formatDay(own.day) },
+    message: `${describeAction(action)} gives ${value} shares of ${related}${cash === 0 ? '' : ` and ${cash} in cash`} for one, worth ${worth} at the close of ${formatDay(otherClose.day)}; that is far from the own close before, ${ownClose.price} of ${formatDay(ownClose.day)}.`,
+    evidence: { ratio: value, related, worth, close: ownClose.price, close_date: formatDay(ownClose.day) },
   };
 }
 

@@ -20,7 +20,7 @@ export interface GrowingDigests extends Required<DayFollower> {
 
 /** Creates the digests. @cost equal to that of the content hash */
 export function createGrowingDigests(): GrowingDigests {
-  let made: ComputedBlocks | undefined;
+  let computedBlocks: ComputedBlocks | undefined;
   let digests = new Map<number, Uint8Array>();
   let digestOf: ((block: number) => Uint8Array) | undefined;
   let thread: Worker | undefined;
@@ -51,7 +51,7 @@ export function createGrowingDigests(): GrowingDigests {
   return {
     begin(panels) {
       digests = new Map();
-      made = { fields: panels.fields, digests };
+      computedBlocks = { fields: panels.fields, digests };
       digestOf = undefined;
       [turn, awaited] = [turn + 1, 0];
       if (isShared(panels)) {
@@ -72,7 +72,7 @@ export function createGrowingDigests(): GrowingDigests {
     },
     async made() {
       if (awaited > 0) await new Promise<void>((resolve) => (onSettled = resolve));
-      return made;
+      return computedBlocks;
     },
     async end() {
       const ended = thread;

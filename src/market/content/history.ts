@@ -20,13 +20,16 @@ type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' |
  * Returns a SHA-256 for each block of days over the facts about its days: two stores with equal digests up to a block
  * have equal facts about every day up to its end. Memberships never overlap, so their start and end dates up to a day
  * describe them completely.
- * @param known digests to reuse.
+ * @param cachedBlockDigests digests to reuse.
  * @cost O(rows of the tables)
  */
-export function computeHistoryDigests({ dates, ...tables }: Tables, known?: CachedBlockDigests): Uint8Array {
+export function computeHistoryDigests(
+  { dates, ...tables }: Tables,
+  cachedBlockDigests?: CachedBlockDigests,
+): Uint8Array {
   const blocks = Math.ceil(dates.length / BLOCK_DAYS);
   if (blocks === 0) return new Uint8Array(0); // a refresh may add tables but no bars
-  const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last block may have gained days
+  const whole = cachedBlockDigests === undefined ? 0 : Math.floor(cachedBlockDigests.days / BLOCK_DAYS); // the last block may have gained days
   const after = whole === 0 ? -Infinity : dates[whole * BLOCK_DAYS - 1]!;
   const ends = Int32Array.from(
     { length: blocks },
@@ -43,7 +46,7 @@ export function computeHistoryDigests({ dates, ...tables }: Tables, known?: Cach
   );
   const digests = new Uint8Array(blocks * DIGEST_BYTES);
   hashes.forEach((hash, block) => digests.set(hash.digest(), block * DIGEST_BYTES));
-  if (known !== undefined) digests.set(known.digests.subarray(0, whole * DIGEST_BYTES));
+  if (cachedBlockDigests !== undefined) digests.set(cachedBlockDigests.digests.subarray(0, whole * DIGEST_BYTES));
   return digests;
 }
 

@@ -23,44 +23,48 @@ import { compareMemberships } from './universe-rows.js';
  * @returns undefined, with a finding, if the contents contradict each other.
  */
 export function mergeContents(
-  held: MarketContent,
+  marketContent: MarketContent,
   added: MarketContent,
   problems: Problems,
 ): MarketContent | undefined {
-  const panels = mergePanels(held, added, problems);
+  const panels = mergePanels(marketContent, added, problems);
   const merged = {
-    reference: mergeReference(held.reference, added.reference, problems),
-    actions: mergeActions(held.actions, added.actions, problems),
-    universes: mergeUniverses(held.universes, added.universes, problems),
-    ...getSeries(mergeSeries(held.series, added.series, problems)),
+    reference: mergeReference(marketContent.reference, added.reference, problems),
+    actions: mergeActions(marketContent.actions, added.actions, problems),
+    universes: mergeUniverses(marketContent.universes, added.universes, problems),
+    ...getSeries(mergeSeries(marketContent.series, added.series, problems)),
   };
   return panels === undefined || problems.errors > 0 ? undefined : joinContent(panels, merged, problems);
 }
 
-function mergeSeries(held: SeriesTable = new Map(), added: SeriesTable = new Map(), problems: Problems): SeriesTable {
-  const merged = [...new Set([...held.keys(), ...added.keys()])]
+function mergeSeries(
+  seriesTable: SeriesTable = new Map(),
+  added: SeriesTable = new Map(),
+  problems: Problems,
+): SeriesTable {
+  const merged = [...new Set([...seriesTable.keys(), ...added.keys()])]
     .toSorted(compareText)
-    .map((identifier) => mergeField(identifier, [held.get(identifier), added.get(identifier)], problems));
+    .map((identifier) => mergeField(identifier, [seriesTable.get(identifier), added.get(identifier)], problems));
   return new Map(merged.map((series) => [series.identifier, series]));
 }
 
 function mergeField(
   identifier: string,
-  [held, added]: readonly [PriceSeries | undefined, PriceSeries | undefined],
+  [priceSeries, added]: readonly [PriceSeries | undefined, PriceSeries | undefined],
   problems: Problems,
 ): PriceSeries {
-  if (held === undefined || added === undefined) return (held ?? added)!; // at least one of them is defined
+  if (priceSeries === undefined || added === undefined) return (priceSeries ?? added)!; // at least one of them is defined
   for (const key of ['currency', 'name'] as const) {
-    if (held[key] !== null && added[key] !== null && held[key] !== added[key]) {
+    if (priceSeries[key] !== null && added[key] !== null && priceSeries[key] !== added[key]) {
       problems.error({
         code: 'DUPLICATE_KEY',
         path: `series[${identifier}]`,
-        message: `The store holds the ${key.toUpperCase()} ${held[key]} of ${identifier}; the added rows have ${added[key]}.`,
+        message: `The store holds the ${key.toUpperCase()} ${priceSeries[key]} of ${identifier}; the added rows have ${added[key]}.`,
         value: added[key],
       });
     }
   }
-  const closes = new Map([...held.days].map((day, i) => [day, held.closes[i]!]));
+  const closes = new Map([...priceSeries.days].map((day, i) => [day, priceSeries.closes[i]!]));
   added.days.forEach((day, i) => {
     const [before, value] = [closes.get(day), added.closes[i]!];
     if (before !== undefined && before !== value) {
@@ -76,17 +80,17 @@ function mergeField(
   const days = Int32Array.from(closes.keys()).sort();
   return {
     identifier,
-    name: held.name ?? added.name,
-    currency: held.currency ?? added.currency,
+    name: priceSeries.name ?? added.name,
+    currency: priceSeries.currency ?? added.currency,
     days,
     closes: Float64Array.from(days, (day) => closes.get(day)!),
   };
 }
 
-function mergePanels(held: Panels, added: Panels, problems: Problems): Panels | undefined {
-  const identifiers = [...new Set([...held.identifiers, ...added.identifiers])].sort(compareText);
-  const dates = Int32Array.from(new Set([...held.dates, ...added.dates])).sort();
-  const names = [...new Set([...held.fields.keys(), ...added.fields.keys()])];
+function mergePanels(heldPanels: Panels, added: Panels, problems: Problems): Panels | undefined {
+  const identifiers = [...new Set([...heldPanels.identifiers, ...added.identifiers])].sort(compareText);
+  const dates = Int32Array.from(new Set([...heldPanels.dates, ...added.dates])).sort();
+  const names = [...new Set([...heldPanels.fields.keys(), ...added.fields.keys()])];
   if (refuseSize({ dates: dates.length, identifiers: identifiers.length, fields: names.length }, problems))
     return undefined;
   const axes = {
@@ -97,7 +101,7 @@ function mergePanels(held: Panels, added: Panels, problems: Problems): Panels | 
   const fields = new Map(
     names.map((name) => {
       const panel = allocateEmptyPanel(dates.length * identifiers.length, names.length);
-      copyPanel(held, name, panel, axes);
+      copyPanel(heldPanels, name, panel, axes);
       copyPanel(added, name, panel, axes, (n, t, before, after) => {
         problems.error({
           code: 'DUPLICATE_KEY',
@@ -133,31 +137,31 @@ function copyPanel(
     for (let n = 0; n < columns.length; n++, cell++) {
       const value = source[cell]!;
       if (value !== value) continue;
-      const at = row + columns[n]!;
-      const before = target[at]!;
+      const position = row + columns[n]!;
+      const before = target[position]!;
       if (before === before && before !== value) onConflict?.(n, t, before, value);
-      target[at] = value;
+      target[position] = value;
     }
   }
 }
 
-function mergeReference(held: ReferenceTable, added: ReferenceTable, problems: Problems): ReferenceTable {
-  const columns = [...new Set([...held.columns, ...added.columns])];
+function mergeReference(referenceTable: ReferenceTable, added: ReferenceTable, problems: Problems): ReferenceTable {
+  const columns = [...new Set([...referenceTable.columns, ...added.columns])];
   const rows = new Map<string, ReferenceRow[]>();
   const widenRow = (table: ReferenceTable, { validFrom, values }: ReferenceRow): ReferenceRow => ({
     validFrom,
     values: columns.map((column): ReferenceValue => values[table.columns.indexOf(column)] ?? null),
   });
-  for (const [identifier, spells] of held.rows)
+  for (const [identifier, spells] of referenceTable.rows)
     rows.set(
       identifier,
-      spells.map((row) => widenRow(held, row)),
+      spells.map((row) => widenRow(referenceTable, row)),
     );
   for (const [identifier, spells] of added.rows) {
-    const known = rows.get(identifier) ?? [];
+    const referenceRows = rows.get(identifier) ?? [];
     for (const row of spells.map((spell) => widenRow(added, spell))) {
-      const same = known.find(({ validFrom }) => validFrom === row.validFrom);
-      if (same === undefined) known.push(row);
+      const same = referenceRows.find(({ validFrom }) => validFrom === row.validFrom);
+      if (same === undefined) referenceRows.push(row);
       else if (JSON.stringify(same) !== JSON.stringify(row)) {
         problems.error({
           code: 'DUPLICATE_KEY',
@@ -168,7 +172,7 @@ function mergeReference(held: ReferenceTable, added: ReferenceTable, problems: P
     }
     rows.set(
       identifier,
-      known.toSorted((a, b) => (a.validFrom ?? -Infinity) - (b.validFrom ?? -Infinity) || 0),
+      referenceRows.toSorted((a, b) => (a.validFrom ?? -Infinity) - (b.validFrom ?? -Infinity) || 0),
     );
   }
   return { columns, rows: new Map([...rows].toSorted(([a], [b]) => compareText(a, b))) };
@@ -179,20 +183,21 @@ function mergeReference(held: ReferenceTable, added: ReferenceTable, problems: P
  * otherwise both would apply.
  */
 function mergeActions(
-  held: readonly CorporateAction[],
+  corporateActions: readonly CorporateAction[],
   added: readonly CorporateAction[],
   problems: Problems,
 ): readonly CorporateAction[] {
-  const [own, others] = [new Set(held.map(formatAction)), new Set(added.map(formatAction))];
+  const [own, others] = [new Set(corporateActions.map(formatAction)), new Set(added.map(formatAction))];
   const replaced = new Set<CorporateAction>();
   const byKey = new Map<string, CorporateAction[]>();
-  for (const action of held)
+  for (const action of corporateActions)
     if (!others.has(formatAction(action)))
       byKey.set(formatKey(action), [...(byKey.get(formatKey(action)) ?? []), action]);
   for (const action of added) {
     const list = own.has(formatAction(action)) ? [] : (byKey.get(formatKey(action)) ?? []);
     const paid = list.findIndex(
-      (each) => formatAction({ ...each, status: null }) === formatAction({ ...action, status: null }),
+      (corporateAction) =>
+        formatAction({ ...corporateAction, status: null }) === formatAction({ ...action, status: null }),
     );
     const [before] = list.splice(Math.max(paid, 0), 1);
     if (before === undefined) continue;
@@ -206,7 +211,9 @@ function mergeActions(
     });
   }
   const byText = new Map(
-    [...held.filter((each) => !replaced.has(each)), ...added].map((each) => [formatAction(each), each]),
+    [...corporateActions.filter((corporateAction) => !replaced.has(corporateAction)), ...added].map(
+      (corporateAction) => [formatAction(corporateAction), corporateAction],
+    ),
   );
   return [...byText.values()].sort(compareActions);
 }
@@ -218,22 +225,22 @@ const formatKey = ({ identifier, type, exDay, related }: CorporateAction): strin
   JSON.stringify([identifier, type, exDay, related]);
 
 function mergeUniverses(
-  held: readonly Membership[],
+  memberships: readonly Membership[],
   added: readonly Membership[],
   problems: Problems,
 ): readonly Membership[] {
   const formatSpellKey = ({ universe, identifier, start }: Membership) => JSON.stringify([universe, identifier, start]);
-  const spells = new Map(held.map((spell) => [formatSpellKey(spell), spell]));
+  const spells = new Map(memberships.map((spell) => [formatSpellKey(spell), spell]));
   for (const spell of added) {
-    const known = spells.get(formatSpellKey(spell));
-    if (known !== undefined && known.end !== null && known.end !== spell.end) {
+    const membership = spells.get(formatSpellKey(spell));
+    if (membership !== undefined && membership.end !== null && membership.end !== spell.end) {
       problems.error({
         code: 'OVERLAPPING_MEMBERSHIP',
         path: `universes[${spell.identifier}]`,
         message: `The store holds the membership of ${spell.identifier} in ${spell.universe} with a different end.`,
       });
     }
-    spells.set(formatSpellKey(spell), spell.end === null && known !== undefined ? known : spell);
+    spells.set(formatSpellKey(spell), spell.end === null && membership !== undefined ? membership : spell);
   }
   const ordered = [...spells.values()].sort(compareMemberships);
   ordered.forEach((spell, i) => {

@@ -9,24 +9,24 @@ import type { SecurityJudgement } from './judged-securities.js';
  * @cost one pass over the cells of both, and a copy
  */
 export function mergeRestatedPanels(
-  held: Panels,
+  heldPanels: Panels,
   fresh: Panels,
   judgement: SecurityJudgement,
   until: Day | null,
 ): Panels {
   const last = until ?? Infinity;
-  const lastDay = held.dates.at(-1)!;
-  const identifiers = [...new Set([...held.identifiers, ...fresh.identifiers])].sort(compareText);
+  const lastDay = heldPanels.dates.at(-1)!;
+  const identifiers = [...new Set([...heldPanels.identifiers, ...fresh.identifiers])].sort(compareText);
   const dates = Int32Array.from(
-    new Set([...held.dates, ...fresh.dates.filter((day) => day <= Math.max(last, lastDay))]),
+    new Set([...heldPanels.dates, ...fresh.dates.filter((day) => day <= Math.max(last, lastDay))]),
   ).sort();
-  const [ownRows, freshRows] = [findPositions(dates, held.dates), findPositions(dates, fresh.dates)];
-  const spans = listSpans(identifiers, { held, fresh }, judgement, { last, lastDay });
-  const names = [...new Set([...held.fields.keys(), ...fresh.fields.keys()])];
+  const [ownRows, freshRows] = [findPositions(dates, heldPanels.dates), findPositions(dates, fresh.dates)];
+  const spans = listSpans(identifiers, { held: heldPanels, fresh }, judgement, { last, lastDay });
+  const names = [...new Set([...heldPanels.fields.keys(), ...fresh.fields.keys()])];
   const width = identifiers.length;
   const fields = new Map<string, Float64Array>();
   for (const name of names) {
-    const [was, is] = [held.fields.get(name), fresh.fields.get(name)];
+    const [was, is] = [heldPanels.fields.get(name), fresh.fields.get(name)];
     const panel = new Float64Array(allocateGrowablePanel(dates.length, width, names.length), 0, dates.length * width);
     let isUsed = was !== undefined;
     dates.forEach((day, t) => {
@@ -35,7 +35,7 @@ export function mergeRestatedPanels(
         const isFresh = day > from && day <= to;
         const value = isFresh
           ? getValueAt(is, freshRows[t]! * fresh.identifiers.length + m, freshRows[t]! >= 0 && m >= 0)
-          : getValueAt(was, ownRows[t]! * held.identifiers.length + n, ownRows[t]! >= 0 && n >= 0);
+          : getValueAt(was, ownRows[t]! * heldPanels.identifiers.length + n, ownRows[t]! >= 0 && n >= 0);
         panel[t * width + i] = value;
         if (value === value) isUsed = true;
       }
@@ -44,9 +44,9 @@ export function mergeRestatedPanels(
   }
   const panels = removeEmptyLines({ identifiers, dates, fields });
   const isSameAxis =
-    panels.identifiers.length === held.identifiers.length &&
-    panels.identifiers.every((identifier, n) => identifier === held.identifiers[n]);
-  return isSameAxis ? { ...panels, identifiers: held.identifiers } : panels;
+    panels.identifiers.length === heldPanels.identifiers.length &&
+    panels.identifiers.every((identifier, n) => identifier === heldPanels.identifiers[n]);
+  return isSameAxis ? { ...panels, identifiers: heldPanels.identifiers } : panels;
 }
 
 const getValueAt = (panel: Float64Array | undefined, cell: number, isHeld: boolean): number =>

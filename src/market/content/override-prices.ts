@@ -30,12 +30,12 @@ export function overridePrices<C extends Closes>(
 }
 
 /** Returns a content with selected closes of another content. */
-export function copyCloses<C extends Closes>(content: C, other: Closes, places: readonly PriceLocation[]): C {
-  const close = other.fields.get('CLOSE')!;
+export function copyCloses<C extends Closes>(content: C, otherCloses: Closes, places: readonly PriceLocation[]): C {
+  const close = otherCloses.fields.get('CLOSE')!;
   return overridePrices(
     content,
     places.flatMap((place) => {
-      const cell = findCell(other, place);
+      const cell = findCell(otherCloses, place);
       return cell === undefined ? [] : [{ ...place, price: close[cell]! }];
     }),
   );

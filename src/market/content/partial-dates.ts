@@ -137,8 +137,8 @@ function createClosureCheck(
   };
 }
 
-function listFindings(found: readonly PartialDate[]): Finding[] {
-  const single = found.slice(0, DATES_MAX).map(({ day, bars, missing }): Finding => {
+function listFindings(partialDates: readonly PartialDate[]): Finding[] {
+  const single = partialDates.slice(0, DATES_MAX).map(({ day, bars, missing }): Finding => {
     const list = missing.slice(0, NAMES_LISTED_MAX).join(', ');
     return {
       severity: 'warning',
@@ -149,9 +149,12 @@ function listFindings(found: readonly PartialDate[]): Finding[] {
       places: missing.slice(0, NAMES_MAX),
     };
   });
-  const rest = found.slice(DATES_MAX);
-  if (rest.length === 0) return single;
-  const bars = rest.reduce((sum, { missing }) => sum + missing.length, 0);
-  const message = `${rest.length} earlier dates have bars of only some names, ${bars} bars are missing in all: the latest is ${formatDay(rest[0]!.day)}, the first ${formatDay(rest.at(-1)!.day)}.`;
-  return [...single, { severity: 'warning', code: 'PARTIAL_DATE', path: 'market', message, count: rest.length }];
+  const remainingPartialDates = partialDates.slice(DATES_MAX);
+  if (remainingPartialDates.length === 0) return single;
+  const bars = remainingPartialDates.reduce((sum, { missing }) => sum + missing.length, 0);
+  const message = `${remainingPartialDates.length} earlier dates have bars of only some names, ${bars} bars are missing in all: the latest is ${formatDay(remainingPartialDates[0]!.day)}, the first ${formatDay(remainingPartialDates.at(-1)!.day)}.`;
+  return [
+    ...single,
+    { severity: 'warning', code: 'PARTIAL_DATE', path: 'market', message, count: remainingPartialDates.length },
+  ];
 }

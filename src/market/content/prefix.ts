@@ -148,9 +148,9 @@ export function changesEarlierDays({ reference: { columns, rows } }: MarketData,
   for (const spells of rows.values()) {
     const last = spells.at(-1);
     if (last === undefined || last.validFrom === null || last.validFrom <= day) continue;
-    const known = spells.filter(({ validFrom }) => validFrom === null || validFrom <= day);
-    if (known.length === 0) return true;
-    if (place >= 0 && spells.some(({ values }) => values[place] !== known.at(-1)!.values[place])) return true;
+    const referenceRows = spells.filter(({ validFrom }) => validFrom === null || validFrom <= day);
+    if (referenceRows.length === 0) return true;
+    if (place >= 0 && spells.some(({ values }) => values[place] !== referenceRows.at(-1)!.values[place])) return true;
   }
   return false;
 }

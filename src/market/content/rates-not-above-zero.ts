@@ -15,9 +15,9 @@ export interface NonPositiveRate {
 export function findRatesNotAboveZero(series: SeriesTable): NonPositiveRate[] {
   return [...series.values()].flatMap(({ identifier, days, closes }) => {
     const isPair = parsePair(identifier)?.every(isCurrency) === true;
-    const at = isPair ? closes.findIndex((close) => close <= 0) : -1;
-    if (at < 0) return [];
-    const first = { date: formatDay(days[at]!), value: closes[at]! };
+    const position = isPair ? closes.findIndex((close) => close <= 0) : -1;
+    if (position < 0) return [];
+    const first = { date: formatDay(days[position]!), value: closes[position]! };
     return [{ identifier, first, count: closes.filter((close) => close <= 0).length }];
   });
 }

@@ -82,9 +82,9 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
         validFrom,
         values: columns.map((_, position) => parseValue(cells[position], kinds[position]!)),
       };
-      const known = byName.get(identifier);
-      if (known === undefined) byName.set(identifier, [row]);
-      else known.push(row);
+      const referenceRows = byName.get(identifier);
+      if (referenceRows === undefined) byName.set(identifier, [row]);
+      else referenceRows.push(row);
     }
     const order = [...byName.keys()].toSorted(compareText);
     const early = -Infinity;

@@ -37,27 +37,36 @@ export function refreshContent(
   options: RefreshOptions,
   used?: SharedArrayBuffer,
 ): RefreshResult {
-  const held = copyCloses(stored, fresh, options.accepted ?? []);
-  const isCorrected = held !== stored;
+  const marketContent = copyCloses(stored, fresh, options.accepted ?? []);
+  const isCorrected = marketContent !== stored;
   const taken = isCorrected ? undefined : used; // a corrected panel is a copy, and the memory of the other panels is unchanged
   const { unchangedTables = [], adjustment, dividendErrors = [] } = options;
-  const { series } = unchangedTables.includes('series') ? held : fresh;
-  const actions = unchangedTables.includes('corporate_actions') ? held.actions : fresh.actions;
+  const { series } = unchangedTables.includes('series') ? marketContent : fresh;
+  const actions = unchangedTables.includes('corporate_actions') ? marketContent.actions : fresh.actions;
   const judgement = options.full
     ? undefined
-    : judgeSecurities(held, fresh, actions, { ...options, adjustment, dividendErrors });
-  const columns = judgement === undefined || !options.isWhole ? [] : findNewColumns(held, fresh, held.dates.at(-1)!);
+    : judgeSecurities(marketContent, fresh, actions, { ...options, adjustment, dividendErrors });
+  const columns =
+    judgement === undefined || !options.isWhole
+      ? []
+      : findNewColumns(marketContent, fresh, marketContent.dates.at(-1)!);
   const { panels, ...rest } =
     judgement === undefined
-      ? restatePanels(held, fresh, options)
-      : createNextPanels(held, { ...fresh, fields: removeFields(fresh.fields, columns) }, judgement, options, taken);
+      ? restatePanels(marketContent, fresh, options)
+      : createNextPanels(
+          marketContent,
+          { ...fresh, fields: removeFields(fresh.fields, columns) },
+          judgement,
+          options,
+          taken,
+        );
   const content: MarketContent = {
     identifiers: panels.identifiers,
     dates: panels.dates,
     fields: panels.fields,
-    reference: unchangedTables.includes('reference') ? held.reference : fresh.reference,
+    reference: unchangedTables.includes('reference') ? marketContent.reference : fresh.reference,
     actions: judgement?.actions ?? actions,
-    universes: unchangedTables.includes('universes') ? held.universes : fresh.universes,
+    universes: unchangedTables.includes('universes') ? marketContent.universes : fresh.universes,
     ...(series === undefined ? {} : { series }),
   };
   return {
@@ -76,15 +85,20 @@ const removeFields = (fields: Panels['fields'], names: readonly string[]): Panel
 
 /** Returns the stored bars merged with the accepted bars of the source. */
 function createNextPanels(
-  held: Panels,
+  heldPanels: Panels,
   fresh: Panels,
   judgement: SecurityJudgement,
   options: RefreshOptions,
   taken: SharedArrayBuffer | undefined,
 ): NextPanels {
   if (isHistoryKept(judgement))
-    return appendLaterPanels(held, removeSecurities(fresh, judgement.rejected, held.dates.at(-1)!), options, taken);
-  const panels = mergeRestatedPanels(held, fresh, judgement, options.until);
+    return appendLaterPanels(
+      heldPanels,
+      removeSecurities(fresh, judgement.rejected, heldPanels.dates.at(-1)!),
+      options,
+      taken,
+    );
+  const panels = mergeRestatedPanels(heldPanels, fresh, judgement, options.until);
   return { panels, taken: createUsedDays(panels.dates.length) };
 }
 
@@ -109,11 +123,11 @@ function removeSecurities(fresh: Panels, rejected: SecurityJudgement['rejected']
 type NextPanels = { readonly panels: Panels; readonly taken: SharedArrayBuffer | undefined };
 
 /** Returns the bars of the source up to `until`, followed by the stored bars of later days. */
-function restatePanels(held: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
-  const later = until === null ? [] : selectRows(held.dates, (day) => day > until);
+function restatePanels(heldPanels: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
+  const later = until === null ? [] : selectRows(heldPanels.dates, (day) => day > until);
   const parts = [
     { panels: fresh, rows: selectRows(fresh.dates, (day) => until === null || day <= until) },
-    ...(later.length === 0 ? [] : [{ panels: held, rows: later }]),
+    ...(later.length === 0 ? [] : [{ panels: heldPanels, rows: later }]),
   ];
   const panels = removeEmptyLines(combine(parts));
   return { panels, taken: createUsedDays(panels.dates.length) };
@@ -121,50 +135,52 @@ function restatePanels(held: Panels, fresh: Panels, { until }: RefreshOptions): 
 
 /** Returns the stored bars, followed by the bars of the source on later days. */
 function appendLaterPanels(
-  held: Panels,
+  heldPanels: Panels,
   fresh: Panels,
   { until }: RefreshOptions,
   taken: SharedArrayBuffer | undefined,
 ): NextPanels {
-  const lastHeld = held.dates.at(-1)!;
+  const lastHeld = heldPanels.dates.at(-1)!;
   const part = selectLaterPart(
-    held,
+    heldPanels,
     fresh,
     selectRows(fresh.dates, (day) => day > lastHeld && day <= (until ?? Infinity)),
   );
-  if (part.rows.length === 0) return { panels: held, taken };
-  if (addsOnlyDays(held, part)) {
-    const isTaken = claimSpareRows(held, taken, part.rows.length);
-    const panels = addLaterDays(held, part, isTaken);
+  if (part.rows.length === 0) return { panels: heldPanels, taken };
+  if (addsOnlyDays(heldPanels, part)) {
+    const isTaken = claimSpareRows(heldPanels, taken, part.rows.length);
+    const panels = addLaterDays(heldPanels, part, isTaken);
     return { panels, taken: isTaken ? taken! : createUsedDays(panels.dates.length) };
   }
-  const panels = removeEmptyLines(combine([{ panels: held, rows: selectRows(held.dates, () => true) }, part]));
+  const panels = removeEmptyLines(
+    combine([{ panels: heldPanels, rows: selectRows(heldPanels.dates, () => true) }, part]),
+  );
   return { panels, taken: createUsedDays(panels.dates.length) };
 }
 
 /** Returns some rows of a source, without new columns that are empty in these rows. */
-function selectLaterPart(held: Panels, fresh: Panels, rows: readonly number[]): PanelPart {
+function selectLaterPart(heldPanels: Panels, fresh: Panels, rows: readonly number[]): PanelPart {
   const width = fresh.identifiers.length;
   const isUsed = (panel: Float64Array): boolean =>
     rows.some((t) => panel.subarray(t * width, (t + 1) * width).some((value) => value === value));
   return {
     panels: {
       ...fresh,
-      fields: new Map([...fresh.fields].filter(([name, panel]) => held.fields.has(name) || isUsed(panel))),
+      fields: new Map([...fresh.fields].filter(([name, panel]) => heldPanels.fields.has(name) || isUsed(panel))),
     },
     rows,
   };
 }
 
 /** Returns true if a part adds neither fields nor securities with bars to the store. */
-function addsOnlyDays(held: Panels, { panels, rows }: PanelPart): boolean {
-  const names = new Set(held.identifiers);
+function addsOnlyDays(heldPanels: Panels, { panels, rows }: PanelPart): boolean {
+  const names = new Set(heldPanels.identifiers);
   const others = panels.identifiers.flatMap((identifier, n) => (names.has(identifier) ? [] : [n]));
   const all = [...panels.fields.values()];
   const width = panels.identifiers.length;
   return (
     others.every((n) => rows.every((t) => !hasAnyValue(all, t * width + n))) &&
-    [...panels.fields.keys()].every((name) => held.fields.has(name))
+    [...panels.fields.keys()].every((name) => heldPanels.fields.has(name))
   );
 }
 
@@ -172,15 +188,16 @@ function addsOnlyDays(held: Panels, { panels, rows }: PanelPart): boolean {
  * Claims the memory after the stored days; returns false if there is too little memory or another version has claimed
  * it.
  */
-function claimSpareRows(held: Panels, taken: SharedArrayBuffer | undefined, days: number): boolean {
-  const bytes = (held.dates.length + days) * held.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
-  const hasRoom = [...held.fields.values()].every(
+function claimSpareRows(heldPanels: Panels, taken: SharedArrayBuffer | undefined, days: number): boolean {
+  const bytes = (heldPanels.dates.length + days) * heldPanels.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
+  const hasRoom = [...heldPanels.fields.values()].every(
     ({ buffer, byteOffset }) => buffer instanceof SharedArrayBuffer && byteOffset === 0 && buffer.byteLength >= bytes,
   );
   return (
     taken !== undefined &&
     hasRoom &&
-    Atomics.compareExchange(new Int32Array(taken), 0, held.dates.length, held.dates.length + days) === held.dates.length
+    Atomics.compareExchange(new Int32Array(taken), 0, heldPanels.dates.length, heldPanels.dates.length + days) ===
+      heldPanels.dates.length
   );
 }
 
@@ -188,17 +205,19 @@ function claimSpareRows(held: Panels, taken: SharedArrayBuffer | undefined, days
  * Returns the stored panels followed by later days of the same securities and fields, in the same memory if it was
  * claimed.
  */
-function addLaterDays(held: Panels, { panels, rows }: PanelPart, isTaken: boolean): Panels {
-  const width = held.identifiers.length;
-  const before = held.dates.length * width;
+function addLaterDays(heldPanels: Panels, { panels, rows }: PanelPart, isTaken: boolean): Panels {
+  const width = heldPanels.identifiers.length;
+  const before = heldPanels.dates.length * width;
   const cells = before + rows.length * width;
-  const position = new Map(held.identifiers.map((identifier, n) => [identifier, n]));
+  const position = new Map(heldPanels.identifiers.map((identifier, n) => [identifier, n]));
   // A security that is not in the store has no bar in these rows.
   const columns = Int32Array.from(panels.identifiers, (identifier) => position.get(identifier) ?? -1);
   const fields = new Map(
-    [...held.fields].map(([name, old]) => {
+    [...heldPanels.fields].map(([name, old]) => {
       const panel = new Float64Array(
-        isTaken ? old.buffer : allocateGrowablePanel(held.dates.length + rows.length, width, held.fields.size),
+        isTaken
+          ? old.buffer
+          : allocateGrowablePanel(heldPanels.dates.length + rows.length, width, heldPanels.fields.size),
         0,
         cells,
       );
@@ -215,8 +234,8 @@ function addLaterDays(held: Panels, { panels, rows }: PanelPart, isTaken: boolea
     }),
   );
   return {
-    identifiers: held.identifiers,
-    dates: Int32Array.from([...held.dates, ...rows.map((t) => panels.dates[t]!)]),
+    identifiers: heldPanels.identifiers,
+    dates: Int32Array.from([...heldPanels.dates, ...rows.map((t) => panels.dates[t]!)]),
     fields,
   };
 }

@@ -108,9 +108,9 @@ export function createRefreshReport(
 ): RefreshReport {
   const lastDay = held.dates.at(-1)!;
   const isKept = judgement !== undefined && judgement.restated.size === 0 && judgement.late === 0;
-  const taken = isKept ? countAddedBars(held, content) : compareBars(held, content);
+  const marketChanges = isKept ? countAddedBars(held, content) : compareBars(held, content);
   const tables = compareTables(held, content, { identifiers: held.identifiers, lastDay });
-  const all = [taken, ...Object.values(tables)];
+  const all = [marketChanges, ...Object.values(tables)];
   const known = new Set(held.identifiers);
   const oldDays = new Set(held.dates);
   const rejections = [...(judgement?.rejected.values() ?? [])];
@@ -123,7 +123,7 @@ export function createRefreshReport(
     rows_added: sum(all, ({ added }) => added),
     rows_changed: sum(all, ({ changed, removed }) => changed + removed),
     datasets: {
-      market: createCounts(taken),
+      market: createCounts(marketChanges),
       reference: createCounts(tables.reference),
       corporate_actions: createCounts(tables.corporate_actions),
       universes: createCounts(tables.universes),
@@ -165,10 +165,14 @@ const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
 const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
 /** Counts bars after the last stored day; without `full`, other bars do not differ. */
-function countAddedBars(held: Panels, now: Panels): MarketChanges {
+function countAddedBars(heldPanels: Panels, now: Panels): MarketChanges {
   const panels = [...now.fields.values()];
   let added = 0;
-  for (let cell = held.dates.length * now.identifiers.length; cell < now.dates.length * now.identifiers.length; cell++)
+  for (
+    let cell = heldPanels.dates.length * now.identifiers.length;
+    cell < now.dates.length * now.identifiers.length;
+    cell++
+  )
     if (hasAnyValue(panels, cell)) added += 1;
   return { added, changed: 0, removed: 0, gained: [], restatements: [], total: 0 };
 }

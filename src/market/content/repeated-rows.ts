@@ -37,6 +37,8 @@ export function findValueConflict(
   }: { readonly fields: readonly string[]; readonly panels: readonly Float64Array[]; readonly cell: number },
   valueOf: (field: number) => number,
 ): Pick<ValueConflict, 'column' | 'first' | 'other'> | undefined {
-  const at = panels.findIndex((panel, field) => !Object.is(panel[cell], valueOf(field)));
-  return at < 0 ? undefined : { column: fields[at]!, first: panels[at]![cell]!, other: valueOf(at) };
+  const position = panels.findIndex((panel, field) => !Object.is(panel[cell], valueOf(field)));
+  return position < 0
+    ? undefined
+    : { column: fields[position]!, first: panels[position]![cell]!, other: valueOf(position) };
 }

@@ -59,22 +59,23 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
         closeIn(cell, { column: written[closeAt.column]!, path }, problems),
       );
       if (identifier === undefined || day === null || day === undefined || close === undefined) return;
-      const own = series.get(identifier) ?? { name: null, currency: null, closes: new Map<Day, number>() };
-      series.set(identifier, own);
-      own.currency = findCommonAttribute(
-        own.currency,
+      const ownSeriesRows = series.get(identifier) ?? { name: null, currency: null, closes: new Map<Day, number>() };
+      series.set(identifier, ownSeriesRows);
+      ownSeriesRows.currency = findCommonAttribute(
+        ownSeriesRows.currency,
         readText(cells[currencyAt.column]),
         { what: `CURRENCY of ${identifier}`, path: currencyAt.path },
         problems,
       );
-      own.name = findCommonAttribute(
-        own.name,
+      ownSeriesRows.name = findCommonAttribute(
+        ownSeriesRows.name,
         readText(cells[nameAt.column]),
         { what: `NAME of ${identifier}`, path: nameAt.path },
         problems,
       );
-      if (own.closes.has(day)) problems.error(describeRepeatedKey(formatCellPath(label, fileRow, ''), identifier, day));
-      else if (close === close) own.closes.set(day, close);
+      if (ownSeriesRows.closes.has(day))
+        problems.error(describeRepeatedKey(formatCellPath(label, fileRow, ''), identifier, day));
+      else if (close === close) ownSeriesRows.closes.set(day, close);
     };
   }
 

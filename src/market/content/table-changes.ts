@@ -47,15 +47,16 @@ export interface StoredBars {
 export function compareTables(
   before: ContentTables,
   after: ContentTables,
-  held: StoredBars,
+  storedBars: StoredBars,
 ): Record<SideTable, TableChanges> {
-  const names = new Set(held.identifiers);
-  const isLiteral = held.isLiteral === true;
+  const names = new Set(storedBars.identifiers);
+  const isLiteral = storedBars.isLiteral === true;
   const rules: Rules = {
-    isHistory: (rows) => names.has(rows[0]!.identifier) && findFirstDay(rows) <= held.lastDay,
-    isTold: (is) => isLiteral && findFirstDay([is]) <= held.lastDay,
+    isHistory: (rows) => names.has(rows[0]!.identifier) && findFirstDay(rows) <= storedBars.lastDay,
+    isTold: (is) => isLiteral && findFirstDay([is]) <= storedBars.lastDay,
     isContinued: (was, is) =>
-      !isLiteral && ((was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is)),
+      !isLiteral &&
+      ((was.end === Infinity && is.end !== undefined && is.end > storedBars.lastDay) || isPaidSince(was, is)),
   };
   const getChanges = (table: RowTable): TableChanges =>
     compareRows(table, ROWS[table](before), ROWS[table](after), rules);
@@ -153,9 +154,9 @@ function findUnequalRows(before: readonly TableRow[], after: readonly TableRow[]
     JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
   const left = after.map((row) => ({ row, text: formatText(row) }));
   const removed = before.filter((row) => {
-    const at = left.findIndex(({ text }) => text === formatText(row));
-    if (at >= 0) left.splice(at, 1);
-    return at < 0;
+    const position = left.findIndex(({ text }) => text === formatText(row));
+    if (position >= 0) left.splice(position, 1);
+    return position < 0;
   });
   return [removed, left.map(({ row }) => row)];
 }
@@ -223,9 +224,9 @@ const getValues = (cells: readonly (readonly [string, ReferenceValue])[]): Reado
 function groupByKey(rows: readonly { readonly key: string; readonly row: TableRow }[]): Rows {
   const groups = new Map<string, TableRow[]>();
   for (const { key, row } of rows) {
-    const known = groups.get(key);
-    if (known === undefined) groups.set(key, [row]);
-    else known.push(row);
+    const tableRows = groups.get(key);
+    if (tableRows === undefined) groups.set(key, [row]);
+    else tableRows.push(row);
   }
   return groups;
 }

@@ -54,7 +54,7 @@ async function* readRecords(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ tex
 
 function hasOddQuotes(text: string): boolean {
   let isOdd = false;
-  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at + 1)) isOdd = !isOdd;
+  for (let offset = text.indexOf('"'); offset >= 0; offset = text.indexOf('"', offset + 1)) isOdd = !isOdd;
   return isOdd;
 }
 

@@ -24,34 +24,34 @@ interface Output {
  */
 export function decodeLz4Frame(frame: Uint8Array, bytesMax: number): Uint8Array<ArrayBuffer> {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
-  const readUint32 = (at: number) => {
-    if (at + 4 > frame.length) throw new Lz4Fault('the LZ4 frame is cut short');
-    return view.getUint32(at, true);
+  const readUint32 = (offset: number) => {
+    if (offset + 4 > frame.length) throw new Lz4Fault('the LZ4 frame is cut short');
+    return view.getUint32(offset, true);
   };
   if (readUint32(0) !== MAGIC) throw new Lz4Fault('the bytes are no LZ4 frame');
   const [flags, blocks] = [frame[4]!, frame[5]!];
   const blockMax = BLOCK_BYTES[(blocks >> 4) & 7];
   if (flags >> 6 !== 1 || blockMax === undefined) throw new Lz4Fault('the LZ4 frame is of another version');
   const hasBlockSums = (flags & 0x10) !== 0;
-  let at = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
+  let offset = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
   const output: Output = { bytes: new Uint8Array(blockMax), length: 0 };
   for (;;) {
-    const size = readUint32(at);
-    at += 4;
+    const size = readUint32(offset);
+    offset += 4;
     if (output.length > bytesMax)
       throw new Lz4Fault(`the LZ4 frames hold more than is read: at most ${bytesMax} bytes more`);
     if (size === 0) return output.bytes.subarray(0, output.length);
-    const end = at + (size & 0x7fffffff);
+    const end = offset + (size & 0x7fffffff);
     if (end > frame.length) throw new Lz4Fault('the LZ4 frame is cut short');
     reserveOutput(output, blockMax);
-    const block = frame.subarray(at, end);
+    const block = frame.subarray(offset, end);
     if (size >>> 31 === 0) decodeBlock(block, output, output.length + blockMax);
     else {
       if (block.length > blockMax) throw new Lz4Fault('a block of the LZ4 frame is too long');
       output.bytes.set(block, output.length);
       output.length += block.length;
     }
-    at = end + (hasBlockSums ? 4 : 0);
+    offset = end + (hasBlockSums ? 4 : 0);
   }
 }
 

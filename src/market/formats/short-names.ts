@@ -46,10 +46,10 @@ function createReader(table: Int32Array, slots: Int32Array, columns: Int32Array)
   return (texts) => {
     const rows = texts.length / WORDS_PER_TEXT;
     if (result.length < rows) result = new Int32Array(rows);
-    for (let row = 0, at = 0; row < rows; row++, at += WORDS_PER_TEXT) {
+    for (let row = 0, offset = 0; row < rows; row++, offset += WORDS_PER_TEXT) {
       let s = after[last]!;
-      if (!isSame(table, s * WORDS_PER_TEXT, texts, at)) {
-        s = isSame(table, last * WORDS_PER_TEXT, texts, at) ? last : findSlot(table, slots, texts, at);
+      if (!isSame(table, s * WORDS_PER_TEXT, texts, offset)) {
+        s = isSame(table, last * WORDS_PER_TEXT, texts, offset) ? last : findSlot(table, slots, texts, offset);
         if (s < 0) {
           result[row] = -1;
           continue;
@@ -79,18 +79,18 @@ function createSlots(table: Int32Array): Int32Array {
   return slots;
 }
 
-function findSlot(table: Int32Array, slots: Int32Array, texts: Int32Array, at: number): number {
-  for (let slot = hashToSlot(texts, at, slots.length); ; slot = (slot + 1) & (slots.length - 1)) {
+function findSlot(table: Int32Array, slots: Int32Array, texts: Int32Array, offset: number): number {
+  for (let slot = hashToSlot(texts, offset, slots.length); ; slot = (slot + 1) & (slots.length - 1)) {
     const s = slots[slot]!;
-    if (s < 0 || isSame(table, s * WORDS_PER_TEXT, texts, at)) return s;
+    if (s < 0 || isSame(table, s * WORDS_PER_TEXT, texts, offset)) return s;
   }
 }
 
 /** Hashes the words of a text by FNV and returns its slot. */
-function hashToSlot(texts: Int32Array, at: number, slots: number): number {
-  let mixed = texts[at]!;
+function hashToSlot(texts: Int32Array, offset: number, slots: number): number {
+  let mixed = texts[offset]!;
   for (let w = 1; w < WORDS_PER_TEXT; w++) {
-    mixed = Math.imul(mixed ^ texts[at + w]!, 0x01000193);
+    mixed = Math.imul(mixed ^ texts[offset + w]!, 0x01000193);
     mixed ^= mixed >>> 15;
   }
   return (mixed >>> 0) & (slots - 1);

@@ -35,17 +35,17 @@ export async function writeParquet(
   }
   try {
     await write(MAGIC);
-    const written: ThriftStruct[] = [];
+    const thriftStructs: ThriftStruct[] = [];
     let columns: readonly ParquetColumn[] = [];
     let rows = 0;
     for (const group of groups) {
       columns = group.columns;
       const chunks: EncodedChunk[] = [];
       for (const column of group.columns) chunks.push(await writeChunk(column, group.rows));
-      written.push(createGroupEntry(chunks, group.rows));
+      thriftStructs.push(createGroupEntry(chunks, group.rows));
       rows += group.rows;
     }
-    await write(encodeFooter({ columns, rows, groups: written }));
+    await write(encodeFooter({ columns, rows, groups: thriftStructs }));
     await file.sync();
     return { bytes: offset, sha256: hash.digest('hex') };
   } finally {

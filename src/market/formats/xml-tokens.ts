@@ -49,8 +49,8 @@ function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array): s
 /** Returns the position after the markup that begins at `open`; -1 if it is incomplete. */
 function findMarkupEnd(text: string, open: number): number {
   const findEndAfter = (end: string) => {
-    const at = text.indexOf(end, open);
-    return at < 0 ? -1 : at + end.length;
+    const offset = text.indexOf(end, open);
+    return offset < 0 ? -1 : offset + end.length;
   };
   if (text.startsWith('<!--', open)) return findEndAfter('-->');
   if (text.startsWith('<![CDATA[', open)) return findEndAfter(']]>');
@@ -59,12 +59,12 @@ function findMarkupEnd(text: string, open: number): number {
     if (text[open + 1] === '!') return -1;
   } else if (text[open + 1] === '!') throw new XmlFault('The text has a document type declaration.');
   let quote = '';
-  for (let at = open + 1; at < text.length; at++) {
-    const character = text[at]!;
+  for (let offset = open + 1; offset < text.length; offset++) {
+    const character = text[offset]!;
     if (quote !== '') {
       if (character === quote) quote = '';
     } else if (character === '"' || character === "'") quote = character;
-    else if (character === '>') return at + 1;
+    else if (character === '>') return offset + 1;
   }
   return -1;
 }

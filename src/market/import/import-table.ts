@@ -38,14 +38,15 @@ export async function importTable(
   }
   if (format === 'arrow' && !(await writeArrowAsParquet(path, parquet, dataset, problems))) return undefined;
   if (held !== null) refuseAppendedAdjustment(terms, problems);
-  const read = await readSource(await createSingleTable(dataset, parquet), problems, onProgress, {
+  const sourceResult = await readSource(await createSingleTable(dataset, parquet), problems, onProgress, {
     isPart: held !== null,
     terms,
   });
   const { adjustment } = terms;
-  const where = { folder, isServed: load, adjustment, derived: read?.derived ?? null };
-  if (read === undefined || held === null) return read && { ...recountMarketRows(read, terms.mapping), ...where };
+  const where = { folder, isServed: load, adjustment, derived: sourceResult?.derived ?? null };
+  if (sourceResult === undefined || held === null)
+    return sourceResult && { ...recountMarketRows(sourceResult, terms.mapping), ...where };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
-  const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...addRowsRead(merged, read.rows), ...where };
+  const merged = before && mergeContents(before.content, sourceResult.content, problems);
+  return merged && { ...addRowsRead(merged, sourceResult.rows), ...where };
 }

@@ -55,16 +55,16 @@ export async function performImport(
       ? { kind: header.format, bytes: decodeContent(content!, header.format) }
       : { kind: 'tables', tables };
   const { folder, held, load: isServed } = await ask(header);
-  const read = await readImport(source, problems, header);
+  const importedContent = await readImport(source, problems, header);
   if (overflows && problems.errors === 0)
     throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
   if (held !== null) refuseAppendedAdjustment(header, problems);
   const { adjustment } = header;
-  if (read === undefined || held === null)
-    return read && { ...recountMarketRows(read, header.mapping), adjustment, folder, isServed };
+  if (importedContent === undefined || held === null)
+    return importedContent && { ...recountMarketRows(importedContent, header.mapping), adjustment, folder, isServed };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
-  const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...read, ...addRowsRead(merged, read.rows), adjustment, folder, isServed };
+  const merged = before && mergeContents(before.content, importedContent.content, problems);
+  return merged && { ...importedContent, ...addRowsRead(merged, importedContent.rows), adjustment, folder, isServed };
 }
 
 /** Returns the content after an append, with its row counts and those of the request. */

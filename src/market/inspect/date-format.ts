@@ -21,9 +21,9 @@ export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateForm
   const held = cells.filter((cell) => readText(cell) !== null);
   if (held.length === 0) return undefined;
   const fits = (format: string | null) => {
-    const read = createDayReader(format);
+    const dayReader = createDayReader(format);
     return held.every((cell) => {
-      const day = read(cell);
+      const day = dayReader(cell);
       return typeof day === 'number' && day >= YEARS.from && day <= YEARS.to;
     });
   };
@@ -34,9 +34,9 @@ export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateForm
   // Epoch units from seconds to nanoseconds differ by factors of a thousand: at most one of them gives days in this
   // range. Days of 1970 are excluded.
   const epoch = EPOCHS.find((format) => {
-    const read = createDayReader(format);
+    const dayReader = createDayReader(format);
     return held.every((cell) => {
-      const day = read(cell);
+      const day = dayReader(cell);
       return typeof day === 'number' && day > 365 && day <= YEARS.to;
     });
   });

@@ -13,10 +13,10 @@ const hasBadDates = (findings: readonly Finding[]) =>
  * @returns the chosen format; undefined if the current one is kept
  */
 export function chooseAfterReading(questions: Question[], findings: readonly Finding[]): string | undefined {
-  const at = questions.findIndex(isDateQuestion);
-  if (at < 0 || !hasBadDates(findings)) return undefined;
-  const [taken, ...others] = questions[at]!.others;
-  questions.splice(at, 1, ...(others.length > 0 ? [{ ...questions[at]!, taken: taken!, others }] : []));
+  const position = questions.findIndex(isDateQuestion);
+  if (position < 0 || !hasBadDates(findings)) return undefined;
+  const [taken, ...others] = questions[position]!.others;
+  questions.splice(position, 1, ...(others.length > 0 ? [{ ...questions[position]!, taken: taken!, others }] : []));
   return taken;
 }
 
@@ -30,9 +30,9 @@ export async function filterDateFormats(
   questions: Question[],
   readBy: (format: string) => Promise<readonly Finding[]>,
 ): Promise<void> {
-  const at = questions.findIndex(isDateQuestion);
-  if (at < 0) return;
+  const position = questions.findIndex(isDateQuestion);
+  if (position < 0) return;
   const others: string[] = [];
-  for (const format of questions[at]!.others) if (!hasBadDates(await readBy(format))) others.push(format);
-  questions.splice(at, 1, ...(others.length > 0 ? [{ ...questions[at]!, others }] : []));
+  for (const format of questions[position]!.others) if (!hasBadDates(await readBy(format))) others.push(format);
+  questions.splice(position, 1, ...(others.length > 0 ? [{ ...questions[position]!, others }] : []));
 }

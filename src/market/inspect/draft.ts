@@ -50,8 +50,9 @@ export const hasDays = (answers: Answers, { rows }: Sample) =>
 
 type QuestionDraft = Pick<Question, 'field' | 'question' | 'taken'> & Partial<Question>;
 
-export function ask(draft: ProposalDraft, asked: QuestionDraft): void {
-  if (!hasAnswer(draft.answers, asked.field)) draft.questions.push({ others: [], required: true, ...asked });
+export function ask(draft: ProposalDraft, questionDraft: QuestionDraft): void {
+  if (!hasAnswer(draft.answers, questionDraft.field))
+    draft.questions.push({ others: [], required: true, ...questionDraft });
 }
 
 export const listTexts = (row: readonly (Cell | undefined)[]) => row.map((cell) => readText(cell) ?? '');

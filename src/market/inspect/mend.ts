@@ -44,8 +44,8 @@ export function correctMapping(
     };
   const encoded = listFindings('UNREADABLE_FILE').find(isOfEncoding);
   if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return addEncoding(mapping, encoded);
-  const written = correctNumbers(mapping, findings, isFree);
-  if (written !== undefined) return written;
+  const correctedMapping = correctNumbers(mapping, findings, isFree);
+  if (correctedMapping !== undefined) return correctedMapping;
   // Several tables of one security give a separate finding; choosing between their rows is not a question of
   // duplicates.
   const repeated =
@@ -67,7 +67,7 @@ export function correctMapping(
 function correctRepeated(
   mapping: Mapping,
   repeated: Finding,
-  all: readonly Finding[],
+  findings: readonly Finding[],
   conflicts: readonly RowConflict[],
 ): CorrectedMapping | undefined {
   if (mapping.on_duplicate === 'refuse')
@@ -75,7 +75,7 @@ function correctRepeated(
       mapping: { ...mapping, on_duplicate: 'identical' },
       question: {
         field: 'on_duplicate',
-        question: `${countText(all, 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
+        question: `${countText(findings, 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
         taken: 'identical',
         others: ['first', 'last', 'refuse'],
         required: false,
@@ -177,8 +177,8 @@ function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Ans
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
-    const at = wordy.find((finding) => getColumn(finding) === adjusted)!; // `adjusted` is one of these columns
-    const question = `Some of ${adjusted} are no finite numbers (${formatLocation(at)}): left out, and no dividends are derived.${removeFiles(mapping, wordy)}`;
+    const finding = wordy.find((finding) => getColumn(finding) === adjusted)!; // `adjusted` is one of these columns
+    const question = `Some of ${adjusted} are no finite numbers (${formatLocation(finding)}): left out, and no dividends are derived.${removeFiles(mapping, wordy)}`;
     if (hasAnswer(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },

@@ -41,7 +41,7 @@ function findDayColumn(draft: ProposalDraft, header: Sample['rows'][number], bod
  */
 export function proposeWide(draft: ProposalDraft, sample: Sample, samples: readonly Sample[]): boolean {
   if (draft.answers.layout === 'long') return false;
-  const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
+  const position = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
     const body = sample.rows.slice(i + 1);
     const day = body.length === 0 ? undefined : findDayColumn(draft, row, body);
     return (
@@ -53,11 +53,11 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
       )
     );
   });
-  if (at < 0) return false;
-  const head = findIdentifierRow(sample.rows, at);
+  if (position < 0) return false;
+  const head = findIdentifierRow(sample.rows, position);
   const header = listTexts(sample.rows[head]!);
-  const body = sample.rows.slice(at + 1);
-  const day = findDayColumn(draft, sample.rows[at]!, body)!; // found above
+  const body = sample.rows.slice(position + 1);
+  const day = findDayColumn(draft, sample.rows[position]!, body)!; // found above
   if (isOfBars(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
   const counters = header.flatMap((_, i) => (i !== day && isCounter(header, body, i) ? [i] : []));
   const isDayBeside = header.map((name) => name !== '' && name === header[day]);
@@ -66,7 +66,7 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     .filter((cell) => readText(cell) !== null);
   if (cells.length > 0 && cells.filter(isNumber).length < MAJORITY * cells.length) return false;
   const fields = samples.length === 1 ? {} : mapTableFields(samples);
-  draft.recognisedAs = head === at ? 'pandas, one column a name' : 'Refinitiv Datastream';
+  draft.recognisedAs = head === position ? 'pandas, one column a name' : 'Refinitiv Datastream';
   draft.mapping = {
     layout: 'wide',
     skip_rows: head,
@@ -77,7 +77,7 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     draft,
     counters.map((i) => header[i]!).filter((name) => name !== ''),
   );
-  for (const [label = '', ...cells] of sample.rows.slice(head + 1, at + 1).map(listTexts))
+  for (const [label = '', ...cells] of sample.rows.slice(head + 1, position + 1).map(listTexts))
     if (findCurrencyColumn([label]) !== undefined) askCurrency(draft, `row ${label}`, cells);
   askFields(draft, fields, samples);
   setBasisFromFiles(draft, samples);
@@ -100,14 +100,16 @@ const TERMS_MAX = 4;
  * Returns the row with the identifiers. If attribute rows are below it, as in Datastream files, this is the last row
  * with an identifier label.
  */
-function findIdentifierRow(rows: Sample['rows'], at: number): number {
+function findIdentifierRow(rows: Sample['rows'], position: number): number {
   const readLabel = (i: number) => readText(rows[i]?.[0]) ?? '';
   const isOther =
-    readLabel(at) !== '' && findRole(readLabel(at)) === undefined && LABEL_WITHOUT_DIGITS.test(readLabel(at));
-  if (!isOther) return at;
-  for (let i = at - 1; i >= Math.max(0, at - TERMS_MAX); i--)
-    if (findRole(readLabel(i)) === 'identifier' && rows[i]!.length === rows[at]!.length) return i;
-  return at;
+    readLabel(position) !== '' &&
+    findRole(readLabel(position)) === undefined &&
+    LABEL_WITHOUT_DIGITS.test(readLabel(position));
+  if (!isOther) return position;
+  for (let i = position - 1; i >= Math.max(0, position - TERMS_MAX); i--)
+    if (findRole(readLabel(i)) === 'identifier' && rows[i]!.length === rows[position]!.length) return i;
+  return position;
 }
 
 /**

@@ -35,14 +35,18 @@ export function proposeMapping(
   const [first, ...later] = dated.length > 0 ? dated : filled;
   if (first === undefined) return undefined;
   const tables = { read, filled, dated, namedBy };
-  const own = createProposal(first, tables, answers);
-  if (own !== undefined && (own.mapping.layout === 'long' || Object.keys(own.mapping.fields).length > 0)) return own;
+  const ownProposal = createProposal(first, tables, answers);
+  if (
+    ownProposal !== undefined &&
+    (ownProposal.mapping.layout === 'long' || Object.keys(ownProposal.mapping.fields).length > 0)
+  )
+    return ownProposal;
   // A table of many securities may be accompanied by other tables with days, such as an index; the market is the table
   // with identifiers.
   const long = later
     .map((sample) => createProposal(sample, tables, answers))
-    .find((each) => each?.mapping.layout === 'long' && each.mapping.columns.identifier !== undefined);
-  return long ?? own;
+    .find((proposal) => proposal?.mapping.layout === 'long' && proposal.mapping.columns.identifier !== undefined);
+  return long ?? ownProposal;
 }
 
 interface Tables {

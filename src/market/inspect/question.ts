@@ -41,7 +41,7 @@ export const ADJUSTMENTS = Object.keys(MEANINGS) as readonly Adjustment[]; // th
 
 /** Returns the other price bases. */
 export const listAlternativeBases = (adjustment: Adjustment): Basis['others'] =>
-  ADJUSTMENTS.filter((other) => other !== adjustment).map((other) => ({
-    adjustment: other,
-    meaning: MEANINGS[other],
+  ADJUSTMENTS.filter((otherAdjustment) => otherAdjustment !== adjustment).map((otherAdjustment) => ({
+    adjustment: otherAdjustment,
+    meaning: MEANINGS[otherAdjustment],
   }));

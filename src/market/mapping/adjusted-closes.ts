@@ -80,17 +80,17 @@ interface SecurityActions {
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
   const adjusted = panels.fields.get(ADJUSTED_CLOSE);
   if (adjusted === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 }, errors: [] };
-  const rest = removeEmptyLines({
+  const remainingPanels = removeEmptyLines({
     ...panels,
     fields: new Map([...panels.fields].filter(([name]) => name !== ADJUSTED_CLOSE)),
   });
   const results = panels.identifiers.map((identifier, n) =>
     collectActions(identifier, createCloses(panels, adjusted, n), adjustment, problems),
   );
-  const actions = results.flatMap((each) => each.actions);
+  const actions = results.flatMap((securityActions) => securityActions.actions);
   const splits = actions.filter(({ type }) => type === 'SPLIT').length;
-  const errors = results.flatMap((each) => each.errors);
-  return { panels: rest, actions, derived: { dividends: actions.length - splits, splits }, errors };
+  const errors = results.flatMap((securityActions) => securityActions.errors);
+  return { panels: remainingPanels, actions, derived: { dividends: actions.length - splits, splits }, errors };
 }
 
 function createCloses({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
@@ -177,8 +177,8 @@ function listSteps(plateaus: readonly Plateau[], adjustment: MarketData['adjustm
       before === undefined || adjustment !== 'none' ? 1 : splitIn(divideRanges(plateau.factor, before.factor));
     return { ...plateau, split };
   });
-  const narrowFactor = (i: number, other: Range) =>
-    (steps[i] = { ...steps[i]!, factor: intersectRanges(steps[i]!.factor, other) });
+  const narrowFactor = (i: number, otherRange: Range) =>
+    (steps[i] = { ...steps[i]!, factor: intersectRanges(steps[i]!.factor, otherRange) });
   const isAlone = ({ split, factor }: Step, before: Step) =>
     split !== 1 && split * before.factor.low <= factor.high && split * before.factor.high >= factor.low;
   const alone = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
@@ -286,9 +286,9 @@ const divideRanges = (above: Range, below: Range): Range => ({
 const scale = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
 
 /** Returns the intersection of two ranges; a single number between them if rounding separates them. */
-function intersectRanges(one: Range, other: Range): Range {
-  const low = Math.max(one.low, other.low);
-  return { low, high: Math.max(low, Math.min(one.high, other.high)) };
+function intersectRanges(range: Range, otherRange: Range): Range {
+  const low = Math.max(range.low, otherRange.low);
+  return { low, high: Math.max(low, Math.min(range.high, otherRange.high)) };
 }
 
 /**

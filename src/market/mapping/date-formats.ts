@@ -81,15 +81,15 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
   return (text) => {
     if (text.length > TEXT_MAX) return undefined;
     const parts: Partial<Record<Part, string>> = {};
-    let at = 0;
+    let position = 0;
     for (const token of tokens) {
-      const length = matchToken(token, text, at);
+      const length = matchToken(token, text, position);
       if (length === 0) return undefined;
       const known = DIGITS_BY_TOKEN[token];
-      if (known !== undefined) parts[known.part] = text.slice(at, at + length);
-      at += length;
+      if (known !== undefined) parts[known.part] = text.slice(position, position + length);
+      position += length;
     }
-    if (at < text.length && !/^[T\s]\s*\d{1,2}:\d{2}/.test(text.slice(at))) return undefined;
+    if (position < text.length && !/^[T\s]\s*\d{1,2}:\d{2}/.test(text.slice(position))) return undefined;
     return combineDayParts(parts);
   };
 }
@@ -97,19 +97,19 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
 /**
  * Returns the number of characters at a position that match a token of a format, as many as possible; 0 if none match.
  */
-function matchToken(token: string, text: string, at: number): number {
+function matchToken(token: string, text: string, position: number): number {
   const known = DIGITS_BY_TOKEN[token];
   if (known === undefined) {
-    if (/\s/.test(token)) return run(text, at, TEXT_MAX, isSpace);
-    return text[at] === token ? 1 : 0;
+    if (/\s/.test(token)) return run(text, position, TEXT_MAX, isSpace);
+    return text[position] === token ? 1 : 0;
   }
   if (known.digits === null) {
-    const letters = run(text, at, 9, isLetter);
+    const letters = run(text, position, 9, isLetter);
     if (letters < 3) return 0;
-    return text[at + letters] === '.' ? letters + 1 : letters;
+    return text[position + letters] === '.' ? letters + 1 : letters;
   }
   const [least, most] = known.digits;
-  const digits = run(text, at, most, isDigit);
+  const digits = run(text, position, most, isDigit);
   return digits < least ? 0 : digits;
 }
 

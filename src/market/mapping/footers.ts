@@ -53,15 +53,15 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   }
 
   /** Holds a row as part of the footer, or reports its problems. */
-  function settle(held: DeferredProblem[], text: string | undefined, counted: number): void {
+  function settle(deferredProblems: DeferredProblem[], text: string | undefined, counted: number): void {
     const mayBe = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
     if (mayBe) {
-      footer.push({ held, texts: text === '' ? [] : [text], counted });
-      current = held;
+      footer.push({ held: deferredProblems, texts: text === '' ? [] : [text], counted });
+      current = deferredProblems;
       return;
     }
     refuseFooter();
-    held.forEach(report);
+    deferredProblems.forEach(report);
   }
 
   function endTable(): void {
@@ -83,29 +83,29 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
   function beginRow(code: number | undefined, day: Day | undefined): void {
     rows.beginRow(code, day);
-    const held = keys;
+    const deferredProblems = keys;
     keys = [];
     current = null;
     if (day === undefined) {
-      if (held.length > 0) settle(held, findFooterText(held), 1); // a row without footer text reports its problems
+      if (deferredProblems.length > 0) settle(deferredProblems, findFooterText(deferredProblems), 1); // a row without footer text reports its problems
       return;
     }
     if (footer.length > 0) refuseFooter();
     hasBars = true;
-    held.forEach(report);
+    deferredProblems.forEach(report);
   }
 
   function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
-    const held: DeferredProblem[] = [];
+    const deferredProblems: DeferredProblem[] = [];
     const filled = rows.rows;
-    catching(held, () => rows.addCells(file, cells));
-    const text = cells === null ? undefined : findFooterText(held);
-    if (held.length === 0 && rows.rows > filled) {
+    catching(deferredProblems, () => rows.addCells(file, cells));
+    const text = cells === null ? undefined : findFooterText(deferredProblems);
+    if (deferredProblems.length === 0 && rows.rows > filled) {
       if (footer.length > 0) refuseFooter();
       hasBars = true;
-    } else if (held.length > 0)
+    } else if (deferredProblems.length > 0)
       settle(
-        held,
+        deferredProblems,
         text === '' && !cells!.every((cell) => readText(cell) === null) ? undefined : text,
         rows.rows - filled,
       );
@@ -127,9 +127,9 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
       else catching(current, () => rows.refuseNumber(file, column, text));
     },
     refuseRow(file, message, first) {
-      const held: DeferredProblem[] = [];
-      catching(held, () => rows.refuseRow(file, message, first));
-      settle(held, first !== undefined && (isSentence(first) || isCount(first)) ? first : undefined, 1);
+      const deferredProblems: DeferredProblem[] = [];
+      catching(deferredProblems, () => rows.refuseRow(file, message, first));
+      settle(deferredProblems, first !== undefined && (isSentence(first) || isCount(first)) ? first : undefined, 1);
     },
     toPanels() {
       endTable();
@@ -168,8 +168,8 @@ function createCatcher(problems: Problems): ProblemCatcher {
         caught === null ? problems.error(problem, times) : void caught.push({ problem, times }),
     },
     report: ({ problem, times }) => problems.error(problem, times),
-    catching(held, read) {
-      caught = held;
+    catching(deferredProblems, read) {
+      caught = deferredProblems;
       try {
         return read();
       } finally {
@@ -192,8 +192,8 @@ function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): P
 }
 
 /** Returns the text in the date column; undefined if it does not belong to a footer. */
-function findFooterText(held: readonly DeferredProblem[]): string | undefined {
-  const result = held.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
+function findFooterText(deferredProblems: readonly DeferredProblem[]): string | undefined {
+  const result = deferredProblems.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
   if (result === undefined) return undefined;
   const text = typeof result.value === 'string' ? result.value.trim() : '';
   return isFooterText(text) ? text : undefined;

@@ -110,12 +110,12 @@ function formatColumns(written: readonly string[]): string {
 export function renameColumns(mapping: Mapping, written: readonly string[]): string[] {
   const names = written.map(() => '');
   for (const [name, from] of Object.entries(mapping.columns)) {
-    const at = findPosition(written, from);
-    if (at >= 0) names[at] = getColumnName('market', name);
+    const position = findPosition(written, from);
+    if (position >= 0) names[position] = getColumnName('market', name);
   }
   if (mapping.adjusted_close !== null) {
-    const at = findPosition(written, mapping.adjusted_close);
-    if (at >= 0) names[at] = ADJUSTED_CLOSE;
+    const position = findPosition(written, mapping.adjusted_close);
+    if (position >= 0) names[position] = ADJUSTED_CLOSE;
   }
   const isNamedByTable = isWholeName(mapping);
   const taken = new Set(names);

@@ -65,9 +65,9 @@ export function completeMappedContent(
     return content && { content, derived: null };
   }
   refuseTwice(tables, adjustment, problems);
-  const { panels: rest, actions, derived, errors } = deriveActions(panels, adjustment, problems);
+  const { panels: remainingPanels, actions, derived, errors } = deriveActions(panels, adjustment, problems);
   const content = joinContent(
-    rest,
+    remainingPanels,
     { ...tables, actions: [...tables.actions, ...actions].toSorted(compareActions) },
     problems,
   );

@@ -30,8 +30,8 @@ export function findTableIdentifier(from: string, name: string, heading: Heading
 /** Returns the value next to a label above the table: `Security | AAPL US Equity`. */
 export function findLabelledValue(label: string, heading: Heading): string | undefined {
   for (const row of heading) {
-    const at = row.findIndex((text) => normaliseLabel(text) === normaliseLabel(label));
-    const value = at < 0 ? undefined : row.slice(at + 1).find((text) => readText(text) !== null);
+    const position = row.findIndex((text) => normaliseLabel(text) === normaliseLabel(label));
+    const value = position < 0 ? undefined : row.slice(position + 1).find((text) => readText(text) !== null);
     if (value !== undefined) return value.trim();
   }
   return undefined;

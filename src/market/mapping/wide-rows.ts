@@ -116,9 +116,9 @@ export function createWideRows(
     values: readonly (Cell | undefined)[],
     row: number,
   ): Day | undefined {
-    const at = days![i]!; // called only for tables with several date columns
-    if (readText(values[i]) === null && typeof cells.readDay(values[at]) !== 'number') return undefined;
-    return cells.dayOf({ ...file, dateColumn: at }, values[at], row);
+    const position = days![i]!; // called only for tables with several date columns
+    if (readText(values[i]) === null && typeof cells.readDay(values[position]) !== 'number') return undefined;
+    return cells.dayOf({ ...file, dateColumn: position }, values[position], row);
   }
 
   function setBar(

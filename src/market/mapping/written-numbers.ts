@@ -93,10 +93,10 @@ export function splitUnits(
 }
 
 /** Returns a reader that also accepts a currency sign and a unit: 59.83M is 59,830,000, rounded once. */
-function addUnits(read: NumberReader): NumberReader {
+function addUnits(numberReader: NumberReader): NumberReader {
   return (cell) => {
     const units = splitUnits(cell);
-    return read(units === undefined ? cell : units.number + units.exponent);
+    return numberReader(units === undefined ? cell : units.number + units.exponent);
   };
 }
 
@@ -105,9 +105,9 @@ function addUnits(read: NumberReader): NumberReader {
  * may be a company elsewhere.
  */
 export function createNumberReader({ decimal, thousands, units, columns }: Mapping, field: string): NumberReader {
-  const read = createPlainReader(decimal, thousands, COUNTS.has(field));
+  const numberReader = createPlainReader(decimal, thousands, COUNTS.has(field));
   const isNamed = isKnownColumn('market', field) || field === ADJUSTED_CLOSE || Object.hasOwn(columns, field);
-  return units === 'read' && isNamed ? addUnits(read) : read;
+  return units === 'read' && isNamed ? addUnits(numberReader) : numberReader;
 }
 
 function createPlainReader(

@@ -67,12 +67,12 @@ export async function transferMarket(
   call: (pieces: Uint8Array[], offset: number) => Promise<number>,
 ): Promise<void> {
   let left = pieces;
-  for (let at = offset; ;) {
+  for (let position = offset; ;) {
     left = left.filter(({ length }) => length > 0);
     if (left.length === 0) return;
-    const done = await call(listFirstBytes(left, CALL_BYTES_MAX), at);
-    if (done === 0) throw new Error(`the shared file ends at byte ${at}; more bytes were announced`);
-    at += done;
+    const done = await call(listFirstBytes(left, CALL_BYTES_MAX), position);
+    if (done === 0) throw new Error(`the shared file ends at byte ${position}; more bytes were announced`);
+    position += done;
     left = skipPieces(left, done);
   }
 }

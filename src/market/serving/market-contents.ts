@@ -25,8 +25,8 @@ export function createMarketContents(): MarketContents {
       identities.set(createMarketKey(market.identity), new WeakRef(market.identity));
     },
     find(identity) {
-      const own = contents.get(identity);
-      if (own !== undefined) return own;
+      const ownServedMarket = contents.get(identity);
+      if (ownServedMarket !== undefined) return ownServedMarket;
       const equal = findEqual(identity);
       return equal && contents.get(equal);
     },

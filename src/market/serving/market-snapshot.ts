@@ -76,12 +76,12 @@ export async function encodeSnapshot({ handle, market, loadedAt, files }: Served
     ...handle.fields.map(({ values }) => new Uint8Array(values, 0, panel)),
   ];
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
+  let position = 0;
   for (const part of parts)
     for (let from = 0; from < part.length; from += TURN_BYTES) {
       const piece = part.subarray(from, from + TURN_BYTES);
-      bytes.set(piece, at);
-      at += piece.length;
+      bytes.set(piece, position);
+      position += piece.length;
       if (piece.length === TURN_BYTES) await setImmediate();
     }
   return bytes;
@@ -150,7 +150,7 @@ async function readHead(file: FileHandle): Promise<{ readonly head: Head; readon
 }
 
 const readInto = (file: FileHandle, pieces: readonly Uint8Array[], offset: number): Promise<void> =>
-  transferMarket(pieces, offset, async (some, at) => (await file.readv(some, at)).bytesRead);
+  transferMarket(pieces, offset, async (some, position) => (await file.readv(some, position)).bytesRead);
 
 const mapParts = <A, B>({ blocks, tables, history }: Parts<A>, map: (value: A) => B): Parts<B> => ({
   blocks: map(blocks),

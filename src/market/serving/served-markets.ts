@@ -94,8 +94,8 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     },
     find: contents.find,
     handleOf(identity) {
-      const found = contents.find(identity);
-      if (found !== undefined) return found.handle;
+      const servedMarket = contents.find(identity);
+      if (servedMarket !== undefined) return servedMarket.handle;
       throw new Refusal('NO_DATA_SOURCE', `The market of the data store ${identity.datasetId} has been replaced.`);
     },
     activate({ market }) {
@@ -160,12 +160,12 @@ export async function prepareServedMarket(
 /** Prepares a later version of a market with the same identifiers and tables for serving. */
 export function prepareServedAgain(
   handle: MarketHandle,
-  { handle: { tables }, market: held }: ServedMarket,
+  { handle: { tables }, market: marketData }: ServedMarket,
   loadedAt: string,
   files: readonly VersionFile[],
 ): ServedMarket {
   reportPanelMemory(handle.fields.map(({ values }) => values));
-  const market = reopenMarket(handle, held);
+  const market = reopenMarket(handle, marketData);
   getLookup(market);
   return { handle: { ...handle, tables }, identity: createIdentity(handle), market, loadedAt, files };
 }

@@ -90,10 +90,10 @@ export function createContentRows(problems: Problems, terms = DEFAULT_TERMS): Co
     },
     toTables,
     toContent() {
-      const held = toTables();
+      const contentTables = toTables();
       const panels = market.toPanels();
-      if (panels === undefined) reportSeries(market.names(), held.series, problems);
-      const content = panels && completeMappedContent(panels, held, terms, problems);
+      if (panels === undefined) reportSeries(market.names(), contentTables.series, problems);
+      const content = panels && completeMappedContent(panels, contentTables, terms, problems);
       return problems.errors === 0 ? content : undefined;
     },
   };

@@ -169,9 +169,9 @@ async function readCells(
   columns: readonly string[],
   addRow: (cells: Cell[]) => void,
 ): Promise<void> {
-  const held = await readColumns(connection, scanOf([file], { withRows: false }));
+  const typedColumns = await readColumns(connection, scanOf([file], { withRows: false }));
   const list = columns.map((name) => {
-    const column = held.find((own) => own.name === name);
+    const column = typedColumns.find((ownTypedColumn) => ownTypedColumn.name === name);
     return column === undefined ? `NULL AS ${quoteName(name)}` : formatBoundColumn(column);
   });
   for await (const chunk of streamChunks(

@@ -35,8 +35,8 @@ export async function readSource(
   onProgress: Progress,
   { isPart = false, isOwn = false, known = {}, follower, terms = DEFAULT_TERMS }: ReadOptions = {},
 ): Promise<SourceResult | undefined> {
-  const all = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
-  for (const { label, path } of all) problems.nameFile(label, formatFileName(label, path));
+  const sourceFiles = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
+  for (const { label, path } of sourceFiles) problems.nameFile(label, formatFileName(label, path));
   let duck: Promise<DuckDb> | undefined;
   const reading: SourceReadState = {
     digests: [],
@@ -45,7 +45,7 @@ export async function readSource(
     known,
     follower,
     terms,
-    duck: () => (duck ??= openDuckDb({ files: listParquetPaths(all) })),
+    duck: () => (duck ??= openDuckDb({ files: listParquetPaths(sourceFiles) })),
   };
   try {
     onProgress(0, 'reading market');

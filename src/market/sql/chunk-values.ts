@@ -100,24 +100,24 @@ function createTextReader() {
   const texts: (string | undefined)[] = Array.from({ length: CACHED_TEXTS });
 
   function readTextAt(vector: Vector, words: Uint32Array | undefined, row: number): string | null {
-    const at = row * STRING_WORDS;
-    if (words === undefined || words[at]! > INLINE_BYTES_MAX) return toText(vector.getItem(row));
-    let hash = words[at]!;
-    for (let i = 1; i < STRING_WORDS; i++) hash = Math.imul(hash ^ words[at + i]!, 0x9e37_79b1) ^ (hash >>> 15);
+    const position = row * STRING_WORDS;
+    if (words === undefined || words[position]! > INLINE_BYTES_MAX) return toText(vector.getItem(row));
+    let hash = words[position]!;
+    for (let i = 1; i < STRING_WORDS; i++) hash = Math.imul(hash ^ words[position + i]!, 0x9e37_79b1) ^ (hash >>> 15);
     const place = (hash >>> 7) & (CACHED_TEXTS - 1);
     const key = place * STRING_WORDS;
     const known = texts[place];
     if (
       known !== undefined &&
-      keys[key] === words[at] &&
-      keys[key + 1] === words[at + 1] &&
-      keys[key + 2] === words[at + 2] &&
-      keys[key + 3] === words[at + 3]
+      keys[key] === words[position] &&
+      keys[key + 1] === words[position + 1] &&
+      keys[key + 2] === words[position + 2] &&
+      keys[key + 3] === words[position + 3]
     )
       return known;
     const text = toText(vector.getItem(row));
     if (text === null) return null;
-    keys.set(words.subarray(at, at + STRING_WORDS), key);
+    keys.set(words.subarray(position, position + STRING_WORDS), key);
     texts[place] = text;
     return text;
   }

@@ -8,11 +8,11 @@ const NUMBERS = /^(?:U?BIGINT|U?HUGEINT|UINTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGN
 /** Returns the columns of a result. Repeated names are numbered, and unsupported types become text. */
 export function listResultColumns(result: DuckDBResult): readonly TypedColumn[] {
   const taken = new Set<string>();
-  return result.columnNames().map((asked, at) => {
+  return result.columnNames().map((asked, position) => {
     let name = asked;
     for (let again = 1; taken.has(name); again++) name = `${asked}_${again}`;
     taken.add(name);
-    return { name, type: getType(result.columnType(at)) };
+    return { name, type: getType(result.columnType(position)) };
   });
 }
 

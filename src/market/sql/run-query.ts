@@ -147,7 +147,7 @@ async function answer(connection: DuckDBConnection, order: SqlOrder): Promise<Sq
       isTruncated = count < chunk.rowCount;
       if (count > 0)
         writer.rows(
-          readers.map((read, at) => read(chunk.getColumnVector(at), count)),
+          readers.map((columnReader, position) => columnReader(chunk.getColumnVector(position), count)),
           count,
         );
       rows += count;

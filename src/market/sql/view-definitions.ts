@@ -84,8 +84,8 @@ export function formatReadingTables({ columns }: SqlOrder, needs: SqlNeeds, inpu
     return `CREATE VIEW ${view} AS ${branches.join(' UNION ALL ')}`;
   });
   const ofMarket = MARKET_VIEWS.map((view) => {
-    const at = needs.market.findIndex((need) => need.view === view);
-    const input = inputs.market[at];
+    const position = needs.market.findIndex((need) => need.view === view);
+    const input = inputs.market[position];
     if (input === undefined) return emptyView(view, columns[view]);
     const has = new Set(input.columns);
     const selected = Object.entries(columns[view]).map(([name, type]) =>

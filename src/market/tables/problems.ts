@@ -78,19 +78,19 @@ export function createProblems(): Problems {
   const collected: Record<Severity, CollectedProblems> = { error: empty(), warning: empty(), info: empty() };
 
   function add(finding: Finding, column: string | undefined, times: number): void {
-    const held = collected[finding.severity];
-    held.met += times;
+    const collectedProblems = collected[finding.severity];
+    collectedProblems.met += times;
     const place = formatLocation(finding.path, column);
     const key = `${finding.code} ${place}`;
-    let alike = held.alike.get(key);
+    let alike = collectedProblems.alike.get(key);
     if (alike === undefined) {
-      if (held.alike.size === FINDINGS_MAX) return; // counted without being listed
-      held.alike.set(key, (alike = { place, first: [], orders: [], count: 0 }));
+      if (collectedProblems.alike.size === FINDINGS_MAX) return; // counted without being listed
+      collectedProblems.alike.set(key, (alike = { place, first: [], orders: [], count: 0 }));
     }
     alike.count += times;
     if (alike.first.length === ALIKE_MAX) return;
     alike.first.push(finding);
-    alike.orders.push(held.met);
+    alike.orders.push(collectedProblems.met);
   }
 
   function addProblem(
@@ -140,14 +140,24 @@ const empty = (): CollectedProblems => ({ alike: new Map(), met: 0 });
  * remaining ones.
  */
 function listValues(severity: Severity, { alike, met }: CollectedProblems): Finding[] {
-  const all = [...alike.values()].flatMap((each) =>
-    each.count > ALIKE_MAX
-      ? [{ finding: combineProblems(each), order: each.orders[0]!, stands: each.count }]
-      : each.first.map((finding, i) => ({ finding, order: each.orders[i]!, stands: finding.count ?? 1 })),
+  const all = [...alike.values()].flatMap((similarProblems) =>
+    similarProblems.count > ALIKE_MAX
+      ? [
+          {
+            finding: combineProblems(similarProblems),
+            order: similarProblems.orders[0]!,
+            stands: similarProblems.count,
+          },
+        ]
+      : similarProblems.first.map((finding, i) => ({
+          finding,
+          order: similarProblems.orders[i]!,
+          stands: finding.count ?? 1,
+        })),
   );
   const first = all.toSorted((a, b) => a.order - b.order).slice(0, FINDINGS_MAX);
   const more = met - first.reduce((sum, { stands }) => sum + stands, 0);
-  const rest: Finding[] =
+  const remainingFindings: Finding[] =
     more > 0
       ? [
           {
@@ -159,7 +169,7 @@ function listValues(severity: Severity, { alike, met }: CollectedProblems): Find
           },
         ]
       : [];
-  return [...sortFindings(first.map(({ finding }) => finding)), ...rest];
+  return [...sortFindings(first.map(({ finding }) => finding)), ...remainingFindings];
 }
 
 /**

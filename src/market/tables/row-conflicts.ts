@@ -29,8 +29,8 @@ export function createRowConflicts(): { add(conflict: ValueConflict): void; list
   const findValue = (value: number): number | null => (value === value ? value : null);
   return {
     add({ identifier, day, column, first, other }) {
-      const known = results.get(identifier);
-      if (known !== undefined) results.set(identifier, { ...known, rows: known.rows + 1 });
+      const rowConflict = results.get(identifier);
+      if (rowConflict !== undefined) results.set(identifier, { ...rowConflict, rows: rowConflict.rows + 1 });
       else if (results.size < CONFLICTS_MAX)
         results.set(identifier, {
           identifier,

@@ -214,9 +214,9 @@ function putThrough({ cells, flags }: Stage, begin: number, { panels, filled }: 
     const to = index < 0 ? flags.length : index;
     for (const [f, panel] of panels.entries()) {
       const values = cells[f]!.subarray(from, to);
-      const at = panel.byteOffset + (begin + from) * Float64Array.BYTES_PER_ELEMENT;
+      const offset = panel.byteOffset + (begin + from) * Float64Array.BYTES_PER_ELEMENT;
       if (to - from < WRITTEN_CELLS_MIN) panel.set(values, begin + from);
-      else writeInto(panel.buffer, at, getBytes(values));
+      else writeInto(panel.buffer, offset, getBytes(values));
     }
     filled.fill(1, begin + from, begin + to);
     from = flags.indexOf(1, to);

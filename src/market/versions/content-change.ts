@@ -101,10 +101,10 @@ export function packChange({ dates, identifiers, tables, fields }: ContentChange
   const packed = new Uint8Array(cells.reduce((sum, { length }) => sum + length, LENGTH_BYTES + text.length));
   new DataView(packed.buffer).setUint32(0, text.length, true);
   packed.set(text, LENGTH_BYTES);
-  let at = LENGTH_BYTES + text.length;
+  let offset = LENGTH_BYTES + text.length;
   for (const part of cells) {
-    packed.set(part, at);
-    at += part.length;
+    packed.set(part, offset);
+    offset += part.length;
   }
   return packed;
 }
@@ -117,10 +117,10 @@ export function unpackChange(raw: Uint8Array): ContentChange {
   const length = new DataView(raw.buffer, raw.byteOffset).getUint32(0, true);
   const text = new TextDecoder().decode(raw.slice(LENGTH_BYTES, LENGTH_BYTES + length));
   const { fields, ...rest } = JSON.parse(text) as Header; // written by `packChange`
-  let at = LENGTH_BYTES + length;
+  let offset = LENGTH_BYTES + length;
   const take = (byteLength: number): ArrayBuffer => {
-    const part = Uint8Array.prototype.slice.call(raw, at, at + byteLength);
-    at += byteLength;
+    const part = Uint8Array.prototype.slice.call(raw, offset, offset + byteLength);
+    offset += byteLength;
     return part.buffer as ArrayBuffer; // the copy has a separate buffer
   };
   return {

@@ -84,11 +84,11 @@ function encodeLength({ length }: Buffer): Buffer {
 /** Decodes a content; panels are in shared memory. @throws Error if the bytes are not a content */
 export function decodeContent(bytes: Uint8Array): MarketContent {
   const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let at = 0;
+  let offset = 0;
   const take = (): Buffer => {
-    const from = at + 4;
-    at = from + raw.readUInt32LE(at);
-    return inflateRawSync(raw.subarray(from, at), { maxOutputLength: PART_BYTES_MAX });
+    const from = offset + 4;
+    offset = from + raw.readUInt32LE(offset);
+    return inflateRawSync(raw.subarray(from, offset), { maxOutputLength: PART_BYTES_MAX });
   };
   // written by `encodeContent`
   const { dates, identifiers, tables, fields, days } = JSON.parse(take().toString('utf8')) as Header;

@@ -36,10 +36,10 @@ export function applyListChange<T, R>(change: ListChange<T>, from: readonly R[],
 export function findPositions<T>(change: ListChange<T>): Int32Array {
   const count = change.reduce((sum, step) => sum + ('own' in step ? step.own.length : step[1]), 0);
   const places = new Int32Array(count).fill(-1);
-  let at = 0;
+  let offset = 0;
   for (const step of change) {
-    if ('own' in step) at += step.own.length;
-    else for (let i = 0; i < step[1]; i++) places[at++] = step[0] + i;
+    if ('own' in step) offset += step.own.length;
+    else for (let i = 0; i < step[1]; i++) places[offset++] = step[0] + i;
   }
   return places;
 }

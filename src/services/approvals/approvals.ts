@@ -114,7 +114,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   }
 
   /** Stores the request for a change, unless an open request for it exists. */
-  async function request(requested: ProposedChange, by: Authorship): Promise<Approval> {
+  async function request(requested: ProposedChange, authorship: Authorship): Promise<Approval> {
     const digest = computeDigest(requested);
     const before = await findOpen(documents, digest);
     if (before !== undefined) return before;
@@ -138,16 +138,16 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
           schedule_day: 'schedule_id' in day ? day : null,
           digest,
           requested_at: formatTime(),
-          requested_by: by.author,
+          requested_by: authorship.author,
           expires_at: formatTimestamp(now() + hours * 3_600_000),
           persons,
           missing: persons - 1,
-          history: [stepOf('requested', by, { at: formatTime(), comment: by.note })],
+          history: [stepOf('requested', authorship, { at: formatTime(), comment: authorship.note })],
         };
         await save(tx, approval);
         return approval;
       },
-      { by },
+      { by: authorship },
     );
   }
 
@@ -162,11 +162,11 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     return approval;
   }
 
-  const createAdmission = (by: Authorship): Admission => ({
+  const createAdmission = (authorship: Authorship): Admission => ({
     async admit(tx, requested) {
       const approval = await readApproval(tx, requested);
       if (approval === undefined) return { approval_id: null, approved_by: [] };
-      const used = stepOf('used', by, { at: formatTime(), comment: null });
+      const used = stepOf('used', authorship, { at: formatTime(), comment: null });
       await save(tx, { ...approval, state: 'used', history: [...approval.history, used] });
       const approved = approval.history.filter(({ action }) => action === 'approved');
       return { approval_id: approval.approval_id, approved_by: approved.map(({ author }) => author) };
@@ -177,13 +177,13 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   return {
     rules,
     ruleOf: (action) => rules[action],
-    async guarded(by = SYSTEM_AUTHORSHIP, work) {
+    async guarded(authorship = SYSTEM_AUTHORSHIP, work) {
       try {
-        return await work(createAdmission(by));
+        return await work(createAdmission(authorship));
       } catch (thrown) {
         if (!(thrown instanceof UnapprovedChange)) throw thrown;
         // Requests of other clients count as existing, whether or not the client may read them.
-        throw refuseUnapproved(await runUnrestricted(() => request(thrown.requested, by)));
+        throw refuseUnapproved(await runUnrestricted(() => request(thrown.requested, authorship)));
       }
     },
     async list(query) {

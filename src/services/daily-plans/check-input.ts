@@ -70,8 +70,8 @@ export async function readTable(
   signal: AbortSignal,
 ): Promise<Rows | null> {
   try {
-    const found = await exports.export({ subject: run.index_id, id: runIdOf(run) }, { ...terms, format: 'json' });
-    const body = JSON.parse(Buffer.from(await readBytes(await found.open(signal))).toString()) as {
+    const runExport = await exports.export({ subject: run.index_id, id: runIdOf(run) }, { ...terms, format: 'json' });
+    const body = JSON.parse(Buffer.from(await readBytes(await runExport.open(signal))).toString()) as {
       readonly columns: readonly string[];
       readonly data: readonly (readonly (string | number | null)[])[];
     }; // the engine wrote the file with these columns
@@ -94,12 +94,12 @@ export async function checkInput(
   const sessionAt = findLastAtMost(calendar.sessions, day - 1);
   const previous = calendar.sessions[Math.max(sessionAt, 0)]!;
   const from = calendar.sessions[Math.max(sessionAt - COMPARED_SESSIONS, 0)]!;
-  const at = run !== undefined && run.end < date ? run.end : date;
+  const timestamp = run !== undefined && run.end < date ? run.end : date;
 
   const loadTable = (name: 'closing' | 'opening' | 'levels', start?: string): Promise<Rows | null> =>
     run === undefined || !reads.has(name)
       ? Promise.resolve(null)
-      : readTable(exports, run, { table: name, end: at, ...(start !== undefined && { start }) }, signal);
+      : readTable(exports, run, { table: name, end: timestamp, ...(start !== undefined && { start }) }, signal);
 
   const { rounding } = findTextOn(index, day).document;
   const start = run !== undefined && formatDay(from) < run.start ? run.start : formatDay(from);

@@ -80,9 +80,9 @@ const BACKFILL_MAX = 1040;
 export function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecisions {
   const { documents, schedules, days, calendars, approvals, now, wake } = dependencies;
 
-  async function judge(tx: DocumentTransaction, judged: JudgementDraft, by: Authorship) {
+  async function judge(tx: DocumentTransaction, judged: JudgementDraft, authorship: Authorship) {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
-    const { author, keyId = null } = by;
+    const { author, keyId = null } = authorship;
     const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...judged };
     await tx.put('judgement', formatNumberedId(judged.schedule_id, seq), judgement);
   }
@@ -91,11 +91,13 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
   async function toDecision(
     scheduleId: string,
     date: string,
-    by: Authorship,
+    authorship: Authorship,
     decide: (day: DayDocument) => DecidedDay,
   ): Promise<ScheduleDay> {
     await requireSchedule(schedules, scheduleId);
-    return approvals.guarded(by, ({ admit }) => documents.transaction((tx) => decideIn(tx, admit), { by }));
+    return approvals.guarded(authorship, ({ admit }) =>
+      documents.transaction((tx) => decideIn(tx, admit), { by: authorship }),
+    );
 
     async function decideIn(tx: DocumentTransaction, admit: Admission['admit']): Promise<ScheduleDay> {
       const stored = await readDay(tx, scheduleId, date);
@@ -108,13 +110,13 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       const agreement = await admit(tx, requested);
       await days.changeIn(tx, day);
       const findings = requested?.facts.kind === 'waive' ? requested.facts.findings : [];
-      await judge(tx, { ...judged, ...agreement, findings }, by);
+      await judge(tx, { ...judged, ...agreement, findings }, authorship);
       return toDayResponse(day);
     }
   }
 
   return {
-    async run(scheduleId, date, { again, reason }, by) {
+    async run(scheduleId, date, { again, reason }, authorship) {
       const schedule = await requireSchedule(schedules, scheduleId);
       assertSession(schedule, date, dependencies);
       const day = await documents.transaction(
@@ -122,38 +124,38 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
           const stored = await readDay(tx, scheduleId, date);
           const next = renew(stored, schedule, { date, again, calendars, now });
           await days.changeIn(tx, next);
-          await judge(tx, { action: 'run', schedule_id: scheduleId, date, reason }, by);
+          await judge(tx, { action: 'run', schedule_id: scheduleId, date, reason }, authorship);
           return next;
         },
-        { by: { ...by, note: reason ?? by.note } },
+        { by: { ...authorship, note: reason ?? authorship.note } },
       );
       wake();
       return toDayResponse(day);
     },
-    async skip(scheduleId, date, reason, by) {
-      const at = formatTimestamp(now());
+    async skip(scheduleId, date, reason, authorship) {
+      const timestamp = formatTimestamp(now());
       const ending = {
         state: 'skipped',
         reason,
         lease: null,
-        finished_at: at,
+        finished_at: timestamp,
         next_attempt_at: null,
       } as const;
-      return toDecision(scheduleId, date, by, (day) => ({
+      return toDecision(scheduleId, date, authorship, (day) => ({
         day: { ...removeRenewal(day), ...ending, held: [] },
         judged: { action: 'skip', schedule_id: scheduleId, date, reason },
       }));
     },
-    async waive(scheduleId, date, waived, by) {
-      const at = formatTimestamp(now());
-      const { author, keyId = null } = by;
-      const day = await toDecision(scheduleId, date, by, (stored) => {
+    async waive(scheduleId, date, waived, authorship) {
+      const timestamp = formatTimestamp(now());
+      const { author, keyId = null } = authorship;
+      const day = await toDecision(scheduleId, date, authorship, (stored) => {
         assertFindingExists(stored, waived);
         return {
           day: {
             ...stored,
-            waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at }],
-            next_attempt_at: at,
+            waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at: timestamp }],
+            next_attempt_at: timestamp,
           },
           judged: { action: 'waive', schedule_id: scheduleId, date, ...waived },
           requested: createWaiverRequest(stored, waived),
@@ -162,7 +164,7 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
       wake();
       return day;
     },
-    async backfill(scheduleId, { start, end, reason }, by) {
+    async backfill(scheduleId, { start, end, reason }, authorship) {
       const schedule = await requireSchedule(schedules, scheduleId);
       assertOrder({ start, end });
       const sessions = listBackfillSessions(schedule, { start, end, calendars });
@@ -182,10 +184,10 @@ export function createDayDecisions(dependencies: DayDecisionsDependencies): DayD
               date: sessions[0]!,
               reason: reason ?? `Through ${sessions.at(-1)!}.`,
             },
-            by,
+            authorship,
           );
         },
-        { by },
+        { by: authorship },
       );
       wake();
       const { open } = await readState(documents, scheduleId);
@@ -233,12 +235,12 @@ function renew(
     const calendar = calendars.get(schedule.plan.calendar)!; // assertSession has validated the date
     return createDay(schedule, findDueDay(parseValidDay(date), schedule.plan, calendar), now());
   }
-  const at = formatTimestamp(now());
+  const timestamp = formatTimestamp(now());
   const { plan, version, author, keyId } = schedule;
   const isRunning = stored.state === 'running' && stored.lease !== null;
   const earlier = isRunning ? (stored.renewal?.again ?? []) : [];
   const renewal: Renewal = { plan, version, author, key_id: keyId, again: [...new Set([...earlier, ...again])] };
-  return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewDay(stored, renewal, at);
+  return isRunning ? { ...stored, renewal, next_attempt_at: timestamp } : renewDay(stored, renewal, timestamp);
 }
 
 const removeRenewal = ({ renewal: _renewal, ...day }: DayDocument): DayDocument => day;

@@ -61,8 +61,8 @@ export function keepDay(
       day.steps[position]!.items.some(isDropped)
         ? changeAt(position, (step) => ({ ...step, items: step.items.filter((item) => !isDropped(item)) }))
         : Promise.resolve(),
-    log: (position, at, message) =>
-      changeAt(position, (step) => ({ ...step, log: [...step.log, { at, message }].slice(-LOG_LINES_MAX) })),
+    log: (position, timestamp, message) =>
+      changeAt(position, (step) => ({ ...step, log: [...step.log, { at: timestamp, message }].slice(-LOG_LINES_MAX) })),
     async end(next) {
       await writing;
       day = next(day);

@@ -116,12 +116,12 @@ const describeFailure = (thrown: unknown): string =>
   isUnavailable(thrown) ? thrown.message : 'A step failed unexpectedly; the log of the service says why.';
 
 /** Returns a day that ends because its exchange was closed. */
-const createClosedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
+const createClosedDay = (day: DayDocument, reason: string, timestamp: string): DayDocument => ({
   ...day,
   state: 'skipped',
   reason,
   held: [],
-  finished_at: at,
+  finished_at: timestamp,
   next_attempt_at: null,
 });
 

@@ -98,20 +98,20 @@ export function createDays(dependencies: DaysDependencies): Days {
         await requireSchedule(schedules, scheduleId);
         throw refuseMissingDay(scheduleId, date);
       }
-      const found = listFiles(day).find((file) => file.name === name);
-      if (found === undefined)
+      const dayFile = listFiles(day).find((file) => file.name === name);
+      if (dayFile === undefined)
         throw new Refusal('FILE_NOT_FOUND', `The day ${date} of ${scheduleId} keeps no file ${name}.`);
-      const { bytes, sha256, artifact } = found;
+      const { bytes, sha256, artifact } = dayFile;
       return { bytes, sha256, open: () => artifacts.stream({ name: artifact, bytes, sha256 }) };
     },
     async judgements(scheduleId, { limit }) {
       await requireSchedule(schedules, scheduleId);
       const last = await documents.lastNumber('judgement', scheduleId);
       const numbers = Array.from({ length: Math.min(limit, last) }, (_, k) => last - k);
-      const found = await Promise.all(
+      const documentLookups = await Promise.all(
         numbers.map((seq) => documents.get('judgement', formatNumberedId(scheduleId, seq))),
       );
-      return found.flatMap((stored) => {
+      return documentLookups.flatMap((stored) => {
         const read = parseStored(stored, Judgement);
         return read === undefined ? [] : [read];
       });

@@ -77,12 +77,12 @@ const copyCompletedSteps = (plan: ScheduleDocument, { plan: before, steps }: Day
 const RERUN_REASON: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
 
 /** Returns a day that is performed again from a time: it keeps the results of all steps except the steps in `again`. */
-export function renewDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
+export function renewDay(stored: DayDocument, { again, ...schedule }: Renewal, timestamp: string): DayDocument {
   const { renewal: _renewal, ...day } = stored;
   const steps = copyCompletedSteps(schedule.plan, day).map((step, k) =>
     again.includes(step.type)
       ? createStoredStep(schedule.plan.steps[k]!)
       : { ...step, items: step.items.filter(({ code }) => !RERUN_REASON.has(code)) },
   );
-  return { ...day, ...schedule, steps, state: 'waiting', reason: null, finished_at: null, next_attempt_at: at };
+  return { ...day, ...schedule, steps, state: 'waiting', reason: null, finished_at: null, next_attempt_at: timestamp };
 }

@@ -116,9 +116,9 @@ function createContext(position: number, spec: Step, terms: PerformTerms): StepC
   };
 }
 
-function createItem(key: string, indexId: string | null, result: ItemResult, at: string): StoredItem {
+function createItem(key: string, indexId: string | null, result: ItemResult, timestamp: string): StoredItem {
   const { state, message, code = null, job_id = null, file = null, detail = null, artifact = null } = result;
-  return { key, index_id: indexId, state, code, message, at, job_id, file, detail, artifact };
+  return { key, index_id: indexId, state, code, message, at: timestamp, job_id, file, detail, artifact };
 }
 
 interface BlockedIndicesTerms {

@@ -87,12 +87,16 @@ export function reportRepeatedNames(
   for (const file of listPlannedFiles(body)) {
     const { path, pattern, index, table } = file;
     const name = createFileName(pattern, { schedule, index, table, day: SAMPLE });
-    const other = planned.get(name);
-    planned.set(name, other ?? file);
-    if (other === undefined || found.has(path)) continue;
+    const otherPlannedFile = planned.get(name);
+    planned.set(name, otherPlannedFile ?? file);
+    if (otherPlannedFile === undefined || found.has(path)) continue;
     const needed =
-      other.index !== index ? 'a name with {index}' : other.table !== table ? 'a name with {table}' : 'another name';
-    const message = `${pattern} names both ${other.table} of ${other.index} and ${table} of ${index}: ${needed} is needed.`;
+      otherPlannedFile.index !== index
+        ? 'a name with {index}'
+        : otherPlannedFile.table !== table
+          ? 'a name with {table}'
+          : 'another name';
+    const message = `${pattern} names both ${otherPlannedFile.table} of ${otherPlannedFile.index} and ${table} of ${index}: ${needed} is needed.`;
     found.set(path, { path, pattern, message });
   }
   return [...found.values()];

@@ -97,13 +97,13 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     remove: family.remove,
     page: (query) => family.page(query, async (id) => (await get(id)).schedule),
     ids: () => documents.ids('schedule'),
-    async put(id, body, ifMatch, by) {
+    async put(id, body, ifMatch, authorship) {
       assertOwnSchedule(body);
       const findings = await listFindings(id, body);
       if (findings.length > 0) throw refuseWithFindings('schedule', findings);
       // A write without `start` keeps the start of the schedule.
       const starts_on = body.starts_on ?? (await planOf(id))?.starts_on ?? readToday(body);
-      await family.put(id, { ...body, starts_on }, ifMatch, by);
+      await family.put(id, { ...body, starts_on }, ifMatch, authorship);
       return get(id);
     },
     async authored(id) {

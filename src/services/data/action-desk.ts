@@ -80,7 +80,9 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
 
   function find(actionId: string): { readonly action: CorporateAction; readonly served: ServedMarket } {
     const served = markets.require();
-    const action = served.market.actions.find((one) => computeActionId(served.identity.datasetId, one) === actionId);
+    const action = served.market.actions.find(
+      (corporateAction) => computeActionId(served.identity.datasetId, corporateAction) === actionId,
+    );
     if (action !== undefined) return { action, served };
     throw new Refusal('ACTION_NOT_FOUND', `The served store has no corporate action ${actionId}.`, {
       action_id: actionId,
@@ -94,12 +96,12 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const last = market.dates.at(-1) ?? 0;
       const first = from === undefined ? last - PAST_DAYS : parseValidDay(from);
       const end = to === undefined ? last + COMING_DAYS : parseValidDay(to);
-      const asked = market.actions
+      const corporateActions = market.actions
         .filter(({ exDay, identifier: of }) => exDay >= first && exDay <= end && (identifier ?? of) === of)
         .toSorted((a, b) => a.exDay - b.exDay || (a.identifier < b.identifier ? -1 : 1));
       const actions: DeskAction[] = [];
       let total = 0;
-      for (const action of asked) {
+      for (const action of corporateActions) {
         const one = await describe(action, served, computeActionId(identity.datasetId, action));
         if ((state !== undefined && one.state !== state) || (flagged && one.flags.length === 0)) continue;
         total++;
@@ -112,10 +114,10 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const one = await describe(action, served, actionId);
       return { ...one, effects: await effectsOf(one.identifier, one.ex_date, signal) };
     },
-    async decide(actionId, { decision, sources, comment }, by, signal) {
+    async decide(actionId, { decision, sources, comment }, authorship, signal) {
       const { action, served } = find(actionId);
       const terms = readTerms(action);
-      const { author, keyId = null } = by;
+      const { author, keyId = null } = authorship;
       const made: ActionDecision = {
         decision,
         terms,
@@ -144,7 +146,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           effects: needsApproval ? [...(await effectsOf(terms.identifier, terms.ex_date, signal))] : [],
         },
       } as const;
-      const noted = { ...by, note: comment ?? by.note };
+      const noted = { ...authorship, note: comment ?? authorship.note };
       await approvals.guarded(noted, ({ admit }) =>
         documents.transaction(
           async (tx) => {

@@ -6,10 +6,10 @@ import type { ServedMarket } from '#market/serving/markets.js';
 /** Returns the datapoints and categories that rules can read in the served store, and its universes. */
 export function listFields({ market }: ServedMarket): FieldList {
   const fields = listFieldNames(market).flatMap((name) => {
-    const found = resolveName(market, { name, dataset: null });
-    if ('missing' in found) return [];
-    const kind = found.dataset === 'reference' ? findReferenceKind(market, name) : 'number';
-    return [{ name, dataset: found.dataset, kind }];
+    const resolution = resolveName(market, { name, dataset: null });
+    if ('missing' in resolution) return [];
+    const kind = resolution.dataset === 'reference' ? findReferenceKind(market, name) : 'number';
+    return [{ name, dataset: resolution.dataset, kind }];
   });
   const universes = new Set(market.universes.map(({ universe }) => universe));
   return { fields, universes: [...universes].toSorted(compareText) };

@@ -95,9 +95,9 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     reader: Pick<DocumentStore, 'get'>,
     id: string,
   ): Promise<ActiveMarketDocument | undefined> {
-    const found = await reader.get('market', id);
-    if (found === undefined) return undefined;
-    const active = parseStored(found, ActiveMarketDocument);
+    const documentLookup = await reader.get('market', id);
+    if (documentLookup === undefined) return undefined;
+    const active = parseStored(documentLookup, ActiveMarketDocument);
     if (active === undefined)
       throw new Refusal('DOCUMENT_UNREADABLE', 'What market is active cannot be read; activate a data store again.');
     return active;
@@ -128,8 +128,8 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
       if (wanted === undefined) return false;
       if (isServed(wanted)) return true;
       const { datasetId, adjustment, currency, contentHash } = wanted.market;
-      const held = markets.served();
-      if (held?.identity.datasetId === datasetId && held.identity.contentHash === contentHash) {
+      const servedMarket = markets.served();
+      if (servedMarket?.identity.datasetId === datasetId && servedMarket.identity.contentHash === contentHash) {
         markets.declare({ datasetId, adjustment, currency });
         continue;
       }

@@ -72,7 +72,7 @@ export function createDatasetAudits({
       }; // The generated type has mutable lists, the view read-only ones.
     },
 
-    async repair(document, request, asker, by) {
+    async repair(document, request, asker, authorship) {
       const market = await panelsOf(document, asker);
       const { doubts } = await jobs.query('audit-market', { market }, asker.signal);
       const repairs = listChosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
@@ -95,7 +95,7 @@ export function createDatasetAudits({
           summary,
           handle: request.activate ? handle : null,
         };
-        const store = await register(result, by);
+        const store = await register(result, authorship);
         return {
           store,
           rows: { ...summary.rows },

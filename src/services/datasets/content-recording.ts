@@ -97,14 +97,14 @@ export function createContentRecording({
     if (isLast(served)) return served;
     const restored = await copies.restored(head, after);
     if (restored !== undefined) return restored;
-    const held = await replaced?.();
-    return isLast(held) ? held : undefined;
+    const servedMarket = await replaced?.();
+    return isLast(servedMarket) ? servedMarket : undefined;
   }
 
-  async function preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null> {
+  async function preserve(datasetId: string, contentReader: ContentReader): Promise<PreservedContent | null> {
     const head = await readHistory(documents, datasetId);
     if (head === undefined || head.copy !== null) return null;
-    const content = await held();
+    const content = await contentReader();
     if (content?.identity.contentHash !== head.content_hash) return null;
     const copy = await copies.orNone(content);
     return copy === null ? null : { datasetId, contentHash: head.content_hash, copy };

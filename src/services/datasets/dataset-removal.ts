@@ -25,7 +25,7 @@ export async function removeDataset(
   { documents, jobs, activity, activations, folders }: DatasetRemovalDependencies,
   datasetId: string,
   ifMatch: Precondition | undefined,
-  by?: Authorship,
+  authorship?: Authorship,
 ): Promise<void> {
   const stored = await documents.get('store', datasetId);
   const document = readStored(stored, readDataset);
@@ -38,12 +38,12 @@ export async function removeDataset(
   await activity.assertIdle(datasetId);
   // A refused deletion must not cancel anything.
   await assertPrecondition(documents, 'store', datasetId, ifMatch);
-  if (by?.purges !== true) await assertNothingPublished(documents, datasetId);
+  if (authorship?.purges !== true) await assertNothingPublished(documents, datasetId);
   const deleted = { of: 'dataset', ids: [datasetId] } as const;
   await cancelJobsAbout(jobs, deleted); // includes jobs that were submitted since the first search
   const forget = async (tx: DocumentTransaction): Promise<number> => {
     await assertPrecondition(tx, 'store', datasetId, ifMatch);
-    if (by?.purges !== true) await assertNothingPublished(tx, datasetId);
+    if (authorship?.purges !== true) await assertNothingPublished(tx, datasetId);
     await tx.delete('store', datasetId);
     await activations.forget(tx, datasetId);
     publishReplaced(tx, document);
@@ -51,7 +51,7 @@ export async function removeDataset(
     await deleteJobsAbout(tx, jobs, deleted);
     return deleteDataVersions(tx, datasetId);
   };
-  await deleteVersions(documents, datasetId, await documents.transaction(forget, { by }), by);
+  await deleteVersions(documents, datasetId, await documents.transaction(forget, { by: authorship }), authorship);
   // The store is already deleted. If its folder cannot be removed, the next start removes it.
   if (document?.managed === true && document.location !== null)
     await folders.remove(document.location, datasetId).catch(() => false);

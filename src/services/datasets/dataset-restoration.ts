@@ -31,7 +31,7 @@ export async function restoreDataset(
   { documents, create, update, closing }: DatasetRestorationDependencies,
   { version, body }: VersionContent,
   ifMatch: Precondition | undefined,
-  by: Authorship,
+  authorship: Authorship,
 ): Promise<{ readonly store: DataStore; readonly etag?: string }> {
   const declared = body as unknown as DeclaredDataset; // the body was stored as a version of a store
   const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declared;
@@ -51,7 +51,7 @@ export async function restoreDataset(
           : {}),
       },
       ifMatch,
-      by,
+      authorship,
     );
   }
   if (!isRestored(kind) || source === null)
@@ -62,8 +62,8 @@ export async function restoreDataset(
     throw new Refusal('PRECONDITION_FAILED', 'If-Match names a document, but none is stored.', { etag: null });
   const location = resolveSourceLocation(source, version);
   const request = { store_id: datasetId, name, kind, location, tables, adjustment, currency, mapping };
-  const asker = { client: by.keyId ?? null, signal: closing };
-  return { store: await create({ ...request, activate: false }, asker, by) };
+  const asker = { client: authorship.keyId ?? null, signal: closing };
+  return { store: await create({ ...request, activate: false }, asker, authorship) };
 }
 
 /** Returns true if a client provided the location of the store's data. */

@@ -129,8 +129,8 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
 
   async function readPanels(document: DatasetDocument, { client, signal }: Asker): Promise<MarketHandle> {
     const asker = { client, signal: AbortSignal.any([signal, closing.signal]) };
-    const held = markets.served();
-    if (held?.handle.datasetId === document.store_id) return held.handle;
+    const servedMarket = markets.served();
+    if (servedMarket?.handle.datasetId === document.store_id) return servedMarket.handle;
     await activity.assertIdle(document.store_id);
     const loaded = await activity.asReader(document.store_id, () =>
       readers(() => loading.read(document, { serve: true, signal: asker.signal }), asker),
@@ -151,13 +151,13 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     datasetId: string,
     request: RepairRequest,
     asker: Asker,
-    by?: Authorship,
+    authorship?: Authorship,
   ): Promise<ImportResult> {
     const { document } = await activity.requireKnown(datasetId);
     if (request.activate) await activity.assertNoneLoads();
     const repairAs = async (newId: string) => {
       await activity.assertFree(newId);
-      return audits.repair(document, { ...request, store_id: newId }, asker, by);
+      return audits.repair(document, { ...request, store_id: newId }, asker, authorship);
     };
     return request.store_id === undefined
       ? activity.withFreeId(`${datasetId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId))

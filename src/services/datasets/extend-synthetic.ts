@@ -30,14 +30,14 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const end = lastDay > document.end! ? lastDay : document.end!;
     const served = markets.served();
     const isServed = served?.handle.datasetId === datasetId;
-    const held = isServed ? served : (await createUnchangedVersion(document, attempt)).served!;
+    const servedMarket = isServed ? served : (await createUnchangedVersion(document, attempt)).served!;
     const folder = await folders.create(datasetId);
     try {
       const outcome = await readGenerated(document, { ...request, end }, { folder, attempt });
       const { report, warnings } = await attempt.compute(
         'refresh-market',
         {
-          held: held.handle,
+          held: servedMarket.handle,
           fresh: outcome.handle!,
           options: { until: null, full: true, isWhole: true },
           calendars: await calendarsInUse(),
@@ -61,7 +61,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
       const next = isServed ? await prepareServedMarket(outcome.handle!, at) : undefined;
       const version =
         next === undefined ? null : await versions.prepare(next, { source: 'synthetic', kind: 'synthetic' });
-      const preserved = next === undefined ? await versions.preserve(datasetId, async () => held) : null;
+      const preserved = next === undefined ? await versions.preserve(datasetId, async () => servedMarket) : null;
       if (next !== undefined) await activations.prepare(next);
       return {
         result,
@@ -107,9 +107,9 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
   }
 
   async function createUnchangedVersion(document: DatasetDocument, attempt: Attempt) {
-    const read = await loading.read(document, { serve: true, signal: attempt.signal });
-    if (read.kind === 'refused') throw recordFailure(read.findings, 'location');
-    return read;
+    const loadOutcome = await loading.read(document, { serve: true, signal: attempt.signal });
+    if (loadOutcome.kind === 'refused') throw recordFailure(loadOutcome.findings, 'location');
+    return loadOutcome;
   }
 
   return extendSynthetic;

@@ -88,10 +88,10 @@ export async function readFolderAddition(
   const input = isRefused
     ? { files, terms }
     : { files: { ...unread.files, market: files.market }, known: unread.digests, terms };
-  const read = await folders.readFiles(source, files, input, options);
-  if (read.kind === 'refused') return read;
+  const marketTaskResult = await folders.readFiles(source, files, input, options);
+  if (marketTaskResult.kind === 'refused') return marketTaskResult;
   const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset: table }) => table !== 'market');
-  return add(isRefused ? [] : unread.unchangedTables, unchanged, { isWhole: true, read });
+  return add(isRefused ? [] : unread.unchangedTables, unchanged, { isWhole: true, read: marketTaskResult });
 }
 
 /** Returns the tables derived from the market, which are as old as the market, regardless of their files. */

@@ -95,9 +95,9 @@ export function createFolderReading({
         return digest?.bytes === bytes && (sha256 === undefined || digest?.sha256 === sha256);
       };
       if (listed === undefined || files.length !== known.size || !files.every(isSame)) return undefined;
-      const found: FileDigest[] = [];
-      await digestFiles(files, found).catch(() => found.splice(0)); // the reader reports unreadable files
-      return found.length === files.length && found.every(isSame)
+      const fileDigests: FileDigest[] = [];
+      await digestFiles(files, fileDigests).catch(() => fileDigests.splice(0)); // the reader reports unreadable files
+      return fileDigests.length === files.length && fileDigests.every(isSame)
         ? toVersionFiles(listed, digests, listedAt)
         : undefined;
     },
@@ -112,8 +112,8 @@ export async function refuseWhole(
   options: MarketTaskOptions,
 ): Promise<ReadRefusal> {
   if (files !== undefined && TABLE_KINDS.some((table) => files[table].length > 0)) {
-    const read = await runMarketTask('readFiles', { files, terms }, { ...options, load: null });
-    if (read.kind === 'refused') problems.take(read.findings);
+    const marketTaskResult = await runMarketTask('readFiles', { files, terms }, { ...options, load: null });
+    if (marketTaskResult.kind === 'refused') problems.take(marketTaskResult.findings);
   }
   return { kind: 'refused', findings: problems.findings() };
 }

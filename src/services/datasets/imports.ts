@@ -55,7 +55,11 @@ export interface DatasetImports {
 export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
   const { documents, activity, locations, folders, files: storeFiles, closing, timestamp } = dependencies;
 
-  async function importData(body: ImportedBody, { client, signal }: Asker, by?: Authorship): Promise<ImportResult> {
+  async function importData(
+    body: ImportedBody,
+    { client, signal }: Asker,
+    authorship?: Authorship,
+  ): Promise<ImportResult> {
     const asker = { client, signal: AbortSignal.any([signal, closing]) };
     let work: { readonly header: ImportHeader; readonly datasetId: string; readonly folder: string } | undefined;
     /** Store to replace or to append to, as it was read. */
@@ -79,7 +83,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
           ? null
           : { ...result.handle, datasetId, adjustment: document.adjustment, currency: document.currency };
       const source = previous === undefined ? 'import' : header.on_exists === 'append' ? 'append' : 'replace';
-      await commitImport(dependencies, document, handle, { previous, source, by });
+      await commitImport(dependencies, document, handle, { previous, source, by: authorship });
       return importResult(
         toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined }),
         result.summary,
@@ -133,8 +137,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     };
   }
 
-  async function register(made: RepairedStore, by?: Authorship): Promise<DataStore> {
-    const { datasetId, name, adjustment, currency, folder, summary, handle } = made;
+  async function register(repairedStore: RepairedStore, authorship?: Authorship): Promise<DataStore> {
+    const { datasetId, name, adjustment, currency, folder, summary, handle } = repairedStore;
     const header = {
       store_id: datasetId,
       name,
@@ -146,7 +150,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       on_exists: 'refuse',
     } as const;
     const document = createImportedDataset(datasetId, header, undefined, folder, summary);
-    await commitImport(dependencies, document, handle, { source: 'repair', by });
+    await commitImport(dependencies, document, handle, { source: 'repair', by: authorship });
     return toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined });
   }
 

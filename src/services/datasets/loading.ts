@@ -111,9 +111,9 @@ export function createDatasetLoading({
 }
 
 /** Returns the fields of a store's document that a load changes. */
-export function createLoadedFields(summary: ContentSummary, at: string): Partial<DatasetDocument> {
+export function createLoadedFields(summary: ContentSummary, timestamp: string): Partial<DatasetDocument> {
   return {
-    last_loaded_at: at,
+    last_loaded_at: timestamp,
     identifiers: summary.identifiers,
     start: summary.start === null ? null : formatDay(summary.start),
     end: summary.end === null ? null : formatDay(summary.end),

@@ -73,7 +73,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
     const { identifier, date, price, reason } = request;
     const before = findOverride(document, request);
     assertOverridden(document, request);
-    const at = formatTimestamp(now());
+    const timestamp = formatTimestamp(now());
     const { author, keyId = null } = by;
     const given = {
       identifier,
@@ -82,7 +82,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       reason,
       author,
       key_id: keyId,
-      at,
+      at: timestamp,
       ...agreement,
     };
     const others = (document.price_overrides ?? []).filter((one) => one !== before);
@@ -94,7 +94,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       price_overrides: overrides.toSorted(
         (a, b) => compareText(a.date, b.date) || compareText(a.identifier, b.identifier),
       ),
-      changed_prices: [...(document.changed_prices ?? []), { identifier, date, at }],
+      changed_prices: [...(document.changed_prices ?? []), { identifier, date, at: timestamp }],
     });
   }
 

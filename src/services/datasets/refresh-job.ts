@@ -40,14 +40,14 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     { store_id: datasetId, until, full, dry_run: isTrial, fail_on: failOn }: RefreshPayload,
     attempt: Attempt,
   ): Promise<Completion> {
-    const held = await stores.of(datasetId);
-    const fresh = await readFreshData({ ...document, location: document.source }, held, full, attempt);
+    const servedMarket = await stores.of(datasetId);
+    const fresh = await readFreshData({ ...document, location: document.source }, servedMarket, full, attempt);
     const lastDay = until === null ? null : parseValidDay(until);
     const { changed_prices: changed = [] } = document;
     const refreshed = await attempt.compute(
       'refresh-market',
       {
-        held: isTrial ? removeSpareMemory(held.handle) : held.handle,
+        held: isTrial ? removeSpareMemory(servedMarket.handle) : servedMarket.handle,
         fresh: fresh.handle,
         options: {
           until: lastDay,
@@ -64,13 +64,13 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const { handle, isSameTables, report, warnings } = refreshed;
     const dataWarnings = [...(fresh.summary.readWarnings ?? []), ...warnings];
     assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
-    const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshed, document, held) };
+    const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshed, document, servedMarket) };
     if (isTrial) return { result: { value } };
     const at = timestamp();
-    const taken = selectReusableFiles(fresh.files, report);
-    const files = lastDay === null ? taken : taken.filter(isOtherTable);
+    const versionFiles = selectReusableFiles(fresh.files, report);
+    const files = lastDay === null ? versionFiles : versionFiles.filter(isOtherTable);
     const served = isSameTables
-      ? prepareServedAgain(handle, held, at, files)
+      ? prepareServedAgain(handle, servedMarket, at, files)
       : await prepareServedMarket(handle, at, files);
     const changes: Partial<DatasetDocument> = {
       ...createLoadedFields({ ...fresh.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) }, at),
@@ -96,7 +96,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   /** Returns the data to refresh: the whole source, or its later days. */
   async function readFreshData(
     source: SourceTerms & Pick<DatasetDocument, 'changed_prices'>,
-    held: ServedMarket,
+    servedMarket: ServedMarket,
     full: boolean,
     attempt: Attempt,
   ): Promise<FreshData> {
@@ -104,20 +104,20 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       onProgress: (fraction: number, message: string) => attempt.report(0.7 * fraction, message),
       signal: attempt.signal,
     };
-    const after = held.market.dates.at(-1);
+    const after = servedMarket.market.dates.at(-1);
     const isChanged = (source.changed_prices ?? []).length > 0;
     if (full || isChanged || after === undefined) {
-      const read = await loading.read(source, { serve: true, ...options });
-      if (read.kind === 'refused') throw recordFailure(read.findings, 'source');
+      const loadOutcome = await loading.read(source, { serve: true, ...options });
+      if (loadOutcome.kind === 'refused') throw recordFailure(loadOutcome.findings, 'source');
       return {
-        summary: read.summary,
-        handle: read.served!.handle,
+        summary: loadOutcome.summary,
+        handle: loadOutcome.served!.handle,
         isWhole: true,
         unchangedTables: [],
-        files: read.served!.files,
+        files: loadOutcome.served!.files,
       };
     }
-    const added = await loading.readAddition(source, { lastDay: after, known: held.files, ...options });
+    const added = await loading.readAddition(source, { lastDay: after, known: servedMarket.files, ...options });
     if (added.kind === 'refused') throw recordFailure(added.findings, 'source');
     return added;
   }
@@ -138,8 +138,11 @@ function createReport(
   { market: { dates } }: ServedMarket,
 ): RefreshReport {
   const recent = dates.at(-Math.min(RECENT_DATES + (taken?.dates_added ?? 0), dates.length))!;
-  const told = addStartImport(report, taken);
-  return { ...told, findings: sortFindings([...told.findings, ...selectRecentPartialDates(warnings, recent)]) };
+  const refreshReport = addStartImport(report, taken);
+  return {
+    ...refreshReport,
+    findings: sortFindings([...refreshReport.findings, ...selectRecentPartialDates(warnings, recent)]),
+  };
 }
 
 /** Returns warnings about partial dates and gaps that a refresh added, and about the last stored dates. */

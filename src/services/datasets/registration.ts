@@ -75,7 +75,11 @@ export interface DatasetRegistration {
 export function createDatasetRegistration(dependencies: DatasetRegistrationDependencies): DatasetRegistration {
   const { documents, activity, activations, loading, readers, closing, versions, timestamp } = dependencies;
 
-  async function create(request: DataStoreCreate, { client, signal }: Asker, by?: Authorship): Promise<DataStore> {
+  async function create(
+    request: DataStoreCreate,
+    { client, signal }: Asker,
+    authorship?: Authorship,
+  ): Promise<DataStore> {
     const asker = { client, signal: AbortSignal.any([signal, closing]) };
     const datasetId = request.store_id ?? createSlug(request.name);
     await activity.assertFree(datasetId);
@@ -120,7 +124,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         if (loaded.served === undefined) await tx.put('store', datasetId, document);
         else await activateIn(tx, { document, served: loaded.served, activations, version });
       };
-      await documents.transaction(write, { by });
+      await documents.transaction(write, { by: authorship });
       return toDataStore(document, { isServed: request.activate, activity: undefined });
     });
   }
@@ -129,7 +133,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     datasetId: string,
     request: DataStoreUpdate,
     ifMatch: Precondition | undefined,
-    by?: Authorship,
+    authorship?: Authorship,
   ) {
     await activity.requireKnown(datasetId);
     await activity.assertIdle(datasetId);
@@ -155,16 +159,17 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       const etag = await tx.put('store', datasetId, changed);
       return { after: changed, etag };
     };
-    const { after, etag } = await documents.transaction(write, { by });
+    const { after, etag } = await documents.transaction(write, { by: authorship });
     if (request.versions_kept !== undefined)
-      while (await documents.transaction((tx) => purgeDataVersions(tx, datasetId), { by }));
+      while (await documents.transaction((tx) => purgeDataVersions(tx, datasetId), { by: authorship }));
     return { store: await activity.view(after), etag };
   }
 
   return {
     create,
     update,
-    remove: (datasetId, ifMatch, by) => removeDataset(dependencies, datasetId, ifMatch, by),
-    restore: (version, ifMatch, by) => restoreDataset({ documents, create, update, closing }, version, ifMatch, by),
+    remove: (datasetId, ifMatch, authorship) => removeDataset(dependencies, datasetId, ifMatch, authorship),
+    restore: (version, ifMatch, authorship) =>
+      restoreDataset({ documents, create, update, closing }, version, ifMatch, authorship),
   };
 }

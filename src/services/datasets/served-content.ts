@@ -63,13 +63,13 @@ export async function hasGrown(
 export function createReloadFields(
   before: DatasetDocument,
   { summary, hasGrown: isGrown, counts }: ReloadedContent,
-  at: string,
+  timestamp: string,
 ): Partial<DatasetDocument> {
   const change = changeOf(before, summary, { isGrown, counts });
   return {
     ...createLoadedFields(
       { ...summary, warnings: sortFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
-      at,
+      timestamp,
     ),
     taken_at_start: null,
   };
@@ -82,10 +82,10 @@ export function createReloadFields(
 export function createResumedFields(
   before: DatasetDocument,
   loaded: ReloadedContent,
-  at: string,
+  timestamp: string,
 ): Partial<DatasetDocument> {
-  if (loaded.report != null) return createSettledFields(before, { ...loaded, report: loaded.report }, at);
-  const fields = createReloadFields(before, loaded, at);
+  if (loaded.report != null) return createSettledFields(before, { ...loaded, report: loaded.report }, timestamp);
+  const fields = createReloadFields(before, loaded, timestamp);
   const { findings = [] } = fields;
   const changes = findings.filter(({ code }) => CHANGE_CODES.has(code));
   if (changes.length > 0)
@@ -104,7 +104,7 @@ export function createResumedFields(
 function createSettledFields(
   before: DatasetDocument,
   { summary, report }: ReloadedContent & { readonly report: RefreshReport },
-  at: string,
+  timestamp: string,
 ): Partial<DatasetDocument> {
   const findings = report.findings.filter(isWithoutCode(before.findings));
   const isNothing = findings.length === 0 && before.content_hash === summary.contentHash;
@@ -116,7 +116,7 @@ function createSettledFields(
     findings: toStoredFindings(findings),
   };
   return {
-    ...createLoadedFields(summary, at),
+    ...createLoadedFields(summary, timestamp),
     taken_at_start: isNothing ? before.taken_at_start : mergeStartImport(before.taken_at_start, now),
   };
 }

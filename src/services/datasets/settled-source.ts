@@ -39,8 +39,8 @@ export async function settleSource(
 ): Promise<SettledSource> {
   const { summary, served } = read;
   const isSame = hash === null || hash === summary.contentHash;
-  const held = isSame || isManaged(kind) ? undefined : await versions.last(served);
-  if (held === undefined) return { ...read, report: null };
+  const servedMarket = isSame || isManaged(kind) ? undefined : await versions.last(served);
+  if (servedMarket === undefined) return { ...read, report: null };
   const options = {
     until: null,
     full: false,
@@ -49,7 +49,7 @@ export async function settleSource(
     unchangedTables: [],
     dividendErrors: summary.dividendErrors ?? [],
   };
-  const input = { held: held.handle, fresh: served.handle, options, calendars: await calendarsInUse() };
+  const input = { held: servedMarket.handle, fresh: served.handle, options, calendars: await calendarsInUse() };
   const { handle, report, identifiers, warnings } = await jobs.query('refresh-market', input, signal);
   const market = await prepareServedMarket(handle, timestamp(), selectReusableFiles(served.files, report));
   return {

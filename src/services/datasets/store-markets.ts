@@ -118,11 +118,11 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     const reach = currentReach();
     if (reach !== undefined && !mayRead(reach, 'store', datasetId)) throw outside(reach, 'store', datasetId);
     for (let attempt = 1; ; attempt++) {
-      const known = findServedContent(await requireStored(datasetId));
-      const market = known ?? (await readMarket(datasetId));
+      const servedMarket = findServedContent(await requireStored(datasetId));
+      const market = servedMarket ?? (await readMarket(datasetId));
       keep(market);
       // A read that another call began may return the content before this call.
-      if (known !== undefined || attempt > READS_MAX) return market;
+      if (servedMarket !== undefined || attempt > READS_MAX) return market;
     }
   }
 

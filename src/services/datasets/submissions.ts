@@ -104,12 +104,13 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   async function generate(
     request: GenerateSyntheticRequest,
     origin: Origin | null,
-    by?: Authorship,
+    authorship?: Authorship,
   ): Promise<JobStatus> {
     const key = toCanonicalJson(request);
     const before = coming.get(key);
     if (before !== undefined) return before;
-    const submitted = (async () => (await findLiveGeneration(jobs, key)) ?? submitGeneration(request, origin, by))();
+    const submitted = (async () =>
+      (await findLiveGeneration(jobs, key)) ?? submitGeneration(request, origin, authorship))();
     coming.set(key, submitted);
     try {
       return await submitted;
@@ -121,7 +122,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   async function submitGeneration(
     request: GenerateSyntheticRequest,
     origin: Origin | null,
-    by: Authorship | undefined,
+    authorship: Authorship | undefined,
   ): Promise<JobStatus> {
     const { store_id, name, ...rest } = request;
     const full: GenerateRequest = { ...rest, end: request.end ?? formatLastYearEnd(timestamp()) };
@@ -134,7 +135,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
           created_at: timestamp(),
           request: full,
         },
-        { request, origin, by },
+        { request, origin, by: authorship },
       );
     return store_id === undefined ? activity.withFreeId(`synthetic-${request.seed}`, make) : make(store_id);
   }

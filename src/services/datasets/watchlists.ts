@@ -62,10 +62,10 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
       const { shown: watchlists, ...skipped } = await family.page(query, async (id) => (await get(id)).watchlist);
       return { watchlists, ...skipped };
     },
-    async put(id, { name, description, identifiers }, ifMatch, by) {
+    async put(id, { name, description, identifiers }, ifMatch, authorship) {
       markets.current(); // throws before anything is written
       const document: WatchlistDocument = { name, description, identifiers: [...new Set(identifiers)] };
-      await family.put(id, document, ifMatch, by);
+      await family.put(id, document, ifMatch, authorship);
       return get(id);
     },
     remove: family.remove,

@@ -144,7 +144,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
         entitlements.some(({ indices }) => indices === null || indices.includes(indexId));
       return { ...page, shown: page.shown.filter(isFor) };
     },
-    async put(id, body, ifMatch, by) {
+    async put(id, body, ifMatch, authorship) {
       assertOwnClient(body);
       const findings = await validateBody(body, listNextSecrets(body, await readSecrets(documents, id)));
       if (findings.length > 0) throw refuseWithFindings('client', findings);
@@ -155,14 +155,14 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
           await tx.put('client', id, removeSecrets(body));
           await tx.put('client-secrets', id, { client_id: id, secrets: next } satisfies ClientSecrets);
         },
-        { by },
+        { by: authorship },
       );
       return get(id);
     },
-    async remove(id, ifMatch, by) {
+    async remove(id, ifMatch, authorship) {
       await family.get(id).catch(() => {}); // an unreadable client can be deleted
       await documents.transaction(async (tx) => void (await tx.delete('client-secrets', id)));
-      await family.remove(id, ifMatch, by);
+      await family.remove(id, ifMatch, authorship);
     },
     async find(id) {
       const stored = await documents.get('client', id);

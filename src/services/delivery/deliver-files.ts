@@ -194,10 +194,10 @@ function plan({
     const entitled = isEntitled(client.document, { index: file.indexId, table: file.table, date });
     if (!entitled || (target.tables !== null && !target.tables.includes(file.table))) continue;
     const path = formatPath(target, file, { client: client.id, schedule, date });
-    const other = planned.get(path);
+    const otherDayFile = planned.get(path);
     const known = record.file(target.name, path);
-    if (other !== undefined) {
-      record.log(timestamp(), target.name, path, `${file.name} was left out: ${other.name} has the same path.`);
+    if (otherDayFile !== undefined) {
+      record.log(timestamp(), target.name, path, `${file.name} was left out: ${otherDayFile.name} has the same path.`);
       continue;
     }
     planned.set(path, file);

@@ -129,8 +129,8 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
         record = { ...record, files };
         isDirty = true;
       },
-      log(at, target, path, message) {
-        const log = [...record.log, { at, target, path, message }].slice(-DELIVERY_LINES_MAX);
+      log(timestamp, target, path, message) {
+        const log = [...record.log, { at: timestamp, target, path, message }].slice(-DELIVERY_LINES_MAX);
         record = { ...record, log };
         isDirty = true;
       },

@@ -86,8 +86,8 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
 
   /** Returns the discrete dividends up to the last expiry. */
   async function listDividends(terms: DividendTerms, life: FutureSpan): Promise<readonly PointDividend[]> {
-    const given = readDividends(terms, life);
-    return isAnnounced(terms) ? selectAnnouncedUntil(await announcedDividends(terms.index_id), life) : given;
+    const pointDividends = readDividends(terms, life);
+    return isAnnounced(terms) ? selectAnnouncedUntil(await announcedDividends(terms.index_id), life) : pointDividends;
   }
 
   return {

@@ -63,7 +63,9 @@ const KIND = 'closures';
 export function createClosures({ documents, calendars, compare, endClosedDays }: ClosuresDependencies): Closures {
   /** Returns a calendar. @throws Refusal CALENDAR_NOT_FOUND */
   function requireCalendar(code: string): ExchangeCalendar {
-    const option = calendars.list().find((one) => createFileName(one.code) === createFileName(code));
+    const option = calendars
+      .list()
+      .find((calendarOption) => createFileName(calendarOption.code) === createFileName(code));
     const calendar = option && calendars.base.get(option.code);
     if (calendar !== undefined) return calendar;
     throw new Refusal('CALENDAR_NOT_FOUND', `No calendar has the code ${code}; GET /indices/calendars lists them.`);
@@ -134,7 +136,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       const after = correctCalendars(calendars.base, { [name]: { version, changes } }).get(name)!;
       return compare(calendars.get(name)!, after, await mergeSessions(documents, calendar, { changes, version }));
     },
-    async put(code, document, ifMatch, by) {
+    async put(code, document, ifMatch, authorship) {
       const calendar = requireCalendar(code);
       const ordered = sortChanges(document, calendar);
       await documents.transaction(
@@ -143,12 +145,12 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
           await tx.put(KIND, createFileName(calendar.code), ordered);
           await writeSessions(tx, calendar, ordered);
         },
-        { by },
+        { by: authorship },
       );
       await follow(calendar);
       return get(code);
     },
-    async remove(code, ifMatch, by) {
+    async remove(code, ifMatch, authorship) {
       const calendar = requireCalendar(code);
       const id = createFileName(calendar.code);
       if ((await documents.get(KIND, id)) === undefined)
@@ -159,7 +161,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
           await tx.delete(KIND, id);
           await writeSessions(tx, calendar, { changes: [] });
         },
-        { by },
+        { by: authorship },
       );
       await follow(calendar);
     },

@@ -71,10 +71,10 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
       const { shown } = await readPage({});
       return shown.filter(({ indices }) => indices === null || indices.includes(indexId));
     },
-    async put(id, body, ifMatch, by) {
+    async put(id, body, ifMatch, authorship) {
       const findings = await validateBody(body);
       if (findings.length > 0) throw refuseWithFindings('procedure', findings);
-      await family.put(id, body, ifMatch, by);
+      await family.put(id, body, ifMatch, authorship);
       return get(id);
     },
     remove: family.remove,

@@ -137,14 +137,14 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
         sentences: compareSentences(said, saying),
       };
     },
-    purgeDeleted: ({ kind, id }, by) =>
+    purgeDeleted: ({ kind, id }, authorship) =>
       documents.transaction(
         async (tx) => {
           if ((await tx.get(kind, id)) !== undefined) return undefined;
           const purgedRuns = await deleteOrphanedRuns(tx, { kind, id });
           return (await tx.delete(kind, id)) || purgedRuns > 0 ? { purgedRuns } : undefined;
         },
-        { by: { ...by, purges: true } },
+        { by: { ...authorship, purges: true } },
       ),
   };
 }

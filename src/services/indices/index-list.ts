@@ -27,18 +27,23 @@ const CACHED_ROWS_MAX = 10_000;
 export function createIndexList(
   documents: Pick<DocumentStore, 'get' | 'list' | 'revision'>,
 ): (query: PageQuery) => Promise<IndexCollection> {
-  let kept: CachedList | undefined;
+  let cachedList: CachedList | undefined;
   return async ({ limit, after }) => {
     // The revision is read before the documents, so that a concurrent write invalidates the list.
     const revision = (await Promise.all([documents.revision('index'), documents.revision('run')])).join(' ');
-    if (kept !== undefined && kept.revision === revision && kept.limit === limit && kept.after === after)
-      return kept.list;
+    if (
+      cachedList !== undefined &&
+      cachedList.revision === revision &&
+      cachedList.limit === limit &&
+      cachedList.after === after
+    )
+      return cachedList.list;
     const { documents: all, skipped, skipped_causes } = await documents.list('index', readIndex);
     const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
     const page = wanted.slice(0, limit ?? wanted.length);
     const indices = await Promise.all(page.map((document) => toSummary(document, documents)));
     const list = { indices, skipped, skipped_causes: { ...skipped_causes } };
-    kept = indices.length <= CACHED_ROWS_MAX ? { limit, after, revision, list } : undefined;
+    cachedList = indices.length <= CACHED_ROWS_MAX ? { limit, after, revision, list } : undefined;
     return list;
   };
 }

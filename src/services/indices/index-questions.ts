@@ -144,7 +144,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
       const definition = await definitions.now(indexId);
       return onStore(definition.document, () => explain(definition, { ...asked, isOfRun: false }, signal));
     },
-    async rebalancePack(indexId, asked, signal) {
+    async rebalancePack(indexId, packRequest, signal) {
       const { document } = await requireIndex(documents, indexId);
       return onStore(document, async () => {
         assertDecides(document);
@@ -153,7 +153,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
         await onMarket(document, market);
         const version = (await readHead(documents, { kind: 'index', id: indexId }))?.latest ?? null;
         const { called } = await scheduleOf(document);
-        const question = { market: handle, ...(await reached(document)), indexId, version, called, ...asked };
+        const question = { market: handle, ...(await reached(document)), indexId, version, called, ...packRequest };
         const { bytes } = await jobs.query('rebalancePack', question, signal);
         return bytes;
       });

@@ -17,7 +17,11 @@ export interface IndexRemovalDependencies {
 
 /** Returns a function that deletes an index with its optimised children and everything computed from them. */
 export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalDependencies) {
-  return async (indexId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<IndexDeletion> => {
+  return async (
+    indexId: string,
+    ifMatch: Precondition | undefined,
+    authorship?: Authorship,
+  ): Promise<IndexDeletion> => {
     await requireStored(documents, indexId);
     // A refused request must not cancel any jobs.
     await assertPrecondition(documents, 'index', indexId, ifMatch);
@@ -35,13 +39,13 @@ export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalD
       const deleted: IndexDeletion['deleted'] = [];
       for (const member of family) {
         const jobsForgotten = forgotten.get(member.id) ?? 0;
-        deleted.push(await removeIn(tx, member, { jobsForgotten, all: by?.purges }));
+        deleted.push(await removeIn(tx, member, { jobsForgotten, all: authorship?.purges }));
       }
       return { deleted };
     };
-    return approvals.guarded(by, async ({ admit, foresee }) => {
+    return approvals.guarded(authorship, async ({ admit, foresee }) => {
       await cancel(foresee);
-      return documents.transaction((tx) => forget(tx, admit), { by });
+      return documents.transaction((tx) => forget(tx, admit), { by: authorship });
     });
   };
 }

@@ -123,23 +123,23 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     }
   }
 
-  function createSummary(known: PreparedTemplate) {
-    const lack = findLack(known);
-    const { id, title, kind, style, source, meanings } = known.template;
+  function createSummary(preparedTemplate: PreparedTemplate) {
+    const lack = findLack(preparedTemplate);
+    const { id, title, kind, style, source, meanings } = preparedTemplate.template;
     return {
       id,
       title,
       kind,
       style,
       source,
-      needs: known.needs.map(({ kind, name }) => ({
+      needs: preparedTemplate.needs.map(({ kind, name }) => ({
         kind,
         name,
         meaning: meanings[name] ?? STANDARD_COLUMNS[name] ?? name,
         missing: lack?.needs.some((need) => need.kind === kind && need.name === name) === true,
       })),
       can_run: lack === undefined ? null : lack.needs.length === 0 && lack.findings.length === 0,
-      index_ids: known.documents.map((document) => document.id),
+      index_ids: preparedTemplate.documents.map((document) => document.id),
     };
   }
 
@@ -149,30 +149,32 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       for (const known of templates().values()) yield void known();
     },
     get(id, { index_id: indexId, base_date: asked }) {
-      const known = requireTemplate(id);
+      const preparedTemplate = requireTemplate(id);
       const market = markets.current()?.market;
       const baseDate = asked ?? (market === undefined ? undefined : findFirstBaseDate(market));
-      const documents = createTemplateDocuments(known.template, { indexId, baseDate });
+      const documents = createTemplateDocuments(preparedTemplate.template, { indexId, baseDate });
       return {
-        ...createSummary(known),
+        ...createSummary(preparedTemplate),
         index_ids: documents.map((document) => String(document['id'])),
-        choices: known.template.choices,
+        choices: preparedTemplate.template.choices,
         documents,
-        findings: [...(findLack(known)?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
+        findings: [...(findLack(preparedTemplate)?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
       };
     },
     async level(id, signal) {
-      const known = requireTemplate(id);
+      const preparedTemplate = requireTemplate(id);
       const { handle, market } = markets.require();
       const { levels } = getResultsOn(market);
       const entry = levels.get(id);
       if (entry !== undefined) return entry;
-      assertNoErrors('template', listMissing(known.documents, market));
+      assertNoErrors('template', listMissing(preparedTemplate.documents, market));
       const latest = formatDay((market.dates.at(-1) ?? 0) - SKETCH_DAYS);
       const earliest = findFirstBaseDate(market);
       const base = latest > earliest ? latest : earliest;
-      const documents = Object.fromEntries(parseDocuments(known.template, calendars, base).map((own) => [own.id, own]));
-      const indexId = known.documents.at(-1)!.id; // a template has at least one document
+      const documents = Object.fromEntries(
+        parseDocuments(preparedTemplate.template, calendars, base).map((own) => [own.id, own]),
+      );
+      const indexId = preparedTemplate.documents.at(-1)!.id; // a template has at least one document
       const question = { market: handle, documents, indexId, points: SKETCH_POINTS };
       const answer = { index_id: indexId, ...(await sketch(question, signal)) };
       levels.set(id, answer);

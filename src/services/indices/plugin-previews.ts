@@ -98,8 +98,8 @@ export function createPluginPreviews({
     async preview(request, signal) {
       const plugin = addPluginDefaults(request.plugin);
       const use = { plugin: ID, parameters: request.parameters };
-      const written = [...checkPlugin(plugin), ...checkGivenParameters(use, plugin, 'request')];
-      if (written.length > 0) return createEmptyPreview(written);
+      const findings = [...checkPlugin(plugin), ...checkGivenParameters(use, plugin, 'request')];
+      if (findings.length > 0) return createEmptyPreview(findings);
       const program = createProgram(resolvePluginCode(plugin, request.parameters, ''));
       const { fault } = await jobs.query('check-plugin', { program }, signal);
       if (fault !== null) return createEmptyPreview([createSourceFinding(fault)]);

@@ -55,7 +55,7 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
       }));
       return { plugins, ...skipped };
     },
-    async put(id, body, ifMatch, by) {
+    async put(id, body, ifMatch, authorship) {
       const document = addPluginDefaults(body);
       const findings = checkPlugin(document);
       if (findings.length > 0) throw refuseWithFindings('plug-in', findings);
@@ -63,7 +63,7 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
         program: createProgram(resolvePluginCode(document, {}, '')),
       });
       if (fault !== null) throw refuseWithFindings('plug-in', [createSourceFinding(fault)]);
-      await family.put(id, document, ifMatch, by);
+      await family.put(id, document, ifMatch, authorship);
       return get(id);
     },
     remove: family.remove,

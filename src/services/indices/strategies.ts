@@ -78,7 +78,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
   async function save(
     body: Body,
     allow: (tx: DocumentTransaction, strategyId: string) => Promise<void>,
-    by: Authorship | undefined,
+    authorship: Authorship | undefined,
   ): Promise<SavedStrategy> {
     const write = async (tx: DocumentTransaction): Promise<SavedStrategy> => {
       const { document, findings } = validateStrategy(body, await readContext(tx, body));
@@ -86,7 +86,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       await allow(tx, document.id);
       return { saved: { strategy: document, findings }, etag: await tx.put('strategy', document.id, document) };
     };
-    return documents.transaction(write, { by });
+    return documents.transaction(write, { by: authorship });
   }
 
   async function readStored(strategy: StrategyDocument): Promise<StoredStrategy> {
@@ -114,7 +114,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       const stored = await readStored(strategy);
       return { stored, etag: computeEtag(etag, stored) };
     },
-    create(body, by) {
+    create(body, authorship) {
       const isFree = async (tx: DocumentTransaction, id: string): Promise<void> => {
         if ((await tx.get('strategy', id)) !== undefined)
           throw new Refusal(
@@ -123,13 +123,17 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
             { strategy_id: id },
           );
       };
-      return save(body, isFree, by);
+      return save(body, isFree, authorship);
     },
-    async replace(strategyId, body, ifMatch, by) {
+    async replace(strategyId, body, ifMatch, authorship) {
       assertIdOfPath(strategyId, body);
-      return save(body, (tx) => assertPrecondition(tx, 'strategy', strategyId, toDocumentPrecondition(ifMatch)), by);
+      return save(
+        body,
+        (tx) => assertPrecondition(tx, 'strategy', strategyId, toDocumentPrecondition(ifMatch)),
+        authorship,
+      );
     },
-    async remove(strategyId, ifMatch, by) {
+    async remove(strategyId, ifMatch, authorship) {
       await requireStored(documents, strategyId);
       // A refused deletion must not cancel any jobs.
       await assertPrecondition(documents, 'strategy', strategyId, toDocumentPrecondition(ifMatch));
@@ -139,7 +143,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
         await requireStored(tx, strategyId);
         await assertPrecondition(tx, 'strategy', strategyId, toDocumentPrecondition(ifMatch));
         await tx.delete('strategy', strategyId);
-        const runsForgotten = await deleteRuns(tx, strategyId, { all: by?.purges });
+        const runsForgotten = await deleteRuns(tx, strategyId, { all: authorship?.purges });
         const jobsForgotten = (await deleteJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
         return {
           strategy_id: strategyId,
@@ -147,7 +151,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
           backtest_results_deleted: runsForgotten + jobsForgotten,
         };
       };
-      return documents.transaction(forget, { by });
+      return documents.transaction(forget, { by: authorship });
     },
     async validate(body) {
       const { document, findings } = validateStrategy(body, await readContext(documents, body));

@@ -88,7 +88,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
       return { prefixes, shared: new Set(shared), isHidden };
     },
     read,
-    async share(subject, sharedWith, by) {
+    async share(subject, sharedWith, authorship) {
       await assertStored(subject);
       const reach = findCurrentReach();
       if (reach !== undefined && !isWithin(reach, subject.id)) throw refuseOutside(reach, subject.kind, subject.id);
@@ -99,7 +99,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
           void (names.length === 0
             ? await tx.delete('sharing', name)
             : await tx.put('sharing', name, { shared_with: names })),
-        { by },
+        { by: authorship },
       );
       return read(subject);
     },

@@ -146,9 +146,9 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
         );
     },
     async start() {
-      const { documents: left } = await documents.list('delivery', readDelivery);
-      for (const { delivery_id: id, next_attempt_at: at } of left)
-        if (!due.has(id) && !sending.has(id)) retryAt(id, Date.parse(at));
+      const { documents: leftDeliveries } = await documents.list('delivery', readDelivery);
+      for (const { delivery_id: id, next_attempt_at: timestamp } of leftDeliveries)
+        if (!due.has(id) && !sending.has(id)) retryAt(id, Date.parse(timestamp));
     },
     async close() {
       closing.abort();

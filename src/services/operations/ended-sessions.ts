@@ -75,8 +75,8 @@ export async function createEndedSessions({
       if (isReadOnly) return;
       const past = [...persons].filter(([, person]) => endOf(person) <= at).slice(0, FORGOTTEN_MAX);
       await documents.transaction(async (tx) => {
-        const known = parsePerson(await tx.get('ended-sessions', id)) ?? NO_SESSIONS;
-        await tx.put('ended-sessions', id, addEnded(known, session, at));
+        const personSessions = parsePerson(await tx.get('ended-sessions', id)) ?? NO_SESSIONS;
+        await tx.put('ended-sessions', id, addEnded(personSessions, session, at));
         for (const [old] of past) {
           const person = parsePerson(await tx.get('ended-sessions', old));
           if (person !== undefined && endOf(person) <= at) await tx.delete('ended-sessions', old);
@@ -91,8 +91,8 @@ export async function createEndedSessions({
 /** Returns the id of a person's record, because subjects may contain any characters. */
 const getPerson = (subject: string): string => createHash('sha256').update(subject).digest('hex');
 
-const parsePerson = (found: DocumentLookup): PersonSessions | undefined =>
-  found === undefined || 'unreadable' in found ? undefined : (found.body as PersonSessions);
+const parsePerson = (documentLookup: DocumentLookup): PersonSessions | undefined =>
+  documentLookup === undefined || 'unreadable' in documentLookup ? undefined : (documentLookup.body as PersonSessions);
 
 function addEnded(person: PersonSessions, { id, ends }: EndingSession, now: number): PersonSessions {
   const others = person.sessions.filter((ended) => ended.id !== id && ended.ends > now);

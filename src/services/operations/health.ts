@@ -111,9 +111,9 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       const request = tell();
       told = request;
       setImmediate(() => (told = undefined));
-      return request.then((read) => {
-        if (told === request) told = read;
-        return read;
+      return request.then((healthReport) => {
+        if (told === request) told = healthReport;
+        return healthReport;
       });
     },
     readiness() {

@@ -27,12 +27,12 @@ export function createJobKinds({ paused, now }: JobKindsDependencies): JobKindsS
   });
   return {
     list: () => Promise.all(JOB_KINDS.map(readState)),
-    async pause(kind, reason, by) {
-      await paused.pause(kind, { paused_at: formatTimestamp(now()), author: by.author, reason }, by);
+    async pause(kind, reason, authorship) {
+      await paused.pause(kind, { paused_at: formatTimestamp(now()), author: authorship.author, reason }, authorship);
       return readState(kind);
     },
-    async resume(kind, by) {
-      await paused.resume(kind, by);
+    async resume(kind, authorship) {
+      await paused.resume(kind, authorship);
       return readState(kind);
     },
   };

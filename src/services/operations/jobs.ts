@@ -117,11 +117,11 @@ export function createJobsService({
       return readView(await require(jobId, jobs));
     },
     retry: (order) => retryJobs(limitJobs(system), order),
-    async cancel(jobId, by) {
+    async cancel(jobId, authorship) {
       const jobs = limitJobs(system);
       const { status } = await require(jobId, jobs);
       await jobs.cancel(jobId);
-      if (!isTerminal(status.status)) await onCancelled(jobId, by);
+      if (!isTerminal(status.status)) await onCancelled(jobId, authorship);
       return readView(await require(jobId, jobs));
     },
     async follow(jobId, seen, client) {

@@ -154,10 +154,10 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
       return holder.principal;
     },
     scopesOf(id, name) {
-      const own = holders.get(id);
-      const isAccepted = own !== undefined && isLive(own.record, now());
+      const ownHolder = holders.get(id);
+      const isAccepted = ownHolder !== undefined && isLive(ownHolder.record, now());
       const holder = isAccepted
-        ? own
+        ? ownHolder
         : [...holders.values()].find(({ record }) => record.name === name && isLive(record, now()));
       return holder && new Set(holder.record.scopes);
     },

@@ -36,12 +36,12 @@ export function limitJobs(system: FollowedJobs): FollowedJobs {
     watchAll: (listener) => system.watchAll(listener), // a client that is notified of a job must be able to read it
     liveIds: () => system.liveIds(),
     async list({ limit, before, ...query }) {
-      const seen: JobStatus[] = [];
+      const jobStatus: JobStatus[] = [];
       for (let from = before; ;) {
         const { jobs, ...skips } = await system.list({ ...query, limit, before: from });
-        seen.push(...jobs.filter((status) => isVisible(reach, status)));
+        jobStatus.push(...jobs.filter((status) => isVisible(reach, status)));
         from = jobs.at(-1)?.job_id;
-        if (jobs.length < limit || seen.length >= limit) return { jobs: seen.slice(0, limit), ...skips };
+        if (jobs.length < limit || jobStatus.length >= limit) return { jobs: jobStatus.slice(0, limit), ...skips };
       }
     },
     async cancel(jobId) {

@@ -44,16 +44,16 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
   async function save(
     body: Body,
     allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
-    by: Authorship | undefined,
+    authorship: Authorship | undefined,
   ): Promise<SavedSet> {
     const write = async (tx: DocumentTransaction): Promise<SavedSet> => {
-      const own = await allow(tx);
+      const ownFindings = await allow(tx);
       const { set, findings } = checkConstraintSet(body);
-      const all = sortFindings([...own, ...findings, ...listMarketWarnings(set)]);
+      const all = sortFindings([...ownFindings, ...findings, ...listMarketWarnings(set)]);
       if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
       return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
     };
-    return documents.transaction(write, { by });
+    return documents.transaction(write, { by: authorship });
   }
 
   /**
@@ -81,27 +81,27 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
         skipped_causes: { ...skipped_causes },
       };
     },
-    createSet(body, by) {
+    createSet(body, authorship) {
       return save(
         body,
         (tx) => listTakenIdFindings(tx, { kind: 'constraint-set', name: 'A constraint set', id: body['id'] }),
-        by,
+        authorship,
       );
     },
-    replaceSet(setId, body, ifMatch, by) {
+    replaceSet(setId, body, ifMatch, authorship) {
       assertIdOfPath(setId, body);
       const isExpected = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
         await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
         return [];
       };
-      return save(body, isExpected, by);
+      return save(body, isExpected, authorship);
     },
-    async removeSet(setId, ifMatch, by) {
+    async removeSet(setId, ifMatch, authorship) {
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
         if (!(await tx.delete('constraint-set', setId))) throw refuseMissingSet(setId);
       };
-      await documents.transaction(forget, { by });
+      await documents.transaction(forget, { by: authorship });
     },
     validateSet(body) {
       const { set, findings } = checkConstraintSet(body);

@@ -27,14 +27,14 @@ export interface UploadedLines {
  * @throws Refusal VALIDATION_FAILED without accounts and with too many, STORAGE_FULL
  */
 export async function storeAccounts(
-  sent: UploadedLines,
+  uploadedLines: UploadedLines,
   artifacts: Pick<ArtifactStore, 'claim' | 'file' | 'writeFile' | 'remove'>,
 ): Promise<AccountsFile> {
   const claimed = await artifacts.claim(CLAIMED_BYTES);
   try {
     const path = await artifacts.file({ name: claimed });
-    const cutter = createCutter(sent.line);
-    await pipeline(cutter.pieces(sent.lines), createWriteStream(path, { mode: 0o600 }));
+    const cutter = createCutter(uploadedLines.line);
+    await pipeline(cutter.pieces(uploadedLines.lines), createWriteStream(path, { mode: 0o600 }));
     const parts = cutter.end();
     const { name, bytes, sha256 } = await artifacts.writeFile(path);
     return { file: { name, bytes, sha256 }, parts };

@@ -97,10 +97,10 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
           return (await attempt.compute('batch-part', order, share)).outcomes;
         },
       });
-      const written = await solving.catch(async (failure: unknown) => {
+      const writtenParts = await solving.catch(async (failure: unknown) => {
         throw await addWindow(failure, payload);
       });
-      const files = written.map(({ artifact: { name, sha256 }, parts: own }) => ({
+      const files = writtenParts.map(({ artifact: { name, sha256 }, parts: own }) => ({
         artifact: name,
         sha256,
         parts: own,

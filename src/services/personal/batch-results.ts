@@ -50,8 +50,8 @@ type Volumes = readonly RowsInBlocks[];
 
 export function createBatchResults({ documents, jobs, artifacts, kind }: BatchResultsDependencies): BatchResults {
   async function findBatch(batchId: string) {
-    const found = await limitJobs(jobs).find(`batch:${batchId}`);
-    return { status: found?.status.status, volumes: readVolumes(found?.stored ?? null) };
+    const locatedJob = await limitJobs(jobs).find(`batch:${batchId}`);
+    return { status: locatedJob?.status.status, volumes: readVolumes(locatedJob?.stored ?? null) };
   }
 
   const removeResults = (batchId: string, status: string | undefined): Refusal => {
@@ -91,7 +91,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     const wanted = sizes.slice(first, first + PARTS_PER_BLOCK).map((_, at) => first + at);
     const texts = await Promise.all(
       wanted.map(async (part) => {
-        const file = kept?.parts.find((written) => written.parts.includes(part));
+        const file = kept?.parts.find((writtenParts) => writtenParts.parts.includes(part));
         if (file === undefined)
           throw new Refusal('JOB_RUNNING', `Block ${block} of the batch ${batchId} is not solved yet.`, {
             job_id: `batch:${batchId}`,
@@ -120,9 +120,9 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
       }
       return views;
     },
-    async accounts(wanted) {
-      const { blocks, count, text } = await readAccounts(wanted);
-      const head = JSON.stringify({ batch_id: wanted.batchId, count, block: wanted.block, blocks });
+    async accounts(blockRequest) {
+      const { blocks, count, text } = await readAccounts(blockRequest);
+      const head = JSON.stringify({ batch_id: blockRequest.batchId, count, block: blockRequest.block, blocks });
       return getBytes(Buffer.concat([Buffer.from(`${head.slice(0, -1)},"accounts":[`), text, Buffer.from(']}')]));
     },
     async table({ table, format, ...wanted }) {

@@ -72,7 +72,11 @@ const ACCOUNT_BYTES = 80_000;
 export function createBatches(dependencies: BatchesDependencies): Batches {
   const { documents, jobs, artifacts, markets, stores, kind, engineVersion, workers, now } = dependencies;
 
-  async function submit({ batch_id: asked, ...terms }: BatchTerms, sent: UploadedLines, origin: Origin | null) {
+  async function submit(
+    { batch_id: asked, ...terms }: BatchTerms,
+    uploadedLines: UploadedLines,
+    origin: Origin | null,
+  ) {
     const { document } = await requireIndex(documents, terms.parent);
     const { document: model } = await requireModel(documents, terms.risk_model);
     const reached = await resolveReached(documents, document);
@@ -81,7 +85,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     const batchId = asked ?? prefixName(createBatchId(now()));
     return runOnStoreOf({ documents, stores }, document, async () => {
       markets.require();
-      const written = await storeAccounts(sent, artifacts);
+      const written = await storeAccounts(uploadedLines, artifacts);
       const accounts = (await findSameAccounts(batchId, written)) ?? written;
       const count = written.parts.reduce((sum, part) => sum + part.accounts, 0);
       const isAgain = accounts !== written;
@@ -124,8 +128,8 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
   return {
     start: ({ accounts, ...terms }, origin) => submit(terms, { lines: encodeLines(accounts), line: null }, origin),
     async startUpload({ media, bytes }, { terms: text, batchId }, origin) {
-      const send = (terms: BatchTerms, sent: UploadedLines) =>
-        submit(batchId === undefined ? terms : { ...terms, batch_id: batchId }, sent, origin);
+      const send = (terms: BatchTerms, uploadedLines: UploadedLines) =>
+        submit(batchId === undefined ? terms : { ...terms, batch_id: batchId }, uploadedLines, origin);
       const removeLines = (accounts: AsyncIterable<string>): UploadedLines => ({
         lines: encodeTexts(accounts),
         line: null,

@@ -68,8 +68,8 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   async function readMarket(run: RunDocument): Promise<VersionedMarket> {
     const now = await dataVersions.at(undefined);
     const isNow = now.served.identity.contentHash === run.store_content_hash;
-    const known = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
-    if (known.served.identity.contentHash === run.store_content_hash) return known;
+    const versionedMarket = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
+    if (versionedMarket.served.identity.contentHash === run.store_content_hash) return versionedMarket;
     throw refuseBundle(run.index_id, 'the data of the published run is not kept');
   }
 

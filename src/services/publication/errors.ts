@@ -94,9 +94,9 @@ export function createError(
   const [first, last] = [found[0]!.date, found.at(-1)!.date];
   const { largest } = measureDisagreements(found, pair.closes, pair.standing);
   // A policy restates closes from the first material difference on; earlier closes keep their entries.
-  const told = decision === 'restated' && treatment !== undefined ? treatment.restated : found;
-  const same = told.length - measureDisagreements(told, pair.closes, pair.standing).levels_changed;
-  const span = { first: told[0]!.date, last: told.at(-1)!.date };
+  const disagreements = decision === 'restated' && treatment !== undefined ? treatment.restated : found;
+  const same = disagreements.length - measureDisagreements(disagreements, pair.closes, pair.standing).levels_changed;
+  const span = { first: disagreements[0]!.date, last: disagreements.at(-1)!.date };
   return {
     index_id: indexId,
     at,

@@ -199,7 +199,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       await requireLog(documents, indexId);
       return signingKeys.list();
     },
-    rotateKey: (by) => signingKeys.rotate(by),
+    rotateKey: (authorship) => signingKeys.rotate(authorship),
   };
 }
 

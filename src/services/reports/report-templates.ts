@@ -64,7 +64,7 @@ export function createReportTemplates(documents: DocumentStore): ReportTemplates
 
     getTemplate: requireTemplate,
 
-    async putTemplate(templateId, body, ifMatch, by) {
+    async putTemplate(templateId, body, ifMatch, authorship) {
       assertEditable(templateId);
       assertIdOfPath(templateId, body, 'template_id');
       const { document, findings } = validateTemplate(body);
@@ -73,19 +73,19 @@ export function createReportTemplates(documents: DocumentStore): ReportTemplates
         await assertPrecondition(tx, 'template', templateId, ifMatch);
         return tx.put('template', templateId, document);
       };
-      const etag = await documents.transaction(write, { by });
+      const etag = await documents.transaction(write, { by: authorship });
       // the service has read-only lists of findings, the contract mutable ones
       return { saved: (findings.length === 0 ? document : { ...document, findings }) as SavedReportTemplate, etag };
     },
 
-    async removeTemplate(templateId, ifMatch, by) {
+    async removeTemplate(templateId, ifMatch, authorship) {
       assertEditable(templateId);
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         if ((await tx.get('template', templateId)) === undefined) throw refuseMissingTemplate(templateId);
         await assertPrecondition(tx, 'template', templateId, ifMatch);
         await tx.delete('template', templateId);
       };
-      await documents.transaction(forget, { by });
+      await documents.transaction(forget, { by: authorship });
     },
   };
 }

@@ -142,7 +142,9 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       // the id of a render begins with the second of its rendering
       const newest = matching.map(toResult).sort((a, b) => (a.render_id < b.render_id ? 1 : -1));
       const page = (before === undefined ? newest : newest.filter(({ render_id: id }) => id < before)).slice(0, limit);
-      const files = new Map(all.map(({ render_id: id, artifact: ref, rendered_at: at }) => [id, { ref, at }]));
+      const files = new Map(
+        all.map(({ render_id: id, artifact: ref, rendered_at: timestamp }) => [id, { ref, at: timestamp }]),
+      );
       const looked = page
         .map(({ render_id: id }) => files.get(id)!)
         .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
@@ -167,7 +169,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       };
     },
 
-    async removeRender(renderId, ifMatch, by) {
+    async removeRender(renderId, ifMatch, authorship) {
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         const stored = await tx.get('render', renderId);
         if (stored === undefined) throw refuseMissingRender(renderId);
@@ -181,7 +183,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         }
         await tx.delete('render', renderId);
       };
-      await documents.transaction(forget, { by });
+      await documents.transaction(forget, { by: authorship });
     },
 
     ...templates,

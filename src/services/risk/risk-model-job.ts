@@ -78,15 +78,15 @@ export function createRiskModelJob({
   }
 
   async function estimateInParts(order: RiskModelOrder, attempt: RiskAttempt): Promise<RiskModelOutput> {
-    const written = await attempt.inParts({
+    const writtenParts = await attempt.inParts({
       count: PART_COUNT,
       atOnce: 2 * workers,
       share: 1 - SUMMING,
       here: (part, share) => readOutput(order, [part], { attempt, share }),
     });
-    const { covariance, unused } = joinRows(written);
+    const { covariance, unused } = joinRows(writtenParts);
     if (unused.length > 0) await attempt.drop(unused.map(({ name }) => name));
-    const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
+    const files = writtenParts.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
     const outputs = attempt.outputs(['factors']);
     return attempt.compute('sum-risk-model', { ...order, covariance, files, outputs }, SUMMING);
   }
@@ -142,11 +142,11 @@ async function readOutput(
 const hasRows = (part: number): boolean => part !== EIGENVALUES_PART;
 
 /** Returns the files of the rows in their order, and the files with rows that other outputs also contain. */
-function joinRows(written: readonly WrittenParts[]): {
+function joinRows(writtenParts: readonly WrittenParts[]): {
   readonly covariance: MatrixFiles;
   readonly unused: readonly ArtifactRef[];
 } {
-  const rows = written.map(({ parts, files = [] }) => ({ parts: parts.filter(hasRows), files }));
+  const rows = writtenParts.map(({ parts, files = [] }) => ({ parts: parts.filter(hasRows), files }));
   const { first, others } = locateParts(rows);
   const getFileAt = ({ output, at }: (typeof first)[number]): ArtifactRef => rows[output]!.files[at]!;
   const files = first.map(getFileAt);

@@ -141,8 +141,8 @@ export function createRiskModels({
       const estimatedOn = findIndexId(settings);
       const indexId = request.index_id ?? estimatedOn;
       return stores.within(await storeOfRun(indexId), async () => {
-        const known = await dataVersions.at(settings.as_known_on);
-        assertHasDates(known.served.market, { start, end });
+        const versionedMarket = await dataVersions.at(settings.as_known_on);
+        assertHasDates(versionedMarket.served.market, { start, end });
         return jobs.submit({
           kind: validation,
           payload: {
@@ -151,20 +151,20 @@ export function createRiskModels({
             model: { asset_ids: document.asset_ids, request: settings },
             terms: estimatedOn === null ? null : await termsOf(estimatedOn),
             index_id: indexId,
-            ...selectVersion(settings, known),
+            ...selectVersion(settings, versionedMarket),
           },
           request,
-          estimatedBytes: estimateMatrixMemory(known.served.market, document.asset_ids.length),
+          estimatedBytes: estimateMatrixMemory(versionedMarket.served.market, document.asset_ids.length),
           origin,
         });
       });
     },
-    async remove(modelId, ifMatch, by) {
+    async remove(modelId, ifMatch, authorship) {
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
         if (!(await tx.delete('risk-model', modelId))) throw refuseMissingModel(modelId);
       };
-      await documents.transaction(forget, { by });
+      await documents.transaction(forget, { by: authorship });
     },
     async result(value) {
       const document = readModel(value);
@@ -181,13 +181,13 @@ export function createRiskModels({
   ): Promise<JobStatus> {
     const { start, end } = request;
     assertOrder({ start, end });
-    const known = await dataVersions.at(request.as_known_on);
-    const { market } = known.served;
+    const versionedMarket = await dataVersions.at(request.as_known_on);
+    const { market } = versionedMarket.served;
     assertHasDates(market, { start, end });
     const payload = await payloadOf(modelId, request, market);
     return jobs.submit({
       kind,
-      payload: { ...payload, ...selectVersion(request, known) },
+      payload: { ...payload, ...selectVersion(request, versionedMarket) },
       request: asked,
       estimatedBytes: estimateModelMemory(payload, market, workers),
       origin,

@@ -134,13 +134,13 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return maker.stamped(run, held({ view: 'overview', columns, plan: file }, signal));
     },
 
-    async remove(runId, ifMatch, by) {
+    async remove(runId, ifMatch, authorship) {
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertSubject(tx, runId);
         assertRecordNamed(runId, await tx.get('run', runId), ifMatch);
         await deleteRuns(tx, runId);
       };
-      await documents.transaction(forget, { by });
+      await documents.transaction(forget, { by: authorship });
     },
 
     async compare(names, { benchmark = null, start = null, end = null, format }, signal) {

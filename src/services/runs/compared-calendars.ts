@@ -27,11 +27,11 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
 
   function getCalendars(closures: RecordedClosures): ExchangeCalendars {
     const key = toCanonicalJson(closures);
-    const found = corrected.get(key) ?? correctCalendars(calendars, closures);
+    const exchangeCalendars = corrected.get(key) ?? correctCalendars(calendars, closures);
     corrected.delete(key);
-    corrected.set(key, found);
+    corrected.set(key, exchangeCalendars);
     if (corrected.size > CORRECTED_MAX) corrected.delete(corrected.keys().next().value!);
-    return found;
+    return exchangeCalendars;
   }
 
   /** Returns the rebalances of all indices of a plan that are decided by a given day, as text. */

@@ -57,7 +57,7 @@ export function streamOf(first: BufferedPart, { part, buffers, whole, close }: P
     result?.catch(() => undefined); // The reader of the stream receives the error.
     return result;
   };
-  let shown = first;
+  let bufferedPart = first;
   const other = first.next === null ? null : buffers.take();
   let coming = other && readFollowing(first, other);
   /** Number of bytes of the present part that were sent. */
@@ -69,20 +69,20 @@ export function streamOf(first: BufferedPart, { part, buffers, whole, close }: P
 
   /** Advances to a part with remaining bytes; returns false after the last part. */
   async function advance(): Promise<boolean> {
-    while (sent === shown.length + shown.rest.length) {
-      read.add(shown);
+    while (sent === bufferedPart.length + bufferedPart.rest.length) {
+      read.add(bufferedPart);
       if (coming === null) return false;
-      const { room } = shown;
-      shown = await coming;
+      const { room } = bufferedPart;
+      bufferedPart = await coming;
       sent = 0;
-      coming = readFollowing(shown, room);
+      coming = readFollowing(bufferedPart, room);
     }
     return true;
   }
 
   /** Copies remaining bytes of the present part, up to the size of the buffer. */
   function fill(into: Uint8Array): number {
-    const { room, length, rest } = shown;
+    const { room, length, rest } = bufferedPart;
     const from = sent < length ? new Uint8Array(room, sent, length - sent) : rest.subarray(sent - length);
     const count = Math.min(into.length, from.length);
     into.set(from.subarray(0, count));

@@ -108,21 +108,21 @@ export function createExports({
     const newest = await requireRun(documents, name);
     if (asKnownOn === undefined) return { run: newest, known: undefined };
     return stores.within(await states.storeOf(newest), async () => {
-      const known = await dataVersions.at(asKnownOn);
-      return { run: await requireRunOn(documents, name, known), known: known.served };
+      const versionedMarket = await dataVersions.at(asKnownOn);
+      return { run: await requireRunOn(documents, name, versionedMarket), known: versionedMarket.served };
     });
   }
 
   async function readMarket(
     run: RunDocument,
     { table, by = SINGLE_GROUPS, as_known_on: knownOn }: ExportRequest,
-    known: ServedMarket | undefined,
+    servedMarket: ServedMarket | undefined,
   ): Promise<ServedMarket | null> {
     if (findExportTable(table).readsMarket !== true) return null;
     if (findExportTable(table).readsDefinition === true && knownOn === undefined) return states.requireMarket(run);
     if (findExportTable(table).isGrouped === 'issuers' && by !== SINGLE_GROUPS && knownOn === undefined)
       return states.requireMarket(run);
-    return known ?? (await states.findMarket(run)) ?? null;
+    return servedMarket ?? (await states.findMarket(run)) ?? null;
   }
 
   /**
@@ -152,7 +152,7 @@ export function createExports({
   }
 
   /** Produces the first part. The files of the run stay open until `close`. */
-  async function begin(name: RunName, asked: ExportQuery, signal: AbortSignal) {
+  async function begin(name: RunName, exportQuery: ExportQuery, signal: AbortSignal) {
     opened++;
     let files: OpenedRun | undefined;
     const close = async (): Promise<void> => {
@@ -162,11 +162,11 @@ export function createExports({
     try {
       const { run, path, descriptors } = (files = await openRun({ documents, artifacts }, name));
       const exportId = randomUUID();
-      const definition = await readDefinition({ artifacts, dataVersions }, run, asked.table);
+      const definition = await readDefinition({ artifacts, dataVersions }, run, exportQuery.table);
       const readPart = async (from: ExportPosition, room: SharedArrayBuffer): Promise<BufferedPart> => ({
         ...(await jobs.query(
           'export-part',
-          { ...asked, definition, exportId, run: path, files: descriptors, from, room },
+          { ...exportQuery, definition, exportId, run: path, files: descriptors, from, room },
           signal,
         )),
         room,
@@ -194,8 +194,8 @@ export function createExports({
       const { stale } = state;
       const asked = { table, format, start, end, by, market: served && served.handle };
       const etag = computeEtag(run, asked);
-      const found = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
-      const open = (signal: AbortSignal) => readBody(found, { asked, etag }, signal);
+      const runName = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
+      const open = (signal: AbortSignal) => readBody(runName, { asked, etag }, signal);
       if (format !== 'json') return { stale, etag, open };
       const head = createStateHead(state);
       return { stale, etag: head.etagOf(etag), open: async (signal) => prependHeadToBody(head, await open(signal)) };

@@ -27,9 +27,9 @@ export interface FactorRequest {
 export async function resolveFactorMeasure(
   reader: Pick<DocumentReader, 'get'>,
   artifacts: Pick<ArtifactStore, 'file'>,
-  asked: FactorRequest,
+  factorRequest: FactorRequest,
 ): Promise<FactorMeasure> {
-  const { model, risk_model: modelId, risk_estimator: estimator, factors } = asked;
+  const { model, risk_model: modelId, risk_estimator: estimator, factors } = factorRequest;
   assertSingleSource({ risk_model: modelId, risk_estimator: estimator, model });
   if (modelId !== undefined) {
     if (factors !== undefined) throw refuse('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');

@@ -83,9 +83,9 @@ export function createRunMaker({
     payload: BacktestPayload,
     market: MarketIdentity,
   ): Promise<ContinuableRun | FullRunReason | null> {
-    const found = await documents.get('run', payload.plan.runId);
-    if (found === undefined) return null;
-    const run = readStored(found, readRun);
+    const documentLookup = await documents.get('run', payload.plan.runId);
+    if (documentLookup === undefined) return null;
+    const run = readStored(documentLookup, readRun);
     const { columns, checkpoint } = run?.artifacts ?? {};
     if (run === undefined || !columns || !checkpoint) return 'no_checkpoint';
     const reason = await planReasonOf(run, payload, market);
@@ -114,7 +114,9 @@ export function createRunMaker({
     if (run.engine_version !== engineVersion) return 'definition_changed';
     const before = await readPlan(run);
     if (before === undefined) return 'no_checkpoint';
-    const plans = [before, plan].map((one) => selectPlanClosures(limitPlanToDate(one, run.end), undefined));
+    const plans = [before, plan].map((backtestPlan) =>
+      selectPlanClosures(limitPlanToDate(backtestPlan, run.end), undefined),
+    );
     const [was, is] = [plans[0]!, plans[1]!];
     if (listDefinitionChanges({ plan: was, asked: run.asked }, { plan: is, asked }).length > 0)
       return 'definition_changed';
@@ -140,14 +142,14 @@ export function createRunMaker({
 
   async function makeOnMarket(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument> {
     const { plan, asked, engine_version: engineVersion } = payload;
-    const known = await dataVersions.at(payload.data_version);
-    const { identity } = known.served;
+    const versionedMarket = await dataVersions.at(payload.data_version);
+    const { identity } = versionedMarket.served;
     const matrices = await findPlannedFiles(documents, artifacts, plan.models);
     const task = {
       market: identity,
       plan,
       ...createModelReferences(plan.models, matrices),
-      ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(known.version) }),
+      ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(versionedMarket.version) }),
       engineVersion,
     };
     const stored = payload.data_version === undefined ? await createStoredRun(payload, identity) : null;
@@ -165,7 +167,7 @@ export function createRunMaker({
       store_id: identity.datasetId,
       adjustment: identity.adjustment,
       store_content_hash: output.storeContentHash,
-      store_version: known.version,
+      store_version: versionedMarket.version,
       ...(payload.data_version === undefined ? {} : { as_known_on: payload.data_version }),
       declared_currency: identity.currency ?? null,
       engine_version: engineVersion,

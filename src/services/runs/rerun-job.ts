@@ -67,8 +67,8 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     filesOf: ({ run }) => (run === null ? [] : listArtifacts(run)),
   });
 
-  async function store(tx: DocumentTransaction, made: readonly CompletedRerun[]): Promise<void> {
-    for (const { run, previous } of made) {
+  async function store(tx: DocumentTransaction, completedReruns: readonly CompletedRerun[]): Promise<void> {
+    for (const { run, previous } of completedReruns) {
       if (await putRunAfter(tx, run, { after: previous, runsKept }))
         tx.publish({ type: 'run-stored', run_id: run.run_id });
     }
@@ -80,8 +80,8 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
       const { rerun_id: id, engine_version: engineVersion } = payload;
       const summary = { kind: 'rerun', id, total: 'indices', outcomes: OUTCOMES, engineVersion } as const;
       const { result, entries } = await parts.run(createRowsOrder(payload), summary, attempt);
-      const made = entries.filter((entry): entry is CompletedRerun => entry.run !== null);
-      return { result, effect: (tx) => store(tx, made) };
+      const completedReruns = entries.filter((entry): entry is CompletedRerun => entry.run !== null);
+      return { result, effect: (tx) => store(tx, completedReruns) };
     },
     async (payload, some, attempt) => ({
       result: await parts.outputOf(createRowsOrder(payload), some, { attempt, share: 1 }),

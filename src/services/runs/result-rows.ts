@@ -32,13 +32,13 @@ export async function readRows(
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);
 }
 
-function removeRows({ kind, ident }: RowsSource, found: LocatedJob | undefined): Refusal {
+function removeRows({ kind, ident }: RowsSource, locatedJob: LocatedJob | undefined): Refusal {
   const why =
-    found === undefined
+    locatedJob === undefined
       ? `no ${kind} is stored under the id`
-      : found.status.status === 'succeeded'
+      : locatedJob.status.status === 'succeeded'
         ? 'an earlier version ran it, and its result has all rows'
-        : `it is ${found.status.status} and has no result`;
+        : `it is ${locatedJob.status.status} and has no result`;
   return new Refusal('JOB_NOT_FOUND', `The ${kind} ${ident} has no rows: ${why}.`, { job_id: `${kind}:${ident}` });
 }
 
@@ -48,8 +48,8 @@ export async function readBlock(
   { kind, block }: { readonly kind: string; readonly block: number },
   artifacts: Pick<ArtifactStore, 'read'>,
 ): Promise<Uint8Array> {
-  const wanted = blocks[block];
-  if (wanted === undefined)
+  const rowBlock = blocks[block];
+  if (rowBlock === undefined)
     throw refuseWithFindings('query', [
       {
         severity: 'error',
@@ -60,8 +60,8 @@ export async function readBlock(
       },
     ]);
   const start = blocks.slice(0, block).reduce((sum, { bytes }) => sum + bytes, 0);
-  const text = await artifacts.read(artifact, { start, end: start + wanted.bytes });
-  if (createHash('sha256').update(text).digest('hex') !== wanted.sha256)
+  const text = await artifacts.read(artifact, { start, end: start + rowBlock.bytes });
+  if (createHash('sha256').update(text).digest('hex') !== rowBlock.sha256)
     throw new Refusal('DOCUMENT_UNREADABLE', `Block ${block} of the rows is damaged.`);
   return text;
 }

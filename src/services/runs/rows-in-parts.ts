@@ -55,11 +55,11 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     await markets.settled();
     const { positions } = divideEvenly(order.count);
     const count = parts.reduce((sum, part) => sum + positions(part).length, 0);
-    const own = toAlternative(attempt, share / count);
+    const ownRowAttempt = toAlternative(attempt, share / count);
     const output = [];
     for (const part of parts) {
       const entries = [];
-      for (const position of positions(part)) entries.push(await order.entryOf(position, own));
+      for (const position of positions(part)) entries.push(await order.entryOf(position, ownRowAttempt));
       output.push(entries);
     }
     const artifact = await attempt.write(Buffer.from(JSON.stringify(output)));
@@ -69,13 +69,13 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
   /** Returns the entries of each part once; the files of duplicate entries are dropped. */
   async function readEntries<E extends RowEntry>(
     { filesOf }: RowsOrder<E>,
-    written: readonly WrittenParts[],
+    writtenParts: readonly WrittenParts[],
     { drop }: Pick<RowAttempt, 'drop'>,
   ): Promise<readonly E[]> {
     const outputs: (readonly (readonly E[])[])[] = [];
-    for (const { artifact } of written)
+    for (const { artifact } of writtenParts)
       outputs.push(JSON.parse(Buffer.from(await artifacts.read(artifact)).toString()) as E[][]); // a part wrote these entries
-    const { first, others } = locateParts(written);
+    const { first, others } = locateParts(writtenParts);
     const listEntries = (places: typeof first): E[] => places.flatMap(({ output, at }) => outputs[output]![at]!);
     const unused = listEntries(others).flatMap(filesOf);
     if (unused.length > 0) await drop(unused.map(({ name }) => name));
@@ -85,14 +85,14 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
   return {
     outputOf: readOutput,
     async run(order, summary, attempt) {
-      const written = await attempt.inParts({
+      const writtenParts = await attempt.inParts({
         count: divideEvenly(order.count).count,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
         here: (part, share) => readOutput(order, [part], { attempt, share }),
       });
-      const entries = await readEntries(order, written, attempt);
-      const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
+      const entries = await readEntries(order, writtenParts, attempt);
+      const files = writtenParts.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
       const outputs = attempt.outputs(['view', 'rows']);
       const { view, rows } = await attempt.compute('sum-rows', { ...summary, files, outputs }, SUMMING);
       return { result: { artifact: view, rows }, entries };

@@ -89,10 +89,13 @@ export function createRunDefinitions({
   async function readDefinition(run: RunDocument): Promise<DefinitionState> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
     const revision = (await Promise.all(DEFINITION_KINDS.map((kind) => documents.revision(kind)))).join(' ');
-    const known = compared.get(key);
-    if (known !== undefined && (known.revision === revision || (await areUnchanged(known.reads)))) {
-      known.revision = revision;
-      return known;
+    const cachedComparison = compared.get(key);
+    if (
+      cachedComparison !== undefined &&
+      (cachedComparison.revision === revision || (await areUnchanged(cachedComparison.reads)))
+    ) {
+      cachedComparison.revision = revision;
+      return cachedComparison;
     }
     const reads: DocumentState[] = [];
     const definition = await compareDefinitions(run, reads);

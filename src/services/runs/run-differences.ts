@@ -91,7 +91,7 @@ export function createRunDifferenceJob({
     const files: Record<string, ModelFiles[string]> = {};
     for (const [id, model] of Object.entries(plan.models)) {
       const side = sides.find(
-        (each) => toCanonicalJson(each.plan.models?.[id] ?? null) === toCanonicalJson(plan.models![id]),
+        (runSide) => toCanonicalJson(runSide.plan.models?.[id] ?? null) === toCanonicalJson(plan.models![id]),
       );
       const file = side?.run.artifacts.models?.[id];
       if (file !== undefined) files[id] = { paths: await resolveMatrixPaths(artifacts, file), ...createContent(model) };

@@ -15,12 +15,12 @@ import { checkFields } from '#domain/rules/field-findings.js';
  * @throws Refusal VALIDATION_FAILED if a datapoint is unreadable, missing in the market or not numeric
  */
 export function readFields(fields: readonly string[], market: MarketData): string[] {
-  const read = fields.map((text, k) => readField(text, market, `fields[${k}]`));
+  const recordFields = fields.map((text, k) => readField(text, market, `fields[${k}]`));
   assertNoErrors(
     'query',
-    read.flatMap(({ findings }) => findings),
+    recordFields.flatMap(({ findings }) => findings),
   );
-  return read.map(({ text }) => text);
+  return recordFields.map(({ text }) => text);
 }
 
 interface RecordField {
@@ -33,12 +33,15 @@ function readField(text: string, market: MarketData, path: string): RecordField 
     const use = useNumber(text);
     return { text, findings: checkFields([{ use, path, rowId: null }], market, 'error') };
   }
-  const read = readExpression(text, 'number');
-  const problems = read.problems.map((problem): Finding => ({ severity: 'error', path, ...problem }));
-  if (read.tree === undefined) return { text, findings: problems };
-  const result = checkFields([{ use: useNumber(read.tree), path, rowId: null }], market, 'error');
-  const placed = locateInTexts(result, new Map<string, ParsedText>([[path, read]]));
-  return { text: printExpression(read.tree), findings: [...placed, ...findDecisionFunctions(read.tree, path)] };
+  const parsedText = readExpression(text, 'number');
+  const problems = parsedText.problems.map((problem): Finding => ({ severity: 'error', path, ...problem }));
+  if (parsedText.tree === undefined) return { text, findings: problems };
+  const result = checkFields([{ use: useNumber(parsedText.tree), path, rowId: null }], market, 'error');
+  const findings = locateInTexts(result, new Map<string, ParsedText>([[path, parsedText]]));
+  return {
+    text: printExpression(parsedText.tree),
+    findings: [...findings, ...findDecisionFunctions(parsedText.tree, path)],
+  };
 }
 
 /** Returns findings about functions in an expression whose values exist only in the decisions of an index. */

@@ -189,10 +189,15 @@ export function computeRecordEtag(run: RunDocument): string {
 }
 
 /** Ensures that If-Match names the stored record. @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED */
-export function assertRecordNamed(runId: string, found: DocumentLookup, ifMatch: Precondition | undefined): void {
-  if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
+export function assertRecordNamed(
+  runId: string,
+  documentLookup: DocumentLookup,
+  ifMatch: Precondition | undefined,
+): void {
+  if (documentLookup === undefined)
+    throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;
-  const run = readStored(found, readRun);
+  const run = readStored(documentLookup, readRun);
   const etag = run && computeRecordEtag(run);
   if (etag !== undefined && ifMatch.some((named) => removeMarks(named) === etag)) return;
   throw new Refusal(

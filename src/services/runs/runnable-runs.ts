@@ -25,13 +25,13 @@ export interface RunnableRunsDependencies {
 
 /** Returns the payload of the job that runs a plan. */
 export function createBacktestPayload(
-  asked: RequestedBacktest,
+  requestedBacktest: RequestedBacktest,
   { plan, storeId, version, dataVersion }: RunnablePlan,
   engineVersion: string,
 ): BacktestPayload {
   return {
     plan,
-    ...(plan.strategy === undefined ? {} : { asked: asked.request }),
+    ...(plan.strategy === undefined ? {} : { asked: requestedBacktest.request }),
     ...(storeId === null ? {} : { on_store: storeId }),
     ...dataVersion,
     engine_version: engineVersion,
@@ -69,25 +69,25 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
     asKnownOn: RequestedBacktest['asKnownOn'],
   ): Promise<RunnablePlan> {
     const { plan } = planned;
-    const known = await dataVersions.at(asKnownOn);
-    const { market } = known.served;
+    const versionedMarket = await dataVersions.at(asKnownOn);
+    const { market } = versionedMarket.served;
     assertRunnable(plan, { market, calendars });
     const { request, documents: all } = plan;
     if (request.as_known !== undefined)
-      assertFirstVersion(await dataVersions.before(known.version), {
+      assertFirstVersion(await dataVersions.before(versionedMarket.version), {
         market,
         end: request.end,
         documents: all,
         calendars,
       });
-    return { ...planned, market, dataVersion: selectVersion({ as_known_on: asKnownOn }, known) };
+    return { ...planned, market, dataVersion: selectVersion({ as_known_on: asKnownOn }, versionedMarket) };
   }
 
   return {
     planOf,
     onStoredTerms: async (runId, given) => applyStoredTerms(await findRun(documents, runId), given),
-    async currentRun(runId, asked) {
-      const { plan, dataVersion } = await planOf(runId, asked);
+    async currentRun(runId, requestedBacktest) {
+      const { plan, dataVersion } = await planOf(runId, requestedBacktest);
       const run = await findRun(documents, runId);
       // Results of earlier versions, with an unknown store, may lack fields that results have today.
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;

@@ -14,17 +14,18 @@ import { runIdOf } from '#store/run-id.js';
 export async function requireRunOn(
   reader: Pick<DocumentStore, 'get'>,
   name: RunName,
-  known: VersionedMarket,
+  versionedMarket: VersionedMarket,
 ): Promise<RunDocument> {
   const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
   const run = await requireRun(reader, name);
-  if (isRunOfMarket(run, known)) return run;
-  if (id !== undefined) throw createOtherContentRefusal(run, known);
-  for await (const earlier of listEarlierRuns(reader, subject)) if (isRunOfMarket(earlier, known)) return earlier;
+  if (isRunOfMarket(run, versionedMarket)) return run;
+  if (id !== undefined) throw createOtherContentRefusal(run, versionedMarket);
+  for await (const earlier of listEarlierRuns(reader, subject))
+    if (isRunOfMarket(earlier, versionedMarket)) return earlier;
   throw new Refusal(
     'RUN_NOT_FOUND',
-    `${subject} has no stored run on version ${known.version} of the data. A backtest with \`as_known_on\` creates one.`,
-    { index_id: subject, data_version: known.version },
+    `${subject} has no stored run on version ${versionedMarket.version} of the data. A backtest with \`as_known_on\` creates one.`,
+    { index_id: subject, data_version: versionedMarket.version },
   );
 }
 

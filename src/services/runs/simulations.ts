@@ -64,7 +64,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
       const { run_id: runId, request, dates } = payload;
       await assertNotDeleted(documents, runId, 'simulation');
       const order = await createOrder(payload);
-      const written = await attempt.inParts({
+      const writtenParts = await attempt.inParts({
         count: divideSimulation(request).length - 1,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
@@ -73,7 +73,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
           return (await attempt.compute('simulate-part', { ...order, parts: [part], outputs }, share)).tallies;
         },
       });
-      const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
+      const files = writtenParts.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
       const sum = { ...order, files, runId, dates, outputs: attempt.outputs(['view']) };
       const { view } = await attempt.compute('sum-simulation', sum, SUMMING);
       return {

@@ -72,24 +72,25 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   }
   const names = Object.fromEntries(same.map(({ part, link }) => [part, link.name]));
   if (unwritten.some((part) => names[part] === undefined)) return undefined;
-  const written = prices?.written ?? undefined;
-  const source = prices === null ? undefined : (written ?? (await findIntact(artifacts, stored.get(prices.sha256))));
+  const artifactRef = prices?.written ?? undefined;
+  const source =
+    prices === null ? undefined : (artifactRef ?? (await findIntact(artifacts, stored.get(prices.sha256))));
   if (prices !== null && source === undefined) return undefined;
   const beside = source && { ref: source, name: findPricesFile(names['columns'] ?? own.columns.name) };
   if (same.length === 0 && !beside) return { files: own, prices: null };
   const linked = await ignoreRemoved(attempt.share([...same.map(({ link }) => link), ...(beside ? [beside] : [])]));
   if (linked !== undefined) {
     const twice = same.filter(({ part }) => !unwritten.includes(part)).map(({ part }) => own[part]!.name);
-    await attempt.drop([...twice, ...(written ? [written.name] : [])]);
+    await attempt.drop([...twice, ...(artifactRef ? [artifactRef.name] : [])]);
     const once = { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
     return { files: once, prices: beside ? linked.at(-1)! : null };
   }
   // a file was removed in the meantime
   if (unwritten.length > 0) return undefined;
   if (prices === null) return { files: own, prices: null };
-  if (written === undefined) return undefined;
-  const [again] = await attempt.share([{ ref: written, name: findPricesFile(own.columns.name) }]);
-  await attempt.drop([written.name]);
+  if (artifactRef === undefined) return undefined;
+  const [again] = await attempt.share([{ ref: artifactRef, name: findPricesFile(own.columns.name) }]);
+  await attempt.drop([artifactRef.name]);
   return { files: own, prices: again! }; // `link` returns one reference per file
 }
 

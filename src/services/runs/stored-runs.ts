@@ -37,13 +37,16 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
    * Returns a run, or the reason why its document or a file with its columns is unreadable. Undefined if the run was
    * removed since it was listed.
    */
-  async function runOf(asked: RequestedRun): Promise<RunDocument | UnreadableCause | undefined> {
+  async function runOf(requestedRun: RequestedRun): Promise<RunDocument | UnreadableCause | undefined> {
     try {
-      const run = await requireRun(documents, asked);
+      const run = await requireRun(documents, requestedRun);
       return (await findDamagedRuns(artifacts, [run])).size > 0 ? 'unreadable' : run;
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || !UNREADABLE.has(thrown.code)) throw thrown;
-      return findCause(await documents.get('kept-run', createStoredRunId(asked.subject, asked.id!)), readRun);
+      return findCause(
+        await documents.get('kept-run', createStoredRunId(requestedRun.subject, requestedRun.id!)),
+        readRun,
+      );
     }
   }
 

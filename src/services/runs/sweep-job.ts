@@ -55,7 +55,7 @@ export function createSweepJob({
     async (payload, attempt) => {
       const { stored_id: storedId } = payload;
       const order = await createOrder(payload);
-      const written = await attempt.inParts({
+      const writtenParts = await attempt.inParts({
         count: partsOf(payload).count,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
@@ -65,7 +65,7 @@ export function createSweepJob({
           return (await attempt.compute('sweep-part', { ...order, patches, outputs }, share)).outcomes;
         },
       });
-      const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
+      const files = writtenParts.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
       const { sweep_id: sweepId, base, rank_by: rankBy, partitions, folds, engine_version: engineVersion } = payload;
       const variation = createVariation(payload);
       const sum = { sweepId, indexId: base.document.id, rankBy, partitions, folds, variation, files, engineVersion };

@@ -154,11 +154,11 @@ export function createSweeps({
   };
 
   async function startOn(base: SweepBase, request: SweepRequest, origin: Origin | null): Promise<JobStatus> {
-    const known = await dataVersions.at(request.as_known_on);
-    const { market } = known.served;
+    const versionedMarket = await dataVersions.at(request.as_known_on);
+    const { market } = versionedMarket.served;
     assertNoErrors('sweep', checkLevels(request, countSessions(market, base)));
     if (request.request.as_known !== undefined)
-      assertSomeVersion(await dataVersions.before(known.version), {
+      assertSomeVersion(await dataVersions.before(versionedMarket.version), {
         market,
         end: request.request.end,
         documents: { base: base.document },
@@ -181,7 +181,7 @@ export function createSweeps({
         rank_by: request.rank_by,
         partitions: request.partitions,
         folds: request.folds,
-        ...selectVersion(request, known),
+        ...selectVersion(request, versionedMarket),
         engine_version: engineVersion,
       },
       request,

@@ -43,9 +43,9 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   return {
     find(question) {
       const key = formatKey(question);
-      const known = held.get(key);
-      if (known !== undefined) hold(key, known);
-      return known?.bytes;
+      const responseBytes = held.get(key);
+      if (responseBytes !== undefined) hold(key, responseBytes);
+      return responseBytes?.bytes;
     },
     hold: (question, view) => hold(formatKey(question), { bytes: view }),
     async get(question, make) {

@@ -40,7 +40,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
     await states.servedMarket(run);
     return {};
   },
-  benchmark: async (sources, asked) => ({ benchmark: await readBenchmark(sources, asked) }),
+  benchmark: async (sources, runRequest) => ({ benchmark: await readBenchmark(sources, runRequest) }),
   async 'run-benchmark'({ documents, artifacts, plans }, { run }) {
     const { benchmark } = BacktestFields.parse(run.request);
     const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
@@ -52,11 +52,11 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
     assertReferenceColumn((await states.requireMarket(run)).market, query.by as string);
     return {};
   },
-  async risk(sources, asked) {
+  async risk(sources, runRequest) {
     const { documents, artifacts, states } = sources;
-    const { run, query } = asked;
+    const { run, query } = runRequest;
     const measure = await resolveRiskMeasure(documents, artifacts, query as unknown as RequestedMeasure);
-    const benchmark = await readBenchmark(sources, asked);
+    const benchmark = await readBenchmark(sources, runRequest);
     const isNeeded = benchmark !== null || measure.risk;
     const market = await (isNeeded ? states.requireMarket(run) : states.findMarket(run));
     const isMarketOfRun = market?.handle.contentHash === run.store_content_hash;

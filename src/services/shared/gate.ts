@@ -44,7 +44,7 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
       const detail = { waiting: waiting.length, limit: waitingMax };
       throw new Refusal('OVERLOADED', `Queue full: ${waiting.length} ${name} waiting (limit ${waitingMax}).`, detail);
     }
-    const own = client === null ? 0 : waiting.filter((other) => other.client === client).length;
+    const own = client === null ? 0 : waiting.filter((otherWaiting) => otherWaiting.client === client).length;
     if (client === null || own < clientWaitingMax) return;
     const message = `The key has ${countOf(running, client)} ${name} running and ${own} waiting (limit ${clientWaitingMax}).`;
     throw new Refusal('RATE_LIMITED', message, { waiting: own, limit: clientWaitingMax });

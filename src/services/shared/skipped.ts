@@ -16,7 +16,8 @@ export function addUnreadable(
 
 /** Counts omitted documents by cause. */
 export function countSkipped(causes: readonly UnreadableCause[]): Skipped {
-  const count = (cause: UnreadableCause): number => causes.filter((each) => each === cause).length;
+  const count = (cause: UnreadableCause): number =>
+    causes.filter((unreadableCause) => unreadableCause === cause).length;
   return {
     skipped: causes.length,
     skipped_causes: { unreadable: count('unreadable'), invalid: count('invalid'), unsupported: count('unsupported') },

@@ -63,20 +63,20 @@ export function openStoredFamily<D extends object>(
       const page = readable.filter(({ id }) => ids.has(id)).slice(0, limit);
       return { shown: await Promise.all(page.map(({ id }) => show(id))), ...skipped };
     },
-    async put(id, document, ifMatch, by) {
+    async put(id, document, ifMatch, authorship) {
       const write = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, kind, id, ifMatch);
         await tx.put(kind, id, document);
       };
-      await documents.transaction(write, { by });
+      await documents.transaction(write, { by: authorship });
     },
-    async remove(id, ifMatch, by) {
+    async remove(id, ifMatch, authorship) {
       if ((await documents.get(kind, id)) === undefined) throw createNotFound(id);
       const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, kind, id, ifMatch);
         await tx.delete(kind, id);
       };
-      await documents.transaction(forget, { by });
+      await documents.transaction(forget, { by: authorship });
     },
   };
 }

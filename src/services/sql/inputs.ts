@@ -54,11 +54,11 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     const key = createHash('sha256')
       .update(JSON.stringify([createMarketKey(handle), view, wanted]))
       .digest('hex');
-    const held = await files.hold(key, async (path) => {
+    const leasedFile = await files.hold(key, async (path) => {
       await jobs.query('market-table', { market: handle, table: view, columns: wanted, path }, signal);
     });
     const keys: Readonly<Record<string, ExportColumn>> = SQL_VIEWS[view].columns;
-    return { held, columns: own.filter((name) => name in keys || wanted.includes(name)) };
+    return { held: leasedFile, columns: own.filter((name) => name in keys || wanted.includes(name)) };
   }
 
   const lists: Readonly<Record<ListViewName, () => Promise<readonly (readonly ListCell[])[]>>> = {
@@ -93,15 +93,15 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     runs: () => documents.ids('run'),
     columns: async (): Promise<SqlOrder['columns']> => createColumns(markets.current()?.market),
     open(signal: AbortSignal): OpenInputs {
-      const all: LeasedFile[] = [];
+      const leasedFiles: LeasedFile[] = [];
 
       async function runFiles(wanted: SqlNeeds['runs'], allowed: ReadonlySet<string>): Promise<string[]> {
         const paths: string[] = [];
         for (const { view, indexId } of wanted) {
           if (!allowed.has(indexId)) throw new Error(`a query asked for ${view} of ${indexId}`);
-          const held = await runFile(view, indexId, signal);
-          all.push(held);
-          paths.push(held.path);
+          const leasedFile = await runFile(view, indexId, signal);
+          leasedFiles.push(leasedFile);
+          paths.push(leasedFile.path);
         }
         return paths;
       }
@@ -110,7 +110,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
         const found: SqlInputs['market'][number][] = [];
         for (const need of wanted) {
           const { held, columns } = await readMarketFile(need, signal);
-          all.push(held);
+          leasedFiles.push(held);
           found.push({ file: held.path, columns });
         }
         return found;
@@ -127,7 +127,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
             lists: await Promise.all(needs.lists.map((list) => lists[list]())),
           };
         },
-        release: () => all.forEach((held) => held.release()),
+        release: () => leasedFiles.forEach((leasedFile) => leasedFile.release()),
       };
     },
   };

@@ -40,9 +40,11 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
     answer: ({ query, format }, asker) =>
       gate(async () => {
         const [runs, columns] = await Promise.all([inputs.runs(), inputs.columns()]);
-        const held = inputs.open(asker.signal);
+        const openInputs = inputs.open(asker.signal);
         // The process reads data outside the HTTP request, but within the client's prefixes.
-        const onNeeds = AsyncResource.bind((needs: SqlNeeds): Promise<SqlInputs> => held.read(needs, new Set(runs)));
+        const onNeeds = AsyncResource.bind((needs: SqlNeeds): Promise<SqlInputs> =>
+          openInputs.read(needs, new Set(runs)),
+        );
         const order = { query, format, runs, columns, encoder, limits };
         try {
           return await answerQuery(order, { onNeeds, secondsMax, signal: asker.signal }, async (file, outcome) => ({
@@ -50,7 +52,7 @@ export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependenc
             stream: streamOf(await open(file, 'r')),
           }));
         } finally {
-          held.release();
+          openInputs.release();
         }
       }, asker),
     close: () => files.close(),

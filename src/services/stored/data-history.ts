@@ -143,11 +143,11 @@ export async function deleteVersions(
   documents: DocumentStore,
   datasetId: string,
   last: number,
-  by?: Authorship,
+  authorship?: Authorship,
 ): Promise<void> {
   for (let left = last; left > 0;) {
     const until = left;
-    left = await documents.transaction((tx) => deleteRemaining(tx, datasetId, until), { by });
+    left = await documents.transaction((tx) => deleteRemaining(tx, datasetId, until), { by: authorship });
   }
 }
 

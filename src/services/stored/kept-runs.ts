@@ -129,8 +129,9 @@ async function* listPublishedRuns(
   subject: string,
 ): AsyncGenerator<RunDocument, void> {
   for (const id of (await readRunList(reader, subject)).published) {
-    const kept = (await reader.get('kept-run', createStoredRunId(subject, id))) ?? (await reader.get('run', subject));
-    const run = readStored(kept, readRun);
+    const documentLookup =
+      (await reader.get('kept-run', createStoredRunId(subject, id))) ?? (await reader.get('run', subject));
+    const run = readStored(documentLookup, readRun);
     if (run !== undefined) yield run;
   }
 }

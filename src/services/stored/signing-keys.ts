@@ -57,9 +57,11 @@ export function createSigningKeys({
   }
 
   return {
-    current: async (by) =>
+    current: async (authorship) =>
       (await readKeyInUse(documents)) ??
-      documents.transaction(async (tx) => (await readKeyInUse(tx)) ?? (await replace(tx, timestamp())), { by }),
+      documents.transaction(async (tx) => (await readKeyInUse(tx)) ?? (await replace(tx, timestamp())), {
+        by: authorship,
+      }),
     async isCurrent(reader, keyId) {
       const stored = await reader.get('signing-key', keyId);
       return readStored(stored, readKey)?.valid_until === null;
@@ -68,7 +70,8 @@ export function createSigningKeys({
       const { documents: keys, ...left } = await documents.list('signing-key', readKey);
       return { keys: keys.map(selectPublicPart).toSorted(compareByAge), ...addUnreadable(left, 0) };
     },
-    rotate: async (by) => selectPublicPart(await documents.transaction((tx) => replace(tx, timestamp()), { by })),
+    rotate: async (authorship) =>
+      selectPublicPart(await documents.transaction((tx) => replace(tx, timestamp()), { by: authorship })),
   };
 }
 

@@ -244,10 +244,10 @@ async function readModels(
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<ReadonlyMap<string, RiskModelDocument>> {
   const models = new Map<string, RiskModelDocument>();
-  for (const [modelId, by] of listUsedModels(Object.values(documents))) {
+  for (const [modelId, modelUser] of listUsedModels(Object.values(documents))) {
     const stored = await reader.get('risk-model', modelId);
     const document = readStored(stored, readModel);
-    if (document === undefined) throw refuseWithFindings('index document', [createMissingModel(modelId, by)]);
+    if (document === undefined) throw refuseWithFindings('index document', [createMissingModel(modelId, modelUser)]);
     models.set(modelId, document);
   }
   return models;
@@ -256,8 +256,8 @@ async function readModels(
 /** Returns a finding if the risk model of a definition is not stored. */
 export async function findUnknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const [modelId, by] of listUsedModels([document]))
-    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(createMissingModel(modelId, by));
+  for (const [modelId, modelUser] of listUsedModels([document]))
+    if ((await reader.get('risk-model', modelId)) === undefined) findings.push(createMissingModel(modelId, modelUser));
   return findings;
 }
 

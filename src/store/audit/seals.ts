@@ -20,8 +20,14 @@ export async function signAuditLog(tx: DocumentTransaction, key: SigningKey, now
   const before = await createLastSeal(tx);
   const count = before === null ? 0 : (seals ?? (await tx.ids('audit-seal')).length);
   const previous = before === null ? NO_HASH : (head.seal_hash ?? before?.hash);
-  const at = findLatestTime(now, key.valid_from, before?.at);
-  const stated = { seq, entry_hash, ...(previous === undefined ? {} : { previous }), at, key_id: key.key_id };
+  const timestamp = findLatestTime(now, key.valid_from, before?.at);
+  const stated = {
+    seq,
+    entry_hash,
+    ...(previous === undefined ? {} : { previous }),
+    at: timestamp,
+    key_id: key.key_id,
+  };
   const hash = hashOf(stated);
   await tx.put('audit-seal', formatEntryId(seq), {
     ...stated,

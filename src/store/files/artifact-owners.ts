@@ -25,8 +25,8 @@ const DIGITS = 32;
 export function listNames(value: Buffer): readonly string[] {
   const names = new Set<string>();
   if (!value.includes(REFERENCE_MARK)) return [];
-  for (let at = value.indexOf(SUFFIX); at >= 0; at = value.indexOf(SUFFIX, at + 1)) {
-    const name = value.toString('latin1', Math.max(0, at - DIGITS), at + SUFFIX.length);
+  for (let offset = value.indexOf(SUFFIX); offset >= 0; offset = value.indexOf(SUFFIX, offset + 1)) {
+    const name = value.toString('latin1', Math.max(0, offset - DIGITS), offset + SUFFIX.length);
     if (isArtifactName(name)) names.add(name);
   }
   return [...names];

@@ -30,7 +30,7 @@ export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtif
     begin(bytes) {
       if (bytes.length >= LARGE_BYTES_MIN) return false;
       const flushing = startWrite(() => {
-        for (let at = 0; at < bytes.length;) at += writeSync(handle.fd, bytes, at);
+        for (let offset = 0; offset < bytes.length;) offset += writeSync(handle.fd, bytes, offset);
         return handle.datasync();
       });
       pending = { bytes: bytes.length, sha256: hash('sha256', bytes, 'hex'), flushing };

@@ -34,8 +34,8 @@ export interface FileRange extends Range {
 /** Streams the bytes of consecutive ranges. Reads into a buffer of the caller (`byob`) allocate no chunks. */
 export function streamFrom(ranges: readonly FileRange[], call: FolderCall): ReadableStream<Uint8Array> {
   const files = new Set(ranges.map(({ file }) => file));
-  const left = ranges.filter(({ start, end, ends }) => end > start || ends);
-  let at = left[0]?.start ?? 0;
+  const leftFileRanges = ranges.filter(({ start, end, ends }) => end > start || ends);
+  let offset = leftFileRanges[0]?.start ?? 0;
   let isOpen = true;
   let isReading = false;
   const closeFiles = (): void => files.forEach((file) => closeSync(file));
@@ -49,9 +49,10 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
    * verification.
    */
   async function addPart({ file, end, passed, ends }: FileRange, part: Uint8Array): Promise<void> {
-    await fill(file, part, at, call);
+    await fill(file, part, offset, call);
     if (passed) passed.crc32 = crc32(part, passed.crc32);
-    if (ends && at + part.length === end && passed!.crc32 !== ends.crc32) throw refuseDamagedArtifact(ends.ref.name);
+    if (ends && offset + part.length === end && passed!.crc32 !== ends.crc32)
+      throw refuseDamagedArtifact(ends.ref.name);
   }
 
   return new ReadableStream({
@@ -62,16 +63,16 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
       const { buffer, byteOffset, byteLength } = request.view!;
       let length = 0;
       try {
-        for (let range = left[0]; range && length === 0; range = left[0]) {
-          const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - at));
+        for (let range = leftFileRanges[0]; range && length === 0; range = leftFileRanges[0]) {
+          const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - offset));
           isReading = true;
           await addPart(range, part).finally(() => (isReading = false));
           if (!isOpen) return closeFiles(); // cancelled meanwhile
           length = part.length;
-          at += length;
-          if (at < range.end) continue;
-          left.shift();
-          at = left[0]?.start ?? 0;
+          offset += length;
+          if (offset < range.end) continue;
+          leftFileRanges.shift();
+          offset = leftFileRanges[0]?.start ?? 0;
         }
       } catch (thrown) {
         close();
@@ -79,7 +80,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
         return;
       }
       if (length > 0) request.respond(length);
-      if (left.length > 0) return;
+      if (leftFileRanges.length > 0) return;
       close();
       controller.close();
       if (length === 0) request.respond(0); // completes a pending read without bytes
@@ -101,8 +102,8 @@ export async function readRange(
 async function fill(file: number, bytes: Uint8Array, start: number, call: FolderCall): Promise<void> {
   let filled = 0;
   while (filled < bytes.length) {
-    const [length, at] = [Math.min(bytes.length - filled, PIECE_BYTES), filled];
-    const { bytesRead } = await call(() => readFile(file, bytes, at, length, start + at));
+    const [length, offset] = [Math.min(bytes.length - filled, PIECE_BYTES), filled];
+    const { bytesRead } = await call(() => readFile(file, bytes, offset, length, start + offset));
     if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - filled} bytes early`);
     filled += bytesRead;
   }
@@ -123,9 +124,9 @@ interface Verification {
 export async function verifyFile({ file, ref, hash }: Verification, call: FolderCall): Promise<number> {
   let crc = 0;
   const room = new Uint8Array(Math.min(ref.bytes, VERIFIED_BYTES));
-  for (let at = 0; at < ref.bytes; at += room.length) {
-    const part = room.subarray(0, ref.bytes - at);
-    await fill(file, part, at, call);
+  for (let offset = 0; offset < ref.bytes; offset += room.length) {
+    const part = room.subarray(0, ref.bytes - offset);
+    await fill(file, part, offset, call);
     const hashed = hash.add(part);
     crc = crc32(part, crc); // while another thread hashes the part
     await hashed;

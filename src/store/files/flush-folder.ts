@@ -15,8 +15,8 @@ export async function flushFolder(folder: string, call = callDirectly): Promise<
 export async function writeFlushed(file: string, bytes: Uint8Array, call = callDirectly): Promise<void> {
   const handle = await openBy(call, file, 'wx');
   try {
-    for (let at = 0; at < bytes.length; at += PART_BYTES)
-      await writePart(call, handle, bytes.subarray(at, at + PART_BYTES));
+    for (let offset = 0; offset < bytes.length; offset += PART_BYTES)
+      await writePart(call, handle, bytes.subarray(offset, offset + PART_BYTES));
     await call(() => handle.datasync(), WRITE_MS);
   } finally {
     await closeBy(call, handle);
@@ -31,9 +31,9 @@ export const PART_BYTES = 1 << 20;
  * after the last write
  */
 export async function writePart(call: FolderCall, handle: FileHandle, part: Uint8Array, to?: number): Promise<void> {
-  for (let at = 0; at < part.length;) {
-    const position = to === undefined ? null : to + at;
-    at += (await call(() => handle.write(part, at, part.length - at, position), WRITE_MS)).bytesWritten;
+  for (let offset = 0; offset < part.length;) {
+    const position = to === undefined ? null : to + offset;
+    offset += (await call(() => handle.write(part, offset, part.length - offset, position), WRITE_MS)).bytesWritten;
   }
 }
 

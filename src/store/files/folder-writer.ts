@@ -97,7 +97,7 @@ async function writeFile(
 }
 
 function* iterateParts(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
+  for (let offset = 0; offset < bytes.length; offset += PART_BYTES) yield bytes.subarray(offset, offset + PART_BYTES);
 }
 
 /** Number of bytes after which a file is flushed while more of it is written. */

@@ -71,12 +71,12 @@ function* copyBlocks(bytes: Uint8Array | ProducedBytes, hash: Hash, room: BlockP
   let block = 0;
   let filled = 0;
   for (const part of bytes instanceof Uint8Array ? [bytes] : bytes.parts())
-    for (let at = 0; at < part.length;) {
-      const count = Math.min(part.length - at, HASHED_BYTES, BLOCK_BYTES - filled);
+    for (let offset = 0; offset < part.length;) {
+      const count = Math.min(part.length - offset, HASHED_BYTES, BLOCK_BYTES - filled);
       const copy = room[block]!.subarray(filled, filled + count);
-      copy.set(part.subarray(at, at + count));
+      copy.set(part.subarray(offset, offset + count));
       hash.update(copy);
-      at += count;
+      offset += count;
       filled += count;
       if (filled < BLOCK_BYTES) continue;
       yield room[block]!;
@@ -90,8 +90,8 @@ function* copyBlocks(bytes: Uint8Array | ProducedBytes, hash: Hash, room: BlockP
 function* hashBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += BLOCK_BYTES) {
     const block = bytes.subarray(from, from + BLOCK_BYTES);
-    for (let at = 0; at < block.length; at += HASHED_BYTES) {
-      const piece = block.subarray(at, at + HASHED_BYTES);
+    for (let offset = 0; offset < block.length; offset += HASHED_BYTES) {
+      const piece = block.subarray(offset, offset + HASHED_BYTES);
       fetchLines(piece);
       hash.update(piece);
     }
@@ -123,7 +123,7 @@ interface Disk {
 
 async function openDisk(call: FolderCall, path: string, handle: FileHandle): Promise<Disk> {
   let direct = await openDirect(call, path);
-  let at = 0;
+  let offset = 0;
 
   async function close(): Promise<void> {
     const closing = direct;
@@ -136,7 +136,7 @@ async function openDisk(call: FolderCall, path: string, handle: FileHandle): Pro
     if (direct === null || sectors.length === 0) return 0;
     const file = direct;
     try {
-      return (await call(() => file.write(sectors, 0, sectors.length, at), WRITE_MS)).bytesWritten;
+      return (await call(() => file.write(sectors, 0, sectors.length, offset), WRITE_MS)).bytesWritten;
     } catch (thrown) {
       if (!isRefused(thrown)) throw thrown;
       await close();
@@ -147,8 +147,8 @@ async function openDisk(call: FolderCall, path: string, handle: FileHandle): Pro
   return {
     async write(block) {
       const done = await writeSectors(block.subarray(0, block.length - (block.length % SECTOR_BYTES)));
-      await writePart(call, handle, block.subarray(done), at + done);
-      at += block.length;
+      await writePart(call, handle, block.subarray(done), offset + done);
+      offset += block.length;
     },
     close,
   };

@@ -58,14 +58,15 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
         tx: {
           ...tx,
           async put(kind, id, body) {
-            const written = kind === 'version' ? readWriter(body) : undefined;
-            if (written !== undefined && change(written) > bytesMax) throw createQuotaRefusal(written.keyId, bytesMax);
+            const writerRecord = kind === 'version' ? readWriter(body) : undefined;
+            if (writerRecord !== undefined && change(writerRecord) > bytesMax)
+              throw createQuotaRefusal(writerRecord.keyId, bytesMax);
             return tx.put(kind, id, body);
           },
           async delete(kind, id) {
             const stored = kind === 'version' ? await tx.get(kind, id) : undefined;
-            const written = readStored(stored, readWriter);
-            if (written !== undefined) change({ ...written, bytes: -written.bytes });
+            const writerRecord = readStored(stored, readWriter);
+            if (writerRecord !== undefined) change({ ...writerRecord, bytes: -writerRecord.bytes });
             return tx.delete(kind, id);
           },
         },

@@ -32,8 +32,8 @@ const lastPositions = new Uint16Array(1 << HASH_BITS);
 for (let at = 0; at + MATCH_MIN <= BEGIN; at++) lastPositions[hashAt(at)] = at + 1;
 const positions = new Uint16Array(lastPositions.length);
 
-function hashAt(at: number): number {
-  const four = window[at]! | (window[at + 1]! << 8) | (window[at + 2]! << 16) | (window[at + 3]! << 24);
+function hashAt(offset: number): number {
+  const four = window[offset]! | (window[offset + 1]! << 8) | (window[offset + 2]! << 16) | (window[offset + 3]! << 24);
   return Math.imul(four, 0x9e3779b1) >>> (32 - HASH_BITS);
 }
 
@@ -47,26 +47,26 @@ export function shorten(text: string): Buffer {
   positions.set(lastPositions);
   let written = 0;
   let literal = BEGIN;
-  for (let at = BEGIN; at + MATCH_MIN <= end;) {
-    const slot = hashAt(at);
+  for (let offset = BEGIN; offset + MATCH_MIN <= end;) {
+    const slot = hashAt(offset);
     const from = positions[slot]! - 1;
-    positions[slot] = at + 1;
-    const length = from < 0 ? 0 : measureMatch(from, at, end);
+    positions[slot] = offset + 1;
+    const length = from < 0 ? 0 : measureMatch(from, offset, end);
     if (length < MATCH_MIN) {
-      at++;
+      offset++;
       continue;
     }
-    written = writeSequence(written, { literal, at, length, distance: at - from });
-    at += length;
-    literal = at;
+    written = writeSequence(written, { literal, at: offset, length, distance: offset - from });
+    offset += length;
+    literal = offset;
   }
   written = writeSequence(written, { literal, at: end, length: 0, distance: 0 });
   return output.subarray(0, written);
 }
 
-function measureMatch(from: number, at: number, end: number): number {
+function measureMatch(from: number, offset: number, end: number): number {
   let length = 0;
-  while (at + length < end && window[from + length] === window[at + length]) length++;
+  while (offset + length < end && window[from + length] === window[offset + length]) length++;
   return length;
 }
 
@@ -101,22 +101,22 @@ function writeNumber(to: number, value: number): number {
 
 /** Restores a text; undefined for invalid bytes. */
 export function restoreText(bytes: Uint8Array): string | undefined {
-  let [at, to] = [0, BEGIN];
+  let [offset, to] = [0, BEGIN];
   const readNumber = (): number => {
     let value = 0;
     for (let shift = 0; shift < 21; shift += 7) {
-      const byte = bytes[at++] ?? 0;
+      const byte = bytes[offset++] ?? 0;
       value |= (byte & 127) << shift;
       if (byte < 128) return value;
     }
     return Infinity;
   };
-  while (at < bytes.length) {
-    const token = bytes[at++]!;
+  while (offset < bytes.length) {
+    const token = bytes[offset++]!;
     const count = token >> 4 === HALF_MAX ? HALF_MAX + readNumber() : token >> 4;
-    if (at + count > bytes.length || to + count > window.length) return undefined;
-    for (let i = 0; i < count; i++) window[to++] = bytes[at++]!;
-    if (at === bytes.length) return window.toString('utf8', BEGIN, to);
+    if (offset + count > bytes.length || to + count > window.length) return undefined;
+    for (let i = 0; i < count; i++) window[to++] = bytes[offset++]!;
+    if (offset === bytes.length) return window.toString('utf8', BEGIN, to);
     const rest = token & HALF_MAX;
     const length = MATCH_MIN + (rest === HALF_MAX ? HALF_MAX + readNumber() : rest);
     const distance = readNumber();

@@ -82,11 +82,11 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   const getTime = (): string => (at ??= formatTimestamp(now()));
   const ahead = createPrefetchedReads(tx, options?.by !== undefined);
 
-  async function log(kind: AuditedKind, id: string, written: WrittenVersion): Promise<void> {
+  async function log(kind: AuditedKind, id: string, writtenVersion: WrittenVersion): Promise<void> {
     const { author: name, keyId, note, requestId: request_id } = getAuthor();
     const subject = kind === 'data-version' ? getOwner(id) : id;
     const by = keyId == null ? { author: name } : { author: name, key_id: keyId };
-    const statement = { at: getTime(), ...by, request_id, note, kind, id: subject, ...written };
+    const statement = { at: getTime(), ...by, request_id, note, kind, id: subject, ...writtenVersion };
     ahead.logEndsWith(await appendAudit(tx, statement, await ahead.logEnd()));
   }
 
@@ -95,14 +95,14 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     const { kind, id } = subject;
     const standing = await readDocumentState(tx, subject, ahead.take(subject));
     const existed = await tx.delete(kind, id);
-    const by = getAuthor();
-    if (by.purges === true) {
+    const authorship = getAuthor();
+    if (authorship.purges === true) {
       const isPurged = await purgeHistory(tx, subject);
       if (existed || isPurged) await log(kind, id, { action: 'purged', version: null, etag: null });
       return existed || isPurged;
     }
     if (!existed) return false;
-    const version = await recordDeletion(tx, subject, { by, at: getTime(), standing });
+    const version = await recordDeletion(tx, subject, { by: authorship, at: getTime(), standing });
     if (version !== null) await trimHistory(tx, subject, { latest: version, kept });
     await log(kind, id, { action: 'deleted', version, etag: null });
     return true;
@@ -180,8 +180,8 @@ function createPrefetchedReads(tx: DocumentTransaction, isRequest: boolean): Pre
   const formatKey = ({ kind, id }: Subject): string => `${kind}/${id}`;
 
   function read(subject: Subject, isWritten: boolean): PendingReads {
-    const known = readings.get(formatKey(subject));
-    if (known !== undefined) return known;
+    const pendingReads = readings.get(formatKey(subject));
+    if (pendingReads !== undefined) return pendingReads;
     const document = tx.get(subject.kind, subject.id);
     const last = isWritten && isDocumentId(subject.id) ? readLastVersion(tx, subject) : undefined;
     if (isWritten) end ??= readAuditHead(tx);

@@ -35,8 +35,8 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
 
   return {
     find(key, read, open) {
-      const known = entries.touch(key);
-      if (known !== undefined) return known.document;
+      const entry = entries.touch(key);
+      if (entry !== undefined) return entry.document;
       const value = read();
       if (value === undefined) return undefined;
       const result = open(value);
@@ -49,10 +49,10 @@ export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCac
     },
     drop(keys) {
       for (const key of keys) {
-        const known = entries.touch(key);
+        const entry = entries.touch(key);
         entries.remove(key);
         readOnce.remove(key);
-        if (known !== undefined) readOnce.add(key, { bytes: known.bytes }); // a frequently read document will be read again
+        if (entry !== undefined) readOnce.add(key, { bytes: entry.bytes }); // a frequently read document will be read again
       }
     },
   };

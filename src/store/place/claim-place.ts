@@ -102,9 +102,9 @@ async function recordClaimedStore(
       throw createMismatchRefusal(
         `${formatLocationSubject(place)} is the store ${result} of another database; give this database a separate place, or remove the ${MARKER} of that one.`,
       );
-    const own: RecordedStore = { store_id: randomUUID(), is_marked: false };
-    await recordStore(tx, own);
-    return own;
+    const ownRecordedStore: RecordedStore = { store_id: randomUUID(), is_marked: false };
+    await recordStore(tx, ownRecordedStore);
+    return ownRecordedStore;
   });
 }
 

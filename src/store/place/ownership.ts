@@ -74,7 +74,7 @@ export async function openOwnership(
 ): Promise<StoreOwnership> {
   const marker = await openMarker(place, RETRY_LIMITS);
   const lease: Lease = { documents, place, marker, identity, times, self: randomUUID() };
-  let seen: ObservedToken = { token: null, at: performance.now() };
+  let observedToken: ObservedToken = { token: null, at: performance.now() };
   let confirmedAt = -Infinity;
   let isHolder = false;
   let isClosed = false;
@@ -86,15 +86,15 @@ export async function openOwnership(
     if (result === undefined) return; // the artifact store is unavailable, which its watch reports
     const { ownership } = result;
     isHolder = ownership?.holder === lease.self;
-    if (seen.token !== null && ownership?.token !== seen.token) confirmedAt = now;
-    if (ownership?.token !== seen.token) seen = { token: ownership?.token ?? null, at: now };
+    if (observedToken.token !== null && ownership?.token !== observedToken.token) confirmedAt = now;
+    if (ownership?.token !== observedToken.token) observedToken = { token: ownership?.token ?? null, at: now };
     // The artifact store has no owner yet, or the first renewal was interrupted.
     const isUnowned = ownership?.token == null;
-    if (!isUnowned && now - seen.at < (isHolder ? RENEWAL_FRACTION * times.renewMs : times.observeMs)) return;
+    if (!isUnowned && now - observedToken.at < (isHolder ? RENEWAL_FRACTION * times.renewMs : times.observeMs)) return;
     const token = await renew(lease, result);
     if (token === undefined) return;
-    seen = { token, at: performance.now() };
-    confirmedAt = seen.at;
+    observedToken = { token, at: performance.now() };
+    confirmedAt = observedToken.at;
     isHolder = true;
   }
 
@@ -178,8 +178,10 @@ function findOwnerFault(
   return `${formatLocationSubject(place)} ${relation}. Give this database a separate place (divisor adopt --new-place URL), take the place over if no service uses the other database (divisor adopt --take-over), or serve read-only (--read-only on).`;
 }
 
-const isOtherSystem = (one: DatabaseIdentity, other: DatabaseIdentity): boolean =>
-  one.system !== null && other.system !== null && one.system !== other.system;
+const isOtherSystem = (databaseIdentity: DatabaseIdentity, otherDatabaseIdentity: DatabaseIdentity): boolean =>
+  databaseIdentity.system !== null &&
+  otherDatabaseIdentity.system !== null &&
+  databaseIdentity.system !== otherDatabaseIdentity.system;
 
 const describeDatabase = ({ system, database }: DatabaseIdentity): string =>
   `the database ${database} of the PostgreSQL system ${system ?? 'unknown'}`;
@@ -196,10 +198,13 @@ async function restoreToken({ marker, identity }: Lease, mark: StoreMark, { owne
  * Renews the lease: records the next token, writes it to the marker, then makes it the current token.
  * @returns the token; undefined if another process has renewed the lease meanwhile
  */
-async function renew({ documents, marker, identity, self }: Lease, seen: RecordedStore): Promise<string | undefined> {
+async function renew(
+  { documents, marker, identity, self }: Lease,
+  recordedStore: RecordedStore,
+): Promise<string | undefined> {
   const next = await documents.transaction(async (tx) => {
     const store = await readRecordedStore(tx);
-    if (store === undefined || store.ownership?.token !== seen.ownership?.token) return undefined;
+    if (store === undefined || store.ownership?.token !== recordedStore.ownership?.token) return undefined;
     if (store.ownership?.next != null) return store.ownership.next; // completes an interrupted renewal
     const { token = null, earlier = [] } = store.ownership ?? {};
     const ownership = { token, next: randomUUID(), earlier, holder: self };
@@ -207,7 +212,7 @@ async function renew({ documents, marker, identity, self }: Lease, seen: Recorde
     return ownership.next;
   });
   if (next === undefined) return undefined;
-  await marker.write({ storeId: seen.store_id, owner: { ...identity, token: next } });
+  await marker.write({ storeId: recordedStore.store_id, owner: { ...identity, token: next } });
   await documents.transaction(async (tx) => {
     const store = await readRecordedStore(tx);
     if (store?.ownership?.next !== next) return;

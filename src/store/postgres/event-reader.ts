@@ -70,28 +70,28 @@ export async function openEventReader(database: Database, options: EventReaderOp
     return {
       horizon,
       node,
-      take(found) {
+      take(eventsFound) {
         // If another read from the same horizon has been accepted, the next read finds the events that it missed.
         if (own !== count || isStopped) return;
         count++;
         readAtMs = performance.now();
-        horizon = found.horizon;
-        const news = found.events.filter((_, i) => !known.has(found.ids[i]!)); // there is one id per event
-        known = new Set(found.ids);
+        horizon = eventsFound.horizon;
+        const news = eventsFound.events.filter((_, i) => !known.has(eventsFound.ids[i]!)); // there is one id per event
+        known = new Set(eventsFound.ids);
         onEvents(news.map((event) => JSON.parse(event) as CommitEvent)); // written by `commit`
       },
     };
   }
 
   async function read(): Promise<void> {
-    const own = startReading();
+    const ownEventReading = startReading();
     const [found] = await database.query<{ [M in keyof EventsFound]: EventsFound[M] | null }>(
       `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, array_agg(id::text ORDER BY id) AS ids,
           array_agg(event ORDER BY id) AS events FROM ${schema}.events WHERE transaction >= $1::xid8 AND node <> $2`,
-      [own.horizon, node],
+      [ownEventReading.horizon, node],
     );
     const { horizon, ids, events } = found!; // exactly one row
-    own.take({ horizon: horizon!, ids: ids ?? [], events: events ?? [] });
+    ownEventReading.take({ horizon: horizon!, ids: ids ?? [], events: events ?? [] });
   }
 
   function readLater(ms: number): void {

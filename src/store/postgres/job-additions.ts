@@ -49,23 +49,23 @@ export function createJobAdditions(database: Pick<Database, 'query'>, schema: st
 
   function writeWaiting(): void {
     const together = waiting.filter(({ values }) => !isLarge(values));
-    const alone = waiting.filter(({ values }) => isLarge(values)).map((each) => [each]);
+    const alone = waiting.filter(({ values }) => isLarge(values)).map((addition) => [addition]);
     waiting = [];
-    for (const all of [together, ...alone]) if (all.length > 0) void write(all);
+    for (const additions of [together, ...alone]) if (additions.length > 0) void write(additions);
   }
 
-  async function write(all: readonly Addition[]): Promise<void> {
-    const [first, ...others] = all;
+  async function write(additions: readonly Addition[]): Promise<void> {
+    const [first, ...otherAdditions] = additions;
     try {
-      const rows = await (others.length === 0
+      const rows = await (otherAdditions.length === 0
         ? database.query<AddedRow>(one, first!.values)
         : database.query<AddedRow>(
             several,
-            ADDED_COLUMNS.map((_, i) => all.map(({ values }) => values[i])),
+            ADDED_COLUMNS.map((_, i) => additions.map(({ values }) => values[i])),
           ));
-      for (const [i, { resolve }] of all.entries()) resolve(rows[i]!.written); // the statement returns one row per job
+      for (const [i, { resolve }] of additions.entries()) resolve(rows[i]!.written); // the statement returns one row per job
     } catch (thrown) {
-      for (const { reject } of all) reject(thrown);
+      for (const { reject } of additions) reject(thrown);
     }
   }
 

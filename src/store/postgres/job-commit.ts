@@ -142,8 +142,8 @@ export function createJobStatement(
   { draft, events, jobs, time }: CommitOrder,
   token: string,
 ): JobStatement | undefined {
-  const [row, ...others] = jobs;
-  if (row === undefined || others.length > 0 || events.length > 0 || !draft.isNarrow || row.node !== null)
+  const [row, ...otherJobRows] = jobs;
+  if (row === undefined || otherJobRows.length > 0 || events.length > 0 || !draft.isNarrow || row.node !== null)
     return undefined;
   const [readKinds, readIds, versions] = draft.readColumns() as readonly string[][];
   const [kinds, ids, schemas, bodies, named, goneKinds, goneIds] = draft.writeColumns() as readonly string[][];

@@ -71,8 +71,8 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
     async several(reads) {
       const values: string[] = [];
       const addParameter = (value: string): string => `$${values.push(value)}`;
-      const selections = reads.map((read, place) =>
-        formatSelection(read, { place, given: addParameter, table: `${schema}.documents` }),
+      const selections = reads.map((rowQuery, place) =>
+        formatSelection(rowQuery, { place, given: addParameter, table: `${schema}.documents` }),
       );
       const result = await database.query<DocumentRow & { readonly place: number }>(
         selections.join(' UNION ALL '),
@@ -128,11 +128,11 @@ interface SelectionTerms {
   readonly table: string;
 }
 
-function formatSelection(read: RowQuery, { place, given, table }: SelectionTerms): string {
-  const kind = given(read.kind);
-  if ('id' in read)
-    return `(SELECT ${place} AS place, ${COLUMNS} FROM ${table} WHERE kind = ${kind} AND id = ${given(read.id)})`;
-  const { from, until } = createNumberedRange(read.owner);
+function formatSelection(rowQuery: RowQuery, { place, given, table }: SelectionTerms): string {
+  const kind = given(rowQuery.kind);
+  if ('id' in rowQuery)
+    return `(SELECT ${place} AS place, ${COLUMNS} FROM ${table} WHERE kind = ${kind} AND id = ${given(rowQuery.id)})`;
+  const { from, until } = createNumberedRange(rowQuery.owner);
   const range = `kind = ${kind} AND id > ${given(from)} AND id < ${given(until)}`;
   return `(SELECT ${place} AS place, ${HEADING} FROM ${table} WHERE ${range} ORDER BY id DESC LIMIT 1)`;
 }

@@ -57,7 +57,7 @@ export function watchSharedSizes(
     if (monotonicMs() - lookedAt > AGE_MS) {
       lookedAt = monotonicMs();
       look().then(
-        (found) => (last = found),
+        (sharedSizes) => (last = sharedSizes),
         () => (last = undefined), // an unavailable figure is omitted
       );
     }

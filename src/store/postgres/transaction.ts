@@ -52,14 +52,14 @@ function createTransaction(
     etag,
     updatedAt: formatTimestamp(time),
   });
-  const read = createJoinedReads(rows);
+  const rowReader = createJoinedReads(rows);
   async function findStoredRow(kind: DocumentKind, id: string): Promise<DocumentRow | undefined> {
-    const row = await read({ kind, id });
+    const row = await rowReader({ kind, id });
     draft.hasRead(kind, id, row?.version ?? ABSENT_ETAG);
     return row;
   }
   async function readStoredNumber(kind: DocumentKind, owner: string): Promise<number> {
-    const row = await read({ kind, owner });
+    const row = await rowReader({ kind, owner });
     if (row !== undefined) draft.hasRead(kind, row.id, row.version);
     const number = row === undefined ? 0 : parseNumber(row.id);
     draft.hasRead(kind, formatNumberedId(owner, number + 1), ABSENT_ETAG);
@@ -75,8 +75,8 @@ function createTransaction(
     async get(kind, id) {
       assertOpen();
       if (!isDocumentId(id)) return undefined;
-      const own = draft.own(kind, id);
-      if (own !== undefined) return own === null ? undefined : write(id, own);
+      const ownDraftWrite = draft.own(kind, id);
+      if (ownDraftWrite !== undefined) return ownDraftWrite === null ? undefined : write(id, ownDraftWrite);
       const row = await findStoredRow(kind, id);
       return row && openRow(row);
     },
@@ -97,8 +97,8 @@ function createTransaction(
     async delete(kind, id) {
       assertOpen();
       if (!isDocumentId(id)) return false;
-      const own = draft.own(kind, id);
-      const existed = own === undefined ? await isStored(kind, id) : own !== null;
+      const ownDraftWrite = draft.own(kind, id);
+      const existed = ownDraftWrite === undefined ? await isStored(kind, id) : ownDraftWrite !== null;
       assertOpen();
       if (existed) draft.delete(kind, id);
       return existed;
@@ -141,13 +141,13 @@ function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
     return rows.several(reads);
   }
 
-  return async (read) => {
+  return async (rowQuery) => {
     if (waiting === undefined || waiting.reads.length === JOINED_READS_MAX) {
       const reads: RowQuery[] = [];
       waiting = { reads, found: readNext(reads) };
     }
     const { reads, found } = waiting;
-    const place = reads.push(read) - 1;
+    const place = reads.push(rowQuery) - 1;
     return (await found)[place];
   };
 }

@@ -2,15 +2,15 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sig
 import { Buffer } from 'node:buffer';
 import type { PublicationEntry, PublicKey, SigningKey } from '#domain/documents/publication-document.js';
 
-/** Creates an Ed25519 key. @param at time of its creation, ISO-8601 UTC */
-export function createSigningKey(at: string): SigningKey {
+/** Creates an Ed25519 key. @param timestamp time of its creation, ISO-8601 UTC */
+export function createSigningKey(timestamp: string): SigningKey {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url');
   return {
     key_id: computeKeyId(raw),
     public_key: raw.toString('base64'),
     private_key: privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
-    valid_from: at,
+    valid_from: timestamp,
     valid_until: null,
   };
 }

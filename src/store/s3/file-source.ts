@@ -9,10 +9,10 @@ export const createSource = (file: FileHandle, length: number): ObjectSource => 
 
 async function readSlice(file: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = new Uint8Array(end - start);
-  for (let at = 0; at < bytes.length;) {
-    const { bytesRead } = await file.read(bytes, at, bytes.length - at, start + at);
-    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - at} bytes early`);
-    at += bytesRead;
+  for (let offset = 0; offset < bytes.length;) {
+    const { bytesRead } = await file.read(bytes, offset, bytes.length - offset, start + offset);
+    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - offset} bytes early`);
+    offset += bytesRead;
   }
   return bytes;
 }

@@ -127,6 +127,6 @@ export function changePassword(url: string, change: (password: string) => string
   const parsed = new URL(url);
   if (parsed.password === '') return url;
   const colon = url.indexOf(':', url.indexOf('://') + '://'.length);
-  const at = url.lastIndexOf('@');
-  return `${url.slice(0, colon + 1)}${change(url.slice(colon + 1, at))}${url.slice(at)}`;
+  const offset = url.lastIndexOf('@');
+  return `${url.slice(0, colon + 1)}${change(url.slice(colon + 1, offset))}${url.slice(offset)}`;
 }

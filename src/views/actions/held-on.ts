@@ -16,12 +16,12 @@ export function readHoldingsAtEnd(
   const days = columns.i32('days');
   const last = days.length - 1;
   const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
-  const held = names.flatMap((identifier, place): HeldSecurity[] => {
+  const heldSecurities = names.flatMap((identifier, place): HeldSecurity[] => {
     const weight = weightAt(last, place);
     const column = sm.columnOf(identifier);
     return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
   });
-  return { held, sharesStay: columns.has('dividendPoints') };
+  return { held: heldSecurities, sharesStay: columns.has('dividendPoints') };
 }
 
 /** Returns readers of the weights and index shares of a run by session. */

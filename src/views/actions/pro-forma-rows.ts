@@ -69,11 +69,11 @@ function createRowsAfter(action: Action, choice: Choice | null, { held, sharesSt
   const bought = choice === null && action.proceeds !== null && !sharesStay ? computeBoughtRatio(action, weight) : 1;
   const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
   const known = new Set(held.map((name) => name.identifier));
-  const all =
+  const heldSecurities =
     received === null || known.has(received.identifier)
       ? held
       : [...held, { identifier: received.identifier, weight: 0, shares: 0 }];
-  return all.map((name): ProFormaRow => {
+  return heldSecurities.map((name): ProFormaRow => {
     const before = { constituent: name.identifier, weight_before: name.weight, shares_before: name.shares };
     if (name.identifier === identifier)
       return { ...about, ...before, weight_after: after.weight_after, shares_after: after.shares_after };

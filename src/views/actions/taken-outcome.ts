@@ -30,12 +30,16 @@ const NO_PROCEEDS: ExitProceeds = { proceeds: null, received: null };
 /**
  * Returns the outcome that a run applied to a security with an action. For an offer, only the chosen side is returned.
  */
-export function findActualOutcome(terms: EventTerms, action: CorporateAction, held: HoldingBefore): ExitProceeds {
+export function findActualOutcome(
+  terms: EventTerms,
+  action: CorporateAction,
+  holdingBefore: HoldingBefore,
+): ExitProceeds {
   const { sm, rates } = terms;
-  const { session, column, shares, level } = held;
+  const { session, column, shares, level } = holdingBefore;
   const events = listEvents(terms, session);
   if (action.type === 'SPIN_OFF')
-    return { proceeds: null, received: findReceivedChild(terms, action, { ...held, events }) };
+    return { proceeds: null, received: findReceivedChild(terms, action, { ...holdingBefore, events }) };
   const exit = events?.exits.get(column);
   if (exit === undefined || exit.action !== action) return NO_PROCEEDS;
   const effect = findEffect(createEffectTable(sm, terms.growth), session, column);

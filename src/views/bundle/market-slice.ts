@@ -54,10 +54,10 @@ export function encodeSlice(market: MarketData): MarketFiles {
     reference: { columns: market.reference.columns, rows: [...market.reference.rows] },
     actions,
     universes,
-    series: [...(market.series?.values() ?? [])].map((one) => ({
-      ...one,
-      days: [...one.days],
-      closes: [...one.closes],
+    series: [...(market.series?.values() ?? [])].map((priceSeries) => ({
+      ...priceSeries,
+      days: [...priceSeries.days],
+      closes: [...priceSeries.closes],
     })),
   };
   return { 'market.arrow': encodePrices(market), 'tables.json': new TextEncoder().encode(JSON.stringify(tables)) };

@@ -36,7 +36,7 @@ export function computeTarLength(members: readonly TarMember[]): number {
 
 function createHeader(name: string, size: number): Uint8Array {
   const header = new Uint8Array(RECORD);
-  const put = (at: number, text: string): void => header.set(new TextEncoder().encode(text), at);
+  const put = (offset: number, text: string): void => header.set(new TextEncoder().encode(text), offset);
   put(FIELDS.name, name);
   put(FIELDS.mode, MODE);
   put(FIELDS.size, formatOctal(size, 11));
@@ -57,19 +57,19 @@ const sumOf = (header: Uint8Array): number => header.reduce((sum, byte) => sum +
  */
 export function readTar(archive: Uint8Array): ReadonlyMap<string, Uint8Array> {
   const files = new Map<string, Uint8Array>();
-  for (let at = 0; ;) {
-    if (at + RECORD > archive.length) throw new Error('the tar archive is incomplete');
-    const header = Uint8Array.from(archive.subarray(at, at + RECORD)); // a copy, because `slice` of a Buffer shares its memory
+  for (let offset = 0; ;) {
+    if (offset + RECORD > archive.length) throw new Error('the tar archive is incomplete');
+    const header = Uint8Array.from(archive.subarray(offset, offset + RECORD)); // a copy, because `slice` of a Buffer shares its memory
     if (header.every((byte) => byte === 0)) return files;
     const readText = (from: number, length: number): string =>
       new TextDecoder().decode(header.subarray(from, from + length)).split('\0')[0]!;
     const checksum = Number.parseInt(readText(FIELDS.checksum, 8), 8);
     header.fill(32, FIELDS.checksum, FIELDS.checksum + 8);
-    if (sumOf(header) !== checksum) throw new Error(`the header at byte ${at} is damaged`);
+    if (sumOf(header) !== checksum) throw new Error(`the header at byte ${offset} is damaged`);
     const size = Number.parseInt(readText(FIELDS.size, 12), 8);
-    const end = at + RECORD + size;
+    const end = offset + RECORD + size;
     if (!(size >= 0) || end > archive.length) throw new Error(`the file ${readText(FIELDS.name, 100)} is cut off`);
-    files.set(readText(FIELDS.name, 100), archive.subarray(at + RECORD, end));
-    at = RECORD * Math.ceil(end / RECORD);
+    files.set(readText(FIELDS.name, 100), archive.subarray(offset + RECORD, end));
+    offset = RECORD * Math.ceil(end / RECORD);
   }
 }

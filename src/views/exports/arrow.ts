@@ -39,8 +39,8 @@ export function createArrowWriter({ runId, table, columns, from, sink }: PartInp
   };
   if (from.at === 0) add(streamOf(schema, []).subarray(0, head));
   return {
-    rows(named, count) {
-      const stream = streamOf(schema, [recordBatch(schema, { columns: named, count })]);
+    rows(namedColumns, count) {
+      const stream = streamOf(schema, [recordBatch(schema, { columns: namedColumns, count })]);
       add(stream.subarray(head, -END_BYTES));
     },
     length: () => length,
@@ -199,8 +199,8 @@ function createTextData({ lengths, starts, words }: EncodedTexts, codes: Int32Ar
     const code = codes[row]!;
     if (code < 0) continue;
     const stop = valueOffsets[row + 1]!;
-    for (let at = valueOffsets[row]!, word = starts[code]!; at < stop; at += WORD_BYTES)
-      room.setUint32(at, words[word++]!, true);
+    for (let offset = valueOffsets[row]!, word = starts[code]!; offset < stop; offset += WORD_BYTES)
+      room.setUint32(offset, words[word++]!, true);
   }
   const data = new Uint8Array(room.buffer, 0, end);
   return makeData({ type: new Utf8(), length, valueOffsets, data, ...createValidity(codes, length, -1) });

@@ -70,13 +70,13 @@ export function* yieldBatches<T extends ExportTableName>(
   { count, columns }: Omit<Batch<T>, 'end'>,
   from: number,
 ): Iterable<Batch<T>> {
-  for (let at = from; at < count; at += BATCH_ROWS) {
-    const end = Math.min(count, at + BATCH_ROWS);
+  for (let offset = from; offset < count; offset += BATCH_ROWS) {
+    const end = Math.min(count, offset + BATCH_ROWS);
     const parts = Object.entries(columns as Readonly<Record<string, ColumnValues>>).map(([name, values]) => [
       name,
-      slicePart(values, at, end),
+      slicePart(values, offset, end),
     ]);
-    yield { count: end - at, columns: Object.fromEntries(parts) as Batch<T>['columns'], end }; // the object has all members of the type
+    yield { count: end - offset, columns: Object.fromEntries(parts) as Batch<T>['columns'], end }; // the object has all members of the type
   }
 }
 

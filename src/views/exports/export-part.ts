@@ -36,9 +36,9 @@ export function exportPart(input: ExportPartInput): ExportPosition | null {
   const { header } = source.columns;
   const writer = PART_WRITERS[format]({ runId: header.run_id, table, columns, from, sink });
   let { rows } = from;
-  for (const { columns: named, count, end } of readTableRows(table, source, from.at)) {
+  for (const { columns: namedColumns, count, end } of readTableRows(table, source, from.at)) {
     tick();
-    writer.rows(named, count);
+    writer.rows(namedColumns, count);
     rows += count;
     if (writer.length() < bytes) continue;
     const groups = writer.end(false);

@@ -28,7 +28,7 @@ interface BufferedBatch {
  */
 export function createParquetWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const before = from.groups ?? NO_GROUPS;
-  const kept: BufferedBatch[] = [];
+  const bufferedBatches: BufferedBatch[] = [];
   const rowBytes = Object.values(columns).reduce((sum, { type }) => sum + WIDTHS[type], 0);
   let rows = 0;
   let { fileBytes } = before;
@@ -38,7 +38,7 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
   };
   function addGroup(): WrittenRowGroups {
     if (rows === 0) return { ...before, fileBytes };
-    const chunks = joinBatches(kept, rows).map((column) => {
+    const chunks = joinBatches(bufferedBatches, rows).map((column) => {
       const chunk = encodeChunk(column, rows, fileBytes);
       for (const piece of chunk.pieces) add(piece);
       return { ...chunk, pieces: [] };
@@ -50,9 +50,12 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
     return { fileBytes, count: before.count + 1, bytes };
   }
   return {
-    rows(named, count) {
+    rows(namedColumns, count) {
       rows += count;
-      kept.push({ columns: named.map((column) => ({ ...column, values: copyOf(column.values) })), count });
+      bufferedBatches.push({
+        columns: namedColumns.map((column) => ({ ...column, values: copyOf(column.values) })),
+        count,
+      });
     },
     length: () => rows * rowBytes,
     end(isLast) {
@@ -124,10 +127,10 @@ function joinBatches(batches: readonly BufferedBatch[], rows: number): ParquetCo
 type CountedRows<V> = readonly [values: V, count: number];
 
 function concatenate<A extends Float64Array | Int32Array>(into: A, parts: readonly CountedRows<A>[]): A {
-  let at = 0;
+  let offset = 0;
   for (const [values, count] of parts) {
-    into.set(values.subarray(0, count), at);
-    at += count;
+    into.set(values.subarray(0, count), offset);
+    offset += count;
   }
   return into;
 }
@@ -156,7 +159,7 @@ function encodeTexts(name: string, rows: number, parts: readonly CountedRows<Tex
   const codes = new Int32Array(rows);
   let known: readonly string[] | undefined;
   let codeOf = new Int32Array(0);
-  let at = 0;
+  let offset = 0;
   for (const [{ codes: own, texts: list }, count] of parts) {
     if (list !== known) {
       known = list;
@@ -165,7 +168,7 @@ function encodeTexts(name: string, rows: number, parts: readonly CountedRows<Tex
     for (let row = 0; row < count; row++) {
       const one = own[row]!;
       if (one >= 0 && codeOf[one] === -1) codeOf[one] = texts.push(list[one]!) - 1;
-      codes[at++] = one < 0 ? -1 : codeOf[one]!;
+      codes[offset++] = one < 0 ? -1 : codeOf[one]!;
     }
   }
   return { name, kind: 'coded-text', codes, texts, isOptional: true };

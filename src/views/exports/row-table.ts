@@ -20,12 +20,12 @@ export function createRowTableFile(
   { runId, name, columns, rows }: RowTable,
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
-  const named = Object.entries(columns).map(([column, { type }]): NamedColumn => ({
+  const namedColumns = Object.entries(columns).map(([column, { type }]): NamedColumn => ({
     name: column,
     type,
     values: VALUES[type](rows.map((row) => row[column] ?? null)),
   }));
-  return createTableFile({ runId, name, columns, rows: { columns: named, count: rows.length } }, format);
+  return createTableFile({ runId, name, columns, rows: { columns: namedColumns, count: rows.length } }, format);
 }
 
 type Cells = readonly (string | number | null)[];

@@ -42,12 +42,12 @@ export function createConcentrationMaker(figures: DatedFigures): FiguresMaker {
  */
 export function createActiveShareMaker(
   figures: DatedFigures,
-  own: ExposureSide,
+  ownExposureSide: ExposureSide,
   benchmark: ExposureSide,
 ): FiguresMaker {
-  const places = new Map(own.names.map((name, place) => [name, place]));
+  const places = new Map(ownExposureSide.names.map((name, place) => [name, place]));
   const placeOf = Int32Array.from(benchmark.names, (name) => places.get(name) ?? -1);
-  const active = new Float64Array(own.names.length);
+  const active = new Float64Array(ownExposureSide.names.length);
   const areSame = placeOf.length === active.length && placeOf.every((place, i) => place === i);
   return {
     figures,

@@ -73,14 +73,14 @@ export function completeFigures(
 ): void {
   const ownAt = own.pass();
   const benchmarkAt = benchmark?.pass() ?? returnNoValues;
-  positions.forEach((at, k) => {
-    const lacking = makers.filter(({ figures }) => figures.known[at] === 0);
+  positions.forEach((position, k) => {
+    const lacking = makers.filter(({ figures }) => figures.known[position] === 0);
     if (lacking.length === 0) return;
     onDate();
-    const date: HoldingsOnDate = { at, day: days[k]!, own: ownAt(k), benchmark: benchmarkAt(k) };
+    const date: HoldingsOnDate = { at: position, day: days[k]!, own: ownAt(k), benchmark: benchmarkAt(k) };
     for (const { figures, make } of lacking) {
       make(date);
-      figures.known[at] = 1;
+      figures.known[position] = 1;
     }
   });
 }

@@ -13,12 +13,12 @@ export function createExposuresFile(
 ): Promise<Uint8Array> {
   const { columns } = EXPOSURE_TABLES[table];
   const result = ROWS[table](exposures);
-  const named = Object.entries(columns).map(([name, { type }]): NamedColumn => ({
+  const namedColumns = Object.entries(columns).map(([name, { type }]): NamedColumn => ({
     name,
     type,
     values: result.values[name]!,
   }));
-  const rows = { columns: named, count: result.count };
+  const rows = { columns: namedColumns, count: result.count };
   return createTableFile({ runId: exposures.indexId, name: table, columns, rows }, format);
 }
 

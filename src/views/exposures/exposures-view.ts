@@ -104,17 +104,20 @@ export function createExposures(columns: RunColumns, input: ExposuresInput): Exp
   const all = columns.i32('days');
   const span = findDatesWithin(all, input.window);
   const positions = selectReportedDates(all, span, input.interval);
-  const shown = { positions, days: positions.map((at) => all[at]!) };
-  const own = runSide(columns, positions);
+  const shown = { positions, days: positions.map((position) => all[position]!) };
+  const ownExposureSide = runSide(columns, positions);
   const benchmark = input.benchmark && input.benchmark.holdings.on(shown.days);
-  const of: ExposuresQuery = { input, all, shown, sides: { own, benchmark } };
-  const concentration = input.keep(['concentration'], createFigureSize(of, CONCENTRATION_WIDTH));
-  const active = benchmark && input.keep(['active share', input.benchmark!.key], createFigureSize(of, 1));
+  const exposuresQuery: ExposuresQuery = { input, all, shown, sides: { own: ownExposureSide, benchmark } };
+  const concentration = input.keep(['concentration'], createFigureSize(exposuresQuery, CONCENTRATION_WIDTH));
+  const active = benchmark && input.keep(['active share', input.benchmark!.key], createFigureSize(exposuresQuery, 1));
   const makers = [createConcentrationMaker(concentration)];
-  if (active) makers.push(createActiveShareMaker(active, own, benchmark));
-  const groups = { own: findGroups(of, 'own', makers)!, benchmark: findGroups(of, 'benchmark', makers) };
-  const fields = createFieldReader(of, makers);
-  completeFigures(makers, { own, benchmark }, shown, input.onDate);
+  if (active) makers.push(createActiveShareMaker(active, ownExposureSide, benchmark));
+  const groups = {
+    own: findGroups(exposuresQuery, 'own', makers)!,
+    benchmark: findGroups(exposuresQuery, 'benchmark', makers),
+  };
+  const fields = createFieldReader(exposuresQuery, makers);
+  completeFigures(makers, { own: ownExposureSide, benchmark }, shown, input.onDate);
   return {
     indexId: header.run_id,
     by: input.by,
@@ -129,7 +132,7 @@ export function createExposures(columns: RunColumns, input: ExposuresInput): Exp
     grossLargest: selectShownFigure(concentration, CONCENTRATION.grossLargest, shown),
     activeShare: active && selectShownFigure(active, 0, shown),
     turnover: computeShownTurnover(
-      computeTurnover(columns, input.keep(['turnover'], createFigureSize(of, 1))),
+      computeTurnover(columns, input.keep(['turnover'], createFigureSize(exposuresQuery, 1))),
       shown,
       span.from,
     ),
@@ -156,14 +159,18 @@ const CACHED_GROUPS_MAX = 64;
  * Returns the weights of a side by group; null if the side does not exist.
  * @param makers receives the computation of the sums if they are cached
  */
-function findGroups(of: ExposuresQuery, name: SideName, makers: FiguresMaker[]): GroupSums | null {
-  const { input, all, shown, sides } = of;
+function findGroups(exposuresQuery: ExposuresQuery, name: SideName, makers: FiguresMaker[]): GroupSums | null {
+  const { input, all, shown, sides } = exposuresQuery;
   const side = sides[name];
   if (side === null) return null;
   const grouped = createSideGroups(side.names, all, input.groupOf);
   const { groups } = grouped;
   if (groups.length > CACHED_GROUPS_MAX) return sumGroups(grouped, side, shown.days);
-  const figures = getKeptFigures(of, name, { what: ['groups', input.by], width: groups.length, standsAlone: true });
+  const figures = getKeptFigures(exposuresQuery, name, {
+    what: ['groups', input.by],
+    width: groups.length,
+    standsAlone: true,
+  });
   makers.push(createGroupsMaker(figures, grouped, name));
   return findListedGroups(groups, figures, shown.positions);
 }
@@ -176,11 +183,15 @@ interface SideFigures {
 }
 
 /** Returns the cached figures of a side. A benchmark shares the cache of its run if possible. */
-function getKeptFigures(of: ExposuresQuery, name: SideName, { what, width, standsAlone }: SideFigures): DatedFigures {
-  const { keep, benchmark } = of.input;
-  if (name === 'own') return keep([...what, null], createFigureSize(of, width));
-  if (standsAlone && benchmark!.keep) return benchmark!.keep([...what, null], createFigureSize(of, width));
-  return keep([...what, benchmark!.key], createFigureSize(of, width));
+function getKeptFigures(
+  exposuresQuery: ExposuresQuery,
+  name: SideName,
+  { what, width, standsAlone }: SideFigures,
+): DatedFigures {
+  const { keep, benchmark } = exposuresQuery.input;
+  if (name === 'own') return keep([...what, null], createFigureSize(exposuresQuery, width));
+  if (standsAlone && benchmark!.keep) return benchmark!.keep([...what, null], createFigureSize(exposuresQuery, width));
+  return keep([...what, benchmark!.key], createFigureSize(exposuresQuery, width));
 }
 
 /**
@@ -188,8 +199,8 @@ function getKeptFigures(of: ExposuresQuery, name: SideName, { what, width, stand
  * @param makers receives the computations
  * @returns a function that returns the series after the computations
  */
-function createFieldReader(of: ExposuresQuery, makers: FiguresMaker[]): () => Exposures['fields'] {
-  const { input, sides, shown } = of;
+function createFieldReader(exposuresQuery: ExposuresQuery, makers: FiguresMaker[]): () => Exposures['fields'] {
+  const { input, sides, shown } = exposuresQuery;
   const { fields: reader } = input;
   const readOn = readOnceADay(reader);
   const names = Math.max(sides.own.names.length, sides.benchmark?.names.length ?? 0);
@@ -197,7 +208,7 @@ function createFieldReader(of: ExposuresQuery, makers: FiguresMaker[]): () => Ex
     const weighted = computeWeightedField(input.engine, readOn, { field: f, names });
     const getFigures = (name: SideName): DatedFigures => {
       const standsAlone = reader.standsAlone(f);
-      const figures = getKeptFigures(of, name, { what: ['field', field], width: FIELD_WIDTH, standsAlone });
+      const figures = getKeptFigures(exposuresQuery, name, { what: ['field', field], width: FIELD_WIDTH, standsAlone });
       makers.push(weighted.maker(figures, name));
       return figures;
     };
@@ -214,11 +225,11 @@ function createFieldReader(of: ExposuresQuery, makers: FiguresMaker[]): () => Ex
 /** Returns a reader that reads each day only once for all datapoints. */
 function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   let day: Day | undefined;
-  let read: FieldsOfDay | undefined;
+  let fieldsOfDay: FieldsOfDay | undefined;
   return (asked, held) => {
-    if (read === undefined || day !== asked) read = on(asked, held);
+    if (fieldsOfDay === undefined || day !== asked) fieldsOfDay = on(asked, held);
     day = asked;
-    return read;
+    return fieldsOfDay;
   };
 }
 
@@ -230,7 +241,9 @@ function selectReportedDates(
 ): Int32Array {
   const all = Int32Array.from({ length: to - from + 1 }, (_, k) => from + k);
   if (interval === 'native') return all;
-  return all.filter((at) => at === to || getSpan(days[at]!, interval) !== getSpan(days[at + 1]!, interval));
+  return all.filter(
+    (position) => position === to || getSpan(days[position]!, interval) !== getSpan(days[position + 1]!, interval),
+  );
 }
 
 /** Returns a number that is equal for all days of a week or month. */
@@ -250,11 +263,11 @@ function computeTurnover(columns: RunColumns, figures: DatedFigures): DatedFigur
   if (known[0] === 1) return figures;
   const width = columns.header.names.length;
   const [was, is] = [new Float64Array(width), new Float64Array(width)];
-  columns.i32('eventAt').forEach((at, event) => {
-    if (at <= 0) return;
+  columns.i32('eventAt').forEach((position, event) => {
+    if (position <= 0) return;
     columns.fill('before', event * width, was);
-    columns.fill('weights', at * width, is);
-    values[at]! += computeMovedBetween(was, is) / 2;
+    columns.fill('weights', position * width, is);
+    values[position]! += computeMovedBetween(was, is) / 2;
   });
   known.fill(1);
   return figures;
@@ -264,12 +277,13 @@ function computeTurnover(columns: RunColumns, figures: DatedFigures): DatedFigur
  * Sums the turnover since the previous reported date.
  * @param from first date of the window
  */
-function computeShownTurnover(traded: DatedFigures, shown: ShownFigures, from: number): Float64Array {
-  const { positions } = shown;
-  if (positions.length === positions.at(-1)! - from + 1) return selectShownFigure(traded, 0, shown);
+function computeShownTurnover(traded: DatedFigures, shownFigures: ShownFigures, from: number): Float64Array {
+  const { positions } = shownFigures;
+  if (positions.length === positions.at(-1)! - from + 1) return selectShownFigure(traded, 0, shownFigures);
   const sums = new Float64Array(positions.length);
-  let at = from;
-  for (let k = 0; k < sums.length; k++) for (; at <= positions[k]!; at++) sums[k]! += traded.values[at]!;
+  let position = from;
+  for (let k = 0; k < sums.length; k++)
+    for (; position <= positions[k]!; position++) sums[k]! += traded.values[position]!;
   return sums;
 }
 

@@ -90,10 +90,10 @@ export function computeWeightedField(
     maker: (figures, side) => ({
       figures,
       make({ at, day, own, [side]: held }) {
-        const read = readOn(day, own);
-        const { columns, weights, count } = read.held(side, held);
+        const fieldsOfDay = readOn(day, own);
+        const { columns, weights, count } = fieldsOfDay.held(side, held);
         if (knownOn !== day || known !== columns) {
-          read.values(field, { columns, weights, count }, values);
+          fieldsOfDay.values(field, { columns, weights, count }, values);
           knownOn = day;
           known = columns;
         }
@@ -105,8 +105,8 @@ export function computeWeightedField(
   };
 }
 
-export function createFieldSeries(figures: DatedFigures, shown: ShownFigures): FieldSeries {
-  const getFigure = (figure: number): Float64Array => selectShownFigure(figures, figure, shown);
+export function createFieldSeries(figures: DatedFigures, shownFigures: ShownFigures): FieldSeries {
+  const getFigure = (figure: number): Float64Array => selectShownFigure(figures, figure, shownFigures);
   return {
     mean: getFigure(0),
     coverage: getFigure(1),

@@ -47,15 +47,19 @@ export function writeFigure(json: JsonWriter, values: Float64Array): void {
   }
   const { texts, figure, first } = place;
   const end = first + values.length;
-  const known = texts[figure];
+  const figureText = texts[figure];
   json.raw('[');
-  if (known !== undefined && known.first <= first && end <= known.end) {
+  if (figureText !== undefined && figureText.first <= first && end <= figureText.end) {
     json.token(
-      known.bytes.subarray(beginOf(known, first), end === known.end ? known.bytes.length : beginOf(known, end) - 1),
+      figureText.bytes.subarray(
+        beginOf(figureText, first),
+        end === figureText.end ? figureText.bytes.length : beginOf(figureText, end) - 1,
+      ),
     );
   } else {
     const text = write(json, values, first);
-    if (text !== null && (known === undefined || known.end - known.first <= values.length)) texts[figure] = text;
+    if (text !== null && (figureText === undefined || figureText.end - figureText.first <= values.length))
+      texts[figure] = text;
   }
   json.raw(']');
 }
@@ -77,7 +81,7 @@ const COMMA = 44;
 /** Returns the offset of the text of a date. */
 function beginOf({ first, bytes, marks }: FigureText, date: number): number {
   const place = date - first;
-  let at = marks[Math.floor(place / MARKED)]!;
-  for (let commas = place % MARKED; commas > 0; at++) if (bytes[at] === COMMA) commas--;
-  return at;
+  let position = marks[Math.floor(place / MARKED)]!;
+  for (let commas = place % MARKED; commas > 0; position++) if (bytes[position] === COMMA) commas--;
+  return position;
 }

@@ -163,25 +163,27 @@ const OTHERS_NAME = 'OTHERS';
  * @cost reads the sums twice: for the averages that sort the groups, and for the reported values
  */
 export function computeWeightsByGroup(
-  own: GroupSums,
+  ownGroupSums: GroupSums,
   benchmark: GroupSums | null,
   { dates, groups: most }: { readonly dates: number; readonly groups: number },
 ): GroupWeights[] {
-  const totals = getTotals(own);
+  const totals = getTotals(ownGroupSums);
   const others = benchmark && getTotals(benchmark);
   const held = [...new Set([...totals.keys(), ...(others?.keys() ?? [])])];
   const ordered = held.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
   const list = ordered.slice(0, most);
   const labels = ordered.length > list.length ? [...list, OTHERS_NAME] : list;
-  const sums = computeSums(own, { dates, listed: list, places: labels.length });
+  const sums = computeSums(ownGroupSums, { dates, listed: list, places: labels.length });
   const other = benchmark && computeSums(benchmark, { dates, listed: list, places: labels.length });
   return labels.map((group, place) => ({ group, weights: sums[place]!, benchmark: other && other[place]! }));
 }
 
 /** Returns the sums over all dates, for groups with a weight on any date. */
-function getTotals(of: GroupSums): Map<string, number> {
-  const totals = of.totals();
-  return new Map(of.groups.map((group, g) => [group, totals[g]!] as const).filter(([, sum]) => !Number.isNaN(sum)));
+function getTotals(groupSums: GroupSums): Map<string, number> {
+  const totals = groupSums.totals();
+  return new Map(
+    groupSums.groups.map((group, g) => [group, totals[g]!] as const).filter(([, sum]) => !Number.isNaN(sum)),
+  );
 }
 
 interface ReportedGroups {
@@ -192,16 +194,16 @@ interface ReportedGroups {
 }
 
 /** Returns the sums by reported group, [places][dates]. */
-function computeSums(of: GroupSums, { dates, listed, places }: ReportedGroups): Float64Array[] {
+function computeSums(groupSums: GroupSums, { dates, listed, places }: ReportedGroups): Float64Array[] {
   const placeOfGroup = new Map(listed.map((group, place) => [group, place]));
-  const groupAt = new Map(of.groups.map((group, g) => [placeOfGroup.get(group), g]));
+  const groupAt = new Map(groupSums.groups.map((group, g) => [placeOfGroup.get(group), g]));
   const sums = Array.from({ length: places }, () => new Float64Array(dates));
-  of.addTo(
+  groupSums.addTo(
     sums,
-    Int32Array.from(of.groups, (group) => placeOfGroup.get(group) ?? places - 1),
+    Int32Array.from(groupSums.groups, (group) => placeOfGroup.get(group) ?? places - 1),
   );
   return sums.map((own, place) => {
     const group = groupAt.get(place);
-    return group === undefined ? own : of.written(own, group);
+    return group === undefined ? own : groupSums.written(own, group);
   });
 }

@@ -36,7 +36,7 @@ const BREACHES_MAX = 10_000;
 export function createLimitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
   const days = columns.i32('days');
   const window = findDatesWithin(days, input.window);
-  const formatDate = (at: number) => formatDay(days[at]!);
+  const formatDate = (position: number) => formatDay(days[position]!);
   const { limits } = input;
   const rule = 'rule' in limits ? (limits.rule ?? columns.header.treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
   const watch = createWatch(columns, { ...input, rule }, window);

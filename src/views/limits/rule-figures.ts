@@ -47,9 +47,9 @@ export function measureRules(
   rules: readonly LimitRuleName[],
   span: RuleSpan,
 ): Iterable<MeasuredDate>[] {
-  const all = rules.map((rule) => createFigures(columns.i32('days').length, rule, span));
-  if (all.some((figures) => isLacking(figures, span))) complete(columns, all, span);
-  return all.map((figures) => listDates(figures, span.to));
+  const ruleFigures = rules.map((rule) => createFigures(columns.i32('days').length, rule, span));
+  if (ruleFigures.some((figures) => isLacking(figures, span))) complete(columns, ruleFigures, span);
+  return ruleFigures.map((figures) => listDates(figures, span.to));
 }
 
 function createFigures(dates: number, rule: LimitRuleName, { by, keep = createUncached }: RuleSpan): RuleFigures {
@@ -69,12 +69,12 @@ function isLacking({ values, distances }: RuleFigures, { from, to, withDistances
 }
 
 /** Computes the figures that are missing. */
-function complete(columns: RunColumns, all: readonly RuleFigures[], span: RuleSpan): void {
+function complete(columns: RunColumns, ruleFigures: readonly RuleFigures[], span: RuleSpan): void {
   const { issuersOn, from, to, withDistances, onDate = () => {} } = span;
   for (const date of yieldWatchedDates(columns, to, { issuersOn, rowsOn: () => [] })) {
     const { at } = date;
     onDate();
-    for (const { rule, values, distances } of all) {
+    for (const { rule, values, distances } of ruleFigures) {
       const lacksDistance = withDistances && at >= from && distances.known[at] === 0;
       if (values.known[at] === 1 && !lacksDistance) continue;
       const measured = measureDate({ ...date, rows: LIMIT_RULES[rule].rows });
@@ -105,26 +105,26 @@ function fillValues({ values, known }: DatedFigures, measured: MeasuredDate): bo
 
 function fillDistance(
   { values, known }: DatedFigures,
-  at: number,
+  position: number,
   distance: ReturnType<MeasuredDate['distance']>,
 ): void {
-  values[at] = distance?.name ?? NO_NAME;
-  values[known.length + at] = distance?.move ?? Number.NaN;
-  known[at] = 1;
+  values[position] = distance?.name ?? NO_NAME;
+  values[known.length + position] = distance?.move ?? Number.NaN;
+  known[position] = 1;
 }
 
 function* listDates({ rule, values, distances }: RuleFigures, to: number): Iterable<MeasuredDate> {
   const { rows } = LIMIT_RULES[rule];
   const { length } = values.known;
-  for (let at = 0; at <= to; at++)
+  for (let position = 0; position <= to; position++)
     yield {
-      at,
+      at: position,
       rows,
-      valueOf: (k) => values.values[2 * k * length + at]!,
-      causeOf: (k) => CAUSES[values.values[(2 * k + 1) * length + at]!]!,
+      valueOf: (k) => values.values[2 * k * length + position]!,
+      causeOf: (k) => CAUSES[values.values[(2 * k + 1) * length + position]!]!,
       distance() {
-        const name = distances.values[at]!;
-        return name === NO_NAME ? null : { name, move: distances.values[length + at]! };
+        const name = distances.values[position]!;
+        return name === NO_NAME ? null : { name, move: distances.values[length + position]! };
       },
     };
 }

@@ -34,20 +34,20 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
   const previous = new Float64Array(header.names.length);
   const level = columns.f64('level');
   let event = 0;
-  for (let at = 0; at <= to; at++) {
-    while (event < eventAt.length && eventAt[event]! < at) event++;
-    const isEvent = eventAt[event] === at;
-    const kind = rebalances.has(at) ? ('rebalance' as const) : isEvent ? ('action' as const) : null;
-    const issuers = input.issuersOn?.(days[at]!) ?? null;
-    const close = weights.at(at);
+  for (let position = 0; position <= to; position++) {
+    while (event < eventAt.length && eventAt[event]! < position) event++;
+    const isEvent = eventAt[event] === position;
+    const kind = rebalances.has(position) ? ('rebalance' as const) : isEvent ? ('action' as const) : null;
+    const issuers = input.issuersOn?.(days[position]!) ?? null;
+    const close = weights.at(position);
     for (let name = 0; name < held.length; name++) if (close[name] !== 0) held[name] = 1;
     // Weights before trades are stored for the portfolio, but not for an index that is stored next to it.
-    let drifted = isEvent && !header.has_index_weights && at > 0 ? before.at(event) : null;
+    let drifted = isEvent && !header.has_index_weights && position > 0 ? before.at(event) : null;
     if (drifted !== null && kind === 'action')
-      drifted = removeExits(drifted, { previous, close, growth: level[at]! / level[at - 1]! });
+      drifted = removeExits(drifted, { previous, close, growth: level[position]! / level[position - 1]! });
     yield {
-      at,
-      rows: input.rowsOn(days[at]!, held),
+      at: position,
+      rows: input.rowsOn(days[position]!, held),
       holdings: holdings(close, issuers),
       event: kind && {
         kind,

@@ -34,7 +34,7 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
   const { breach_rule: rule } = columns.header.treatment;
   if (rule === undefined) return null;
   const days = columns.i32('days');
-  const formatDate = (at: number) => formatDay(days[at]!);
+  const formatDate = (position: number) => formatDay(days[position]!);
   const issuers = market?.reference.columns.includes(ISSUER) === true ? listIssuerSpells(market, ISSUER) : null;
   const issuersOn = issuers && createGroupsByDay(columns.header.names, issuers);
   const { rows } = LIMIT_RULES[rule];

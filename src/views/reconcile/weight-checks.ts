@@ -17,7 +17,7 @@ export function createWeightPass(columns: RunColumns): RowPass {
   const cash = columns.f64('cash');
   const drift = columns.f64(columns.has('drift') ? 'drift' : 'gross');
   const { rounding = {}, amended = [] } = columns.header;
-  const roundings = [rounding, ...amended.map((one) => one.rounding)];
+  const roundings = [rounding, ...amended.map((storedAmendment) => storedAmendment.rounding)];
   const isRounded = roundings.some(({ divisor, shares }) => divisor !== undefined || shares !== undefined); // rounded shares and divisors cause deviations from the drift
   const breaks = columns.has('breaks') && !isRounded ? columns.u8('breaks') : null; // not stored by version 0.1.0
   const prices = openPanelRows(columns, 'price', { from: 0, to: dates - 1 });

@@ -196,7 +196,7 @@ export function createRunFigures({
     sectorHistory: callOnce(() =>
       computeSectorWeights(
         columns,
-        days.map((_, at) => at),
+        days.map((_, position) => position),
       ),
     ),
     yearEndSectors: (years) => computeYearEndSectors(columns, years),
@@ -244,11 +244,11 @@ function findVolatility({ days, values }: DatedLine): (DatedLine & { readonly wi
 function toConstituents({ weights }: WeightsView, names: readonly string[], labels: RunLabels): Constituent[] {
   const positions = new Map(names.map((name, i) => [name, i]));
   return weights.map(({ identifier, weight, raw_weight, capped }) => {
-    const at = positions.get(identifier)!;
+    const position = positions.get(identifier)!;
     return {
       identifier,
-      name: labels.names[at] ?? null,
-      sector: labels.sectors[at] ?? null,
+      name: labels.names[position] ?? null,
+      sector: labels.sectors[position] ?? null,
       weight,
       rawWeight: raw_weight,
       isCapped: capped,

@@ -55,14 +55,16 @@ export function computeRebalanceOrders(
   aum: number,
 ): RebalanceOrders | Missing | null {
   const { header } = columns;
-  const at = header.rebalances.at(-1)!.at;
-  if (header.parts !== undefined || at < 1) return null;
+  const position = header.rebalances.at(-1)!.at;
+  if (header.parts !== undefined || position < 1) return null;
   const H = header.names.length;
-  const event = columns.i32('eventAt').indexOf(at);
+  const event = columns.i32('eventAt').indexOf(position);
   const before =
-    event < 0 ? columns.f64('weights', at * H, (at + 1) * H) : columns.f64('before', event * H, (event + 1) * H);
+    event < 0
+      ? columns.f64('weights', position * H, (position + 1) * H)
+      : columns.f64('before', event * H, (event + 1) * H);
   const target = columns.f64('targets', (header.rebalances.length - 1) * H, header.rebalances.length * H);
-  const session = sm.sessionAt(columns.i32('days', at, at + 1)[0]!);
+  const session = sm.sessionAt(columns.i32('days', position, position + 1)[0]!);
   const request = RebalancePackRequest.parse({ aum });
   const rates = createExchangeRates(sm, readSecurityCurrency(header));
   const names = header.names.flatMap((identifier, i): (KnownSecurity & { readonly held: number })[] => {

@@ -19,9 +19,9 @@ export function createScenariosFile(
   table: ScenarioTable,
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
-  const rows = scenarios.flatMap((result, at) => {
-    const own = findings.filter(({ path }) => path.startsWith(`scenarios[${at}]`));
-    return ROWS[table](result, own).map((row) => ({ scenario: result.name, ...row }));
+  const rows = scenarios.flatMap((result, position) => {
+    const ownFindings = findings.filter(({ path }) => path.startsWith(`scenarios[${position}]`));
+    return ROWS[table](result, ownFindings).map((row) => ({ scenario: result.name, ...row }));
   });
   return createRowTableFile({ runId, name: table, columns: SCENARIO_TABLES[table].columns, rows }, format);
 }

@@ -42,7 +42,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
   }
 
   /** Creates another database and another folder for results. */
-  async function createOtherPlaces(name: string): Promise<Record<string, string>> {
+  async function createOtherStorage(name: string): Promise<Record<string, string>> {
     const { url, drop } = await openTestDatabase();
     drops.push(drop);
     return { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${join(base, name)}` };
@@ -92,11 +92,11 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
 
   test('doctor, config, keys and nodes accept a database and an artifact store, and show no password', async () => {
     const { DATABASE_URL, DIVISOR_ARTIFACTS, ...access } = cluster.environment;
-    const places = ['--database', DATABASE_URL!, '--artifacts', DIVISOR_ARTIFACTS!];
+    const flags = ['--database', DATABASE_URL!, '--artifacts', DIVISOR_ARTIFACTS!];
     const home = ['--home', join(base, 'keys')];
     const outputs = [];
     for (const words of [['doctor', '--port', '0', '--json'], ['config'], ['keys', 'list', ...home]])
-      outputs.push(await runHere([...words, ...places], access));
+      outputs.push(await runHere([...words, ...flags], access));
     expect(outputs.map(({ status }) => status)).toEqual([0, 0, 0]);
     expect(outputs[0]!.out).toContain('Results can be written, read and removed');
     expect(outputs[0]!.out).toMatch(
@@ -104,7 +104,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     );
     for (const { out } of outputs) expect(out).not.toContain(new URL(DATABASE_URL!).password);
     expect((await runHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
-    const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...places];
+    const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...flags];
     const nowhere = await runHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
     // A separate process has no other open handle that keeps it alive while it waits between two attempts.
@@ -164,7 +164,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     expect(await runHere(['backup', folder, '--json'], cluster.environment)).toMatchObject({ status: 0 });
     expect((await runHere(['verify', '--backup', folder])).status).toBe(0);
     expect((await readdir(folder)).toSorted()).toEqual(['artifacts', 'documents', 'manifest.json', 'stores']);
-    const other = await createOtherPlaces('restored');
+    const other = await createOtherStorage('restored');
     expect(await runHere(['restore', folder, '--json'], other)).toMatchObject({ status: 0 });
     expect(await runHere(['restore', folder], other)).toMatchObject({ status: 78 });
     await assertServes(other, join(base, 'restored-home'));
@@ -175,7 +175,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
 
   test('an interrupted restore or copy cannot be served, and can be run again', async () => {
     const folder = join(base, 'backup');
-    const [target, home] = [await createOtherPlaces('cut'), join(base, 'cut-home')];
+    const [target, home] = [await createOtherStorage('cut'), join(base, 'cut-home')];
     const { settings } = readSettings([], target);
     const own = { ...target, DIVISOR_HOME: join(base, 'cut-own') };
     const cutAt = (kind: string) => (message: string) => {
@@ -251,8 +251,8 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and an art
     const folder = join(base, 'backup');
     const [home, first, second] = [
       join(base, 'copied'),
-      await createOtherPlaces('first'),
-      await createOtherPlaces('second'),
+      await createOtherStorage('first'),
+      await createOtherStorage('second'),
     ];
     expect((await runHere(['restore', folder], first)).status).toBe(0);
     const back = await runHere(['copy', '--to', home, '--json'], first);

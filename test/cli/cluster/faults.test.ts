@@ -181,9 +181,9 @@ function faultsOf(faulty: FaultyCluster, random: () => number): (() => Promise<v
     child.kill('SIGCONT');
     isBack();
   }
-  async function cut(place: number): Promise<void> {
-    const proxy = proxies[place]!;
-    const isBack = await watchAbsence([...fronts, ...workers][place]!, () => proxy.stall());
+  async function cut(position: number): Promise<void> {
+    const proxy = proxies[position]!;
+    const isBack = await watchAbsence([...fronts, ...workers][position]!, () => proxy.stall());
     await sleep(AWAY_MS);
     proxy.pass();
     isBack();

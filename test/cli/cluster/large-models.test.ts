@@ -53,7 +53,7 @@ interface ResourceUsage {
 }
 
 /** Returns the resource use of a process, and restarts the measurement of its peak memory. */
-function useOf({ child: { pid } }: ListeningProcess): ResourceUsage {
+function readUsage({ child: { pid } }: ListeningProcess): ResourceUsage {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   let expected: Model;
   /** Bytes of memory that the first estimate added to a worker, including the code and data that it loaded. */
   let coldBytes: number;
-  let alone: Awaited<ReturnType<typeof createMeasuredOften>>;
+  let alone: Awaited<ReturnType<typeof measureRepeatedly>>;
   beforeAll(async () => {
     cluster = await openCluster({ DIVISOR_LEASE: '5' });
     workers = [await cluster.startWorker()];
@@ -99,7 +99,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     const first = await measureEstimate();
     expected = first.model;
     coldBytes = first.uses[0]!.addedBytes;
-    alone = await createMeasuredOften();
+    alone = await measureRepeatedly();
     while (workers.length < WORKER_COUNT) workers.push(await cluster.startWorker());
     await readAllServed();
   });
@@ -109,21 +109,21 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
 
   /** Estimates the model. @returns the model, the duration, and the resource use of each worker */
   async function measureEstimate() {
-    const before = workers.map(useOf);
+    const before = workers.map(readUsage);
     const resident = workers.map(
       ({ child: { pid } }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024,
     );
     const started = performance.now();
     const model = await modelOf(cluster, await startModel(cluster.front));
     const ms = performance.now() - started;
-    const uses = workers.map(useOf).map(({ processorMs, peakBytes }, w) => ({
+    const uses = workers.map(readUsage).map(({ processorMs, peakBytes }, w) => ({
       processorMs: processorMs - before[w]!.processorMs,
       addedBytes: peakBytes - resident[w]!,
     }));
     return { model, ms, uses };
   }
 
-  async function createMeasuredOften() {
+  async function measureRepeatedly() {
     const rounds: Awaited<ReturnType<typeof measureEstimate>>[] = [];
     while (rounds.length < ROUNDS) rounds.push(await measureEstimate());
     return rounds;
@@ -131,7 +131,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
 
   test('is shared by all workers within its estimated memory', async () => {
     await measureEstimate(); // lets the other workers open the market for their first parts
-    const shared = await createMeasuredOften();
+    const shared = await measureRepeatedly();
     for (const { model } of [...alone, ...shared]) expect(model).toEqual(expected);
     const dates = DAYS.map((day) => parseValidDay(day));
     const order = { identifiers: IDENTIFIERS, request: RiskModelRequest.parse({}) };

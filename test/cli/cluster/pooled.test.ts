@@ -26,15 +26,15 @@ async function freePort(): Promise<number> {
 }
 
 describe.skipIf(!hasPostgresql || !hasPgbouncer)('a service behind PgBouncer in transaction mode', () => {
-  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let database: Awaited<ReturnType<typeof openTestDatabase>>;
   let folder: string;
   let pooler: ChildProcess;
   let service: RunningService;
   beforeAll(async () => {
-    place = await openTestDatabase();
+    database = await openTestDatabase();
     folder = await mkdtemp(join(tmpdir(), 'divisor-pooled-'));
     await chmod(folder, 0o755);
-    const { hostname, port, username, pathname, password } = new URL(place.url);
+    const { hostname, port, username, pathname, password } = new URL(database.url);
     const own = await freePort();
     const name = pathname.slice(1);
     const login = password === '' ? '' : ` password=${decodeURIComponent(password)}`;
@@ -64,16 +64,16 @@ default_pool_size = ${POOL_SIZE}
       if (tries === 200) throw new Error('pgbouncer does not listen');
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    const pooled = new URL(place.url);
+    const pooled = new URL(database.url);
     pooled.host = `127.0.0.1:${own}`;
-    const environment = { DATABASE_URL: place.url, DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}` };
+    const environment = { DATABASE_URL: database.url, DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}` };
     await runHere(['migrate'], environment);
     service = await runService(['--workers', '1'], { ...environment, DATABASE_POOLER_URL: pooled.href });
   });
   afterAll(async () => {
     await service?.close();
     pooler?.kill('SIGTERM');
-    await place?.drop();
+    await database?.drop();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -87,7 +87,7 @@ default_pool_size = ${POOL_SIZE}
     );
     const statuses = (await Promise.all(puts)).map(({ status }) => status);
     expect(statuses.filter((status) => status >= 300)).toEqual([]);
-    const client = new Client(place.url);
+    const client = new Client(database.url);
     await client.connect();
     const { rows } = await client.query<{ readonly count: number }>(
       `SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,

@@ -45,7 +45,7 @@ async function runEmbedded() {
  * Returns the results of a cluster of several nodes. The first node loses its database for longer than a lease, and
  * another node is killed and replaced.
  */
-async function onNodes(count: number) {
+async function runOnNodes(count: number) {
   const cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });
   const base = await mkdtemp(join(tmpdir(), 'divisor-cut-off-'));
   const proxy = await openStallingProxy(cluster.url);
@@ -90,7 +90,7 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
   'results of accounts are bit-identical on 1, 2 and 4 nodes, of which one loses its database and one is killed',
   async () => {
     const expected = await runEmbedded();
-    for (const nodes of [1, 2, 4]) expect(await onNodes(nodes), `${nodes} nodes`).toEqual(expected);
+    for (const nodes of [1, 2, 4]) expect(await runOnNodes(nodes), `${nodes} nodes`).toEqual(expected);
   },
   1_800_000,
 );

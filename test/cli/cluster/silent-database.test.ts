@@ -43,15 +43,15 @@ function computePercentileOf(times: readonly number[], share: number): number {
 }
 
 describe.skipIf(!hasPostgresql)('a service whose database does not respond', () => {
-  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let database: Awaited<ReturnType<typeof openTestDatabase>>;
   let folder: string;
   let proxy: StallingProxy;
   let front: Run & { readonly url: string };
   beforeAll(async () => {
-    place = await openTestDatabase();
+    database = await openTestDatabase();
     folder = await mkdtemp(join(tmpdir(), 'divisor-silent-'));
-    await runHere(['migrate'], { DATABASE_URL: place.url });
-    proxy = await openStallingProxy(place.url);
+    await runHere(['migrate'], { DATABASE_URL: database.url });
+    proxy = await openStallingProxy(database.url);
     front = await startService(join(folder, 'home'), ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'], {
       DATABASE_URL: proxy.url,
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
     front?.child.kill('SIGTERM');
     await front?.ended;
     await proxy?.close();
-    await place?.drop();
+    await database?.drop();
     await rm(folder, { recursive: true, force: true });
   });
 

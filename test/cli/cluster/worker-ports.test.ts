@@ -6,24 +6,24 @@ import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgre
 import { runDivisor, runHere, type Run } from '../process.js';
 
 describe.skipIf(!hasPostgresql)('workers without a port', () => {
-  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let database: Awaited<ReturnType<typeof openTestDatabase>>;
   let folder: string;
   const workers: Run[] = [];
   beforeAll(async () => {
-    place = await openTestDatabase();
+    database = await openTestDatabase();
     folder = await mkdtemp(join(tmpdir(), 'divisor-ports-'));
-    await runHere(['migrate'], { DATABASE_URL: place.url });
+    await runHere(['migrate'], { DATABASE_URL: database.url });
   });
   afterAll(async () => {
     for (const { child } of workers) child.kill('SIGTERM');
     await Promise.all(workers.map(({ ended }) => ended));
-    await place?.drop();
+    await database?.drop();
     await rm(folder, { recursive: true, force: true });
   });
 
   async function urlOf(words: readonly string[]): Promise<string> {
     const worker = runDivisor(['worker', ...words, '--warm-up', 'off', '--workers', '1', '--log-level', 'error'], {
-      DATABASE_URL: place.url,
+      DATABASE_URL: database.url,
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
     });
     workers.push(worker);
@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
     expect(ports[1]).toBeLessThan(8280);
     expect(await (await fetch(`${second}/metrics`)).text()).toContain('divisor_build_info');
     const taken = runDivisor(['worker', '--home', join(folder, 'c'), '--port', String(ports[0]), '--warm-up', 'off'], {
-      DATABASE_URL: place.url,
+      DATABASE_URL: database.url,
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
     });
     expect([await taken.ended, taken.err()]).toEqual([75, expect.stringContaining(`port ${ports[0]}`)]);

@@ -6,15 +6,15 @@ import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgre
 import { runDivisor, runHere, startService } from '../process.js';
 
 describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
-  let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let database: Awaited<ReturnType<typeof openTestDatabase>>;
   let folder: string;
   beforeAll(async () => {
-    place = await openTestDatabase();
+    database = await openTestDatabase();
     folder = await mkdtemp(join(tmpdir(), 'divisor-clock-'));
-    await runHere(['migrate'], { DATABASE_URL: place.url });
+    await runHere(['migrate'], { DATABASE_URL: database.url });
   });
   afterAll(async () => {
-    await place?.drop();
+    await database?.drop();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -23,7 +23,7 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
     const file = join(folder, `ahead-${ms}.cjs`);
     await writeFile(file, `const now = Date.now; Date.now = () => now() + ${ms};`);
     return {
-      DATABASE_URL: place.url,
+      DATABASE_URL: database.url,
       DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}`,
       NODE_OPTIONS: `--require ${file}`,
     };
@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
     expect((await fetch(`${front.url}/health/ready`)).status).toBe(200);
     await expect
       .poll(async () => {
-        const { out } = await runHere(['nodes', '--json'], { DATABASE_URL: place.url });
+        const { out } = await runHere(['nodes', '--json'], { DATABASE_URL: database.url });
         const { clock_offset_ms: offset, lacks } = JSON.parse(out.split('\n')[0]!) as {
           readonly clock_offset_ms: number;
           readonly lacks: readonly string[];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Run, runDivisor, DIVISOR_IN_SHELL, runHere, startService } from '../process.js';
-import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
+import { hasPseudoTerminal, runOnTerminal } from '../pseudo-terminal.js';
 import { testRetries } from './retries.js';
 import { testSqlShell } from './sql-shell.js';
 import { testFilesAndData } from './files-and-data.js';
@@ -39,8 +39,8 @@ export function describeAgainstAService(): void {
     describe('with a key for everything', () => {
       let all: string;
       beforeAll(async () => {
-        const made = await runHere(['keys', 'create', '--home', home, '--name', 'all', '--scopes', 'admin']);
-        all = made.out.trim();
+        const result = await runHere(['keys', 'create', '--home', home, '--name', 'all', '--scopes', 'admin']);
+        all = result.out.trim();
       });
       testFilesAndData(() => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: all }));
     });
@@ -321,7 +321,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
     describe.skipIf(!hasPseudoTerminal)('on a terminal', () => {
       const createEnvironment = () => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
       test('one line redraws itself with the progress, and the result is a table', async () => {
-        const { status, screen, written } = await onTerminal(
+        const { status, screen, written } = await runOnTerminal(
           ['sweep', toPath('grid.json'), '--index', 'EVEN'],
           createEnvironment(),
         );
@@ -336,13 +336,13 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       });
 
       test('an error is on its own line', async () => {
-        const { status, screen } = await onTerminal(['backtest', 'NOBODY'], createEnvironment());
+        const { status, screen } = await runOnTerminal(['backtest', 'NOBODY'], createEnvironment());
         expect([status, screen]).toEqual([2, [expect.stringMatching(/^divisor: INDEX_NOT_FOUND: /)]]);
       });
 
       testSqlShell(createEnvironment);
       test('--json prints the same output as a pipe', async () => {
-        const { status, screen } = await onTerminal(['backtest', 'EVEN', '--json'], createEnvironment());
+        const { status, screen } = await runOnTerminal(['backtest', 'EVEN', '--json'], createEnvironment());
         expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
       });
     });

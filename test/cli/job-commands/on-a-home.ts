@@ -6,7 +6,7 @@ import { benchGeneratedWork, type WorkTiming } from '#cli/bench/work.js';
 import { createDivisorClient } from '#clients/typescript/divisor.js';
 import { IS_SOAK } from '../../soak.js';
 import { runHere, startServiceHere } from '../process.js';
-import { INDEX, folder, home, toPath, linesOf, onHome } from './set-up.js';
+import { INDEX, folder, home, toPath, linesOf, runOnHome } from './set-up.js';
 
 const GENERATED_WORK = [
   'generate a market',
@@ -21,7 +21,7 @@ const GENERATED_WORK = [
 export function describeOnAHome(): void {
   describe('on a pipe and a home', () => {
     test('a backtest first stores its document, reports each state once and ends with the result', async () => {
-      const { status, out, err } = await onHome([
+      const { status, out, err } = await runOnHome([
         'backtest',
         'EVEN',
         '--document',
@@ -57,15 +57,15 @@ export function describeOnAHome(): void {
     });
 
     test('a backtest of a current run returns the stored result immediately', async () => {
-      const { status, out, err } = await onHome(['backtest', 'EVEN', '--cost-bps', '5', '--if-stale']);
+      const { status, out, err } = await runOnHome(['backtest', 'EVEN', '--cost-bps', '5', '--if-stale']);
       expect([status, err]).toEqual([0, '']);
       expect(linesOf(out)).toMatchObject([{ event: 'result', result: { metrics: expect.anything() } }]);
-      const again = await onHome(['backtest', 'EVEN', '--cost-bps', '6', '--if-stale']);
+      const again = await runOnHome(['backtest', 'EVEN', '--cost-bps', '6', '--if-stale']);
       expect(linesOf(again.out).some(({ event }) => event === 'status')).toBe(true);
     });
 
     test('a sweep ranks the combinations of a grid, one line each, and stores the request', async () => {
-      const { status, out, err } = await onHome([
+      const { status, out, err } = await runOnHome([
         'sweep',
         toPath('grid.json'),
         '--index',
@@ -105,7 +105,7 @@ export function describeOnAHome(): void {
       ],
     ])('a sweep takes %s', async (_, given, variants) => {
       await writeFile(toPath('given.json'), JSON.stringify(given));
-      const { status, out } = await onHome([
+      const { status, out } = await runOnHome([
         'sweep',
         toPath('given.json'),
         ...(Array.isArray(given) ? ['--index', 'EVEN'] : []),
@@ -114,29 +114,36 @@ export function describeOnAHome(): void {
     });
 
     test('a report is written to --out, and no other file', async () => {
-      const { status, out } = await onHome(['report', 'FACTSHEET-A4', '--index', 'EVEN', '--out', toPath('even.pdf')]);
+      const { status, out } = await runOnHome([
+        'report',
+        'FACTSHEET-A4',
+        '--index',
+        'EVEN',
+        '--out',
+        toPath('even.pdf'),
+      ]);
       expect([status, linesOf(out).at(-1)]).toEqual([0, { event: 'result', out: toPath('even.pdf') }]);
       expect((await readFile(toPath('even.pdf'))).subarray(0, 5).toString()).toBe('%PDF-');
     });
 
     test('a risk model and an optimisation are computed in the same way', async () => {
-      const risk = await onHome(['risk', 'even', '--index', 'EVEN']);
+      const risk = await runOnHome(['risk', 'even', '--index', 'EVEN']);
       expect([risk.status, linesOf(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
-      const denoised = await onHome(['risk', 'clean', '--index', 'EVEN', '--estimator', 'denoised']);
+      const denoised = await runOnHome(['risk', 'clean', '--index', 'EVEN', '--estimator', 'denoised']);
       expect(denoised.status).toBe(0);
       const ids = linesOf(risk.out).at(-1)!['result'] as { readonly asset_ids: readonly [string, string] };
       const [a, b] = ids.asset_ids;
       await writeFile(toPath('outside.csv'), `identifier,${a},${b}\n${a},0.0004,0.0001\n${b},0.0001,0.0003\n`);
       const outside = ['import-risk', 'outside', toPath('outside.csv'), '--units', 'daily'];
-      const imported = await onHome([...outside, '--date', '2020-12-31']);
+      const imported = await runOnHome([...outside, '--date', '2020-12-31']);
       expect([imported.status, linesOf(imported.out).at(-1)]).toMatchObject([
         0,
         { result: { model_id: 'outside', assets: 2, imported: { units: 'daily', dates: [{ date: '2020-12-31' }] } } },
       ]);
-      const undated = await onHome(outside);
+      const undated = await runOnHome(outside);
       expect([undated.status, undated.err]).toMatchObject([2, expect.stringContaining('state its date')]);
       const words = ['validate-risk', 'clean', '--sessions', '60', '--horizon', '10', '--random', '3'];
-      const validated = await onHome([...words, '--eigenportfolios', '2']);
+      const validated = await runOnHome([...words, '--eigenportfolios', '2']);
       expect([validated.status, linesOf(validated.out).at(-1)]).toMatchObject([
         0,
         { event: 'result', result: { settings: { estimator: 'denoised' }, sessions: 60, horizon: 10 } },
@@ -153,7 +160,7 @@ export function describeOnAHome(): void {
           constraints: [{ type: 'PositionBounds', params: { upper: 0.4 } }],
         }),
       );
-      const optimised = await onHome(['optimise', 'EVEN', 'limits', '--constraints', toPath('limits.json')]);
+      const optimised = await runOnHome(['optimise', 'EVEN', 'limits', '--constraints', toPath('limits.json')]);
       expect([optimised.status, linesOf(optimised.out).at(-1)]).toMatchObject([0, { result: { converged: true } }]);
     });
 
@@ -161,12 +168,12 @@ export function describeOnAHome(): void {
       const elsewhere = await mkdtemp(join(tmpdir(), 'divisor-elsewhere-'));
       try {
         await writeFile(join(elsewhere, 'market.csv'), 'date,identifier,CLOSE\n2020-01-02,A,1\n2020-01-03,A,2\n');
-        const refusal = await onHome(['import', elsewhere, '--id', 'elsewhere']);
+        const refusal = await runOnHome(['import', elsewhere, '--id', 'elsewhere']);
         expect([refusal.status, refusal.err.split('\n').at(-2)]).toEqual([
           2,
           `  Allowed are folders under ${folder} (--data-roots, DIVISOR_DATA_ROOTS) and databases on localhost, 127.0.0.1, ::1 (DIVISOR_DATABASE_HOSTS).`,
         ]);
-        const allowed = await onHome(['import', elsewhere, '--id', 'elsewhere', '--data-roots', elsewhere]);
+        const allowed = await runOnHome(['import', elsewhere, '--id', 'elsewhere', '--data-roots', elsewhere]);
         expect([allowed.status, allowed.err]).toEqual([0, '']);
       } finally {
         await rm(elsewhere, { recursive: true });
@@ -199,13 +206,13 @@ export function describeOnAHome(): void {
     await writeFile(toPath('amended.json'), JSON.stringify(rule));
     const changes = { rebalance: { frequency: 'monthly' } };
     await writeFile(toPath('changes.json'), JSON.stringify(changes));
-    expect((await onHome(['index', 'put', toPath('amended.json')])).status).toBe(0);
-    const amend = (...flags: string[]) => onHome(['index', 'amend', 'AMENDED', toPath('changes.json'), ...flags]);
+    expect((await runOnHome(['index', 'put', toPath('amended.json')])).status).toBe(0);
+    const amend = (...flags: string[]) => runOnHome(['index', 'amend', 'AMENDED', toPath('changes.json'), ...flags]);
     expect((await amend()).err).toContain('requires --from');
     const dated = ['--from', '2022-03-01', '--announced', '2022-02-01', '--reason', 'Monthly'];
     expect((await amend(...dated)).status).toBe(0);
     expect((await amend('--from', '2021-03-01', '--note', 'Earlier', '--rebalance')).status).toBe(0);
-    const shown = JSON.parse((await onHome(['index', 'show', 'AMENDED', '--json'])).out) as { result: object };
+    const shown = JSON.parse((await runOnHome(['index', 'show', 'AMENDED', '--json'])).out) as { result: object };
     expect(shown.result).toMatchObject({
       ...rule,
       amendments: [
@@ -213,14 +220,14 @@ export function describeOnAHome(): void {
         { effective_from: '2022-03-01', announced: '2022-02-01', reason: 'Monthly', changes },
       ],
     });
-    const versions = linesOf((await onHome(['index', 'versions', 'AMENDED'])).out);
+    const versions = linesOf((await runOnHome(['index', 'versions', 'AMENDED'])).out);
     expect(versions.flatMap(({ note }) => note ?? [])).toEqual(['Earlier', 'Monthly']);
   });
 
   describe('exports and imports on a home', () => {
     test('a table goes to a pipe as CSV, cut to its dates', async () => {
-      await onHome(['backtest', 'EVEN', '--document', toPath('even.json'), '--cost-bps', '5']);
-      const { status, out, err } = await onHome(['export', 'weights', '--index', 'EVEN', '--start', '2022-12-29']);
+      await runOnHome(['backtest', 'EVEN', '--document', toPath('even.json'), '--cost-bps', '5']);
+      const { status, out, err } = await runOnHome(['export', 'weights', '--index', 'EVEN', '--start', '2022-12-29']);
       expect([status, err]).toEqual([0, '']);
       const [header, ...rows] = out.trim().split('\r\n');
       expect(header).toBe('date,identifier,weight,index_weight,portfolio_weight');
@@ -231,7 +238,7 @@ export function describeOnAHome(): void {
 
     test('a folder of vendor files becomes a served store by one command, and its mapping can be inspected first', async () => {
       const { bars, names } = await createVendorFiles();
-      const looked = await onHome(['inspect', toPath('vendor'), '--out', toPath('mapping.json')]);
+      const looked = await runOnHome(['inspect', toPath('vendor'), '--out', toPath('mapping.json')]);
       const taken =
         /^divisor (inspect|import): (zero_prices missing: 4 prices are 0|on_duplicate identical: 1 row is of a name and date)/gm;
       expect([looked.status, looked.err.match(taken)?.length]).toEqual([0, 2]);
@@ -246,7 +253,7 @@ export function describeOnAHome(): void {
           adjusted_close: 'Adj Close',
         },
       });
-      const { status, out, err } = await onHome(
+      const { status, out, err } = await runOnHome(
         ['import', toPath('vendor'), '--id', 'vendor', '--inspect', '--activate'],
         toPath('of-vendors'),
       );
@@ -261,7 +268,7 @@ export function describeOnAHome(): void {
         derived_actions: { splits: 0 },
         adjustment: written.adjustment,
       });
-      const byFile = await onHome(
+      const byFile = await runOnHome(
         ['import', toPath('vendor'), '--id', 'again', '--mapping', toPath('mapping.json')],
         toPath('by-mapping'),
       );

@@ -54,12 +54,12 @@ beforeAll(async () => {
   await writeFile(join(toPath('prices'), 'market.csv'), `${rows.join('\n')}\n`);
   await writeFile(toPath('even.json'), JSON.stringify(INDEX));
   await writeFile(toPath('grid.json'), JSON.stringify(GRID));
-  const imported = await onHome(['import', toPath('prices'), '--id', 'desk', '--activate']);
+  const imported = await runOnHome(['import', toPath('prices'), '--id', 'desk', '--activate']);
   if (imported.status !== 0) throw new Error(imported.err);
 });
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Runs a command on the home and returns its result. */
-export const onHome = (words: readonly string[], at = home) =>
+export const runOnHome = (words: readonly string[], at = home) =>
   runHere([...words, '--home', at], { DIVISOR_DATA_ROOTS: folder });

@@ -223,14 +223,14 @@ export function describeData(desk: () => Desk): void {
     const { page, service, complaints } = desk();
     await follow(page, '/console/data/stores/desk-prices');
     await page.getByRole('link', { name: 'Warnings', exact: true }).click();
-    const { doubts } = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body;
-    const { message } = doubts.find(({ kind }) => kind === 'missed_split')!;
+    const { doubts: warnings } = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body;
+    const { message } = warnings.find(({ kind }) => kind === 'missed_split')!;
     // The list shows one cause at a time.
     await page.getByRole('list', { name: 'Causes' }).getByText('Missing split').waitFor();
     const listRows = () => page.getByRole('grid', { name: 'data warnings' }).getAttribute('aria-rowcount');
-    expect(await listRows()).toBe(String(doubts.length + 1));
+    expect(await listRows()).toBe(String(warnings.length + 1));
     // A single cause needs no filter.
-    expect(new Set(doubts.map(({ kind }) => kind)).size).toBe(1);
+    expect(new Set(warnings.map(({ kind }) => kind)).size).toBe(1);
     expect(await page.getByRole('button', { name: /^Show \d+ warning/ }).count()).toBe(0);
     // Details that do not fit into a row are shown below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
@@ -248,8 +248,8 @@ export function describeData(desk: () => Desk): void {
     await page.getByText(`On ${DAYS.at(-1)}: 3 of 3.`).waitFor();
     // The original store is no longer served, but its data warnings still have charts.
     const repaired = new URL(page.url()).pathname;
-    const [doubt] = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body.doubts;
-    await follow(page, `/console/data/stores/desk-prices?tab=doubts&doubt=${doubt!.id}`);
+    const [warning] = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body.doubts;
+    await follow(page, `/console/data/stores/desk-prices?tab=doubts&doubt=${warning!.id}`);
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
     await follow(page, repaired);
     await page.getByRole('link', { name: 'Securities', exact: true }).waitFor();

@@ -29,7 +29,7 @@ export function describeKeys(desk: () => Desk): void {
     });
     afterAll(() => service?.close());
 
-    async function give(key: string): Promise<void> {
+    async function enterKey(key: string): Promise<void> {
       await page.getByLabel('Key', { exact: true }).fill(key);
       await page.getByRole('button', { name: 'Continue' }).click();
     }
@@ -44,7 +44,7 @@ export function describeKeys(desk: () => Desk): void {
       await page.getByRole('heading', { name: 'This service requires a key' }).waitFor();
       const [refused] = await Promise.all([
         page.waitForResponse((answer) => answer.status() === 401),
-        give(`${READER.key.slice(0, -4)}AAAA`),
+        enterKey(`${READER.key.slice(0, -4)}AAAA`),
       ]);
       const { error } = (await refused.json()) as { error: { message: string } };
       await page.getByText(error.message).waitFor();
@@ -54,7 +54,7 @@ export function describeKeys(desk: () => Desk): void {
     test('it shows the message of the service for a key without read access', async () => {
       const [refused] = await Promise.all([
         page.waitForResponse((answer) => answer.status() === 403),
-        give(RUNNER.key),
+        enterKey(RUNNER.key),
       ]);
       const { error } = (await refused.json()) as { error: { message: string; code: string } };
       expect(error.code).toBe('FORBIDDEN_SCOPE');
@@ -64,7 +64,7 @@ export function describeKeys(desk: () => Desk): void {
     });
 
     test('it hides actions that the key does not permit, and forgets the key on demand', async () => {
-      await give(READER.key);
+      await enterKey(READER.key);
       await page.getByText('this key cannot add one').waitFor();
       const guide = await downloadFile(page, () => page.getByRole('link', { name: 'Guide (file)' }).click());
       expect(guide.toString()).toContain('<!doctype html>');
@@ -86,7 +86,7 @@ export function describeKeys(desk: () => Desk): void {
 
     test('another key applies to all requests, also to those of the browser itself', async () => {
       await page.goto(service.url());
-      await give(DESK.key);
+      await enterKey(DESK.key);
       await page.getByRole('button', { name: 'Generate' }).waitFor();
       await page.goto(`${service.url()}/console/data/import`);
       const file = await downloadFile(page, () => page.getByRole('link', { name: 'CSV templates' }).click());

@@ -229,7 +229,7 @@ export function describePages(desk: () => Desk): void {
      * Checks only the rules that depend on colours and widths if the wide page was checked with the other rules;
      * otherwise checks everything.
      */
-    async function narrowDark(address: string, { isFirst, isChecked }: ViewPosition): Promise<void> {
+    async function checkNarrowDark(address: string, { isFirst, isChecked }: ViewPosition): Promise<void> {
       await page.evaluate('scrollTo(0, 0)'); // the bar at the top covers elements that are scrolled below it
       const looked = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
       if (isChecked) note(`${address} dark narrow`, await readViolations(page, looked));
@@ -250,7 +250,7 @@ export function describePages(desk: () => Desk): void {
     }
     const views = [
       { size: WIDE_SIZE, shade: 'light', look: checkWideLight },
-      { size: NARROW, shade: 'dark', look: narrowDark },
+      { size: NARROW, shade: 'dark', look: checkNarrowDark },
     ] as const;
     const all = await readAddresses(desk());
     for (const [k, address] of all.entries()) {

@@ -37,7 +37,7 @@ const reinvestingDocument = randomDocument.map((document) => {
 });
 
 /** Checks a law for runs on random markets. */
-function onRuns(law: (run: Run, pick: number) => void, documents = randomDocument): void {
+function checkOnRuns(law: (run: Run, pick: number) => void, documents = randomDocument): void {
   fc.assert(
     fc.property(
       randomMarket,
@@ -67,7 +67,7 @@ const sum = (values: Iterable<number>): number => [...values].reduce((total, val
 
 describe('on random markets with every kind of corporate action', () => {
   test('returns compound to the level, annual returns to the total, and the drawdown recomputes', () => {
-    onRuns(({ level, metrics, days }) => {
+    checkOnRuns(({ level, metrics, days }) => {
       const [returns, drawdown] = [computeReturns(level), computeDrawdown(level)];
       const byYear = computeAnnualReturns(days, level);
       // There are no returns after a total loss.
@@ -88,7 +88,7 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('a snapshot and its cash sum to 1, it keeps its cap and says what was moved', () => {
-    onRuns(({ rebalances, index: { book } }) => {
+    checkOnRuns(({ rebalances, index: { book } }) => {
       for (const [
         r,
         { weights, uncapped, cap, capped, columns, redistributed, session, targets },
@@ -107,7 +107,7 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('weights of a quiet session are those of the session before, drifted by the growth of 3.2', () => {
-    onRuns(({ index: { book, compositions } }) => {
+    checkOnRuns(({ index: { book, compositions } }) => {
       const { sm, columns, weights, cash, events } = book;
       const { treatment, document } = compositions;
       const growth = computeGrowth(sm, createGrowthTerms(treatment, document.currency));
@@ -139,7 +139,7 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('contributions add up to the return of any window', () => {
-    onRuns((found, pick) => {
+    checkOnRuns((found, pick) => {
       const columns = columnsOf(found);
       const n = found.days.length;
       for (let window = 0; window < 5; window++) {
@@ -162,7 +162,7 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('drift and active weights balance', () => {
-    onRuns((found, pick) => {
+    checkOnRuns((found, pick) => {
       const columns = columnsOf(found);
       const day = found.days[pick % found.days.length]!;
       const weights = readPositiveWeights(columns, formatDay(day));
@@ -198,7 +198,7 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('value is cash and positions, costs are those of the transactions', () => {
-    onRuns((found) => {
+    checkOnRuns((found) => {
       const record = JSON.parse(new TextDecoder().decode(runRecordJson(found, STAMP)));
       const { nav, cash, positions, transactions, initial_capital: capital } = record.portfolio;
       expect([nav.data[0], cash.data[0]]).toEqual([capital, capital]);
@@ -221,7 +221,7 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('without costs the portfolio is the index', () => {
-    onRuns(({ plan, portfolio, level, indexLevel, metrics }) => {
+    checkOnRuns(({ plan, portfolio, level, indexLevel, metrics }) => {
       if (plan.request.transaction_cost_bps > 0 || portfolio.unfilled.length > 0) return;
       level.forEach((value, t) => expectClose(value, indexLevel[t]!, 1, 1e-12));
       expect(metrics.tracking_error!).toBeLessThan(1e-12);
@@ -229,7 +229,7 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('the divisor starts at 1 and changes only when money enters or leaves without a price move', () => {
-    onRuns(({ index: { book, compositions } }) => {
+    checkOnRuns(({ index: { book, compositions } }) => {
       const { sm, divisor, from } = book;
       expect(divisor[0]).toBe(1);
       const moving = new Set(
@@ -245,7 +245,7 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('a stored run reconciles', () => {
-    onRuns((found) => {
+    checkOnRuns((found) => {
       // A run with a total loss stores no columns.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) return;
       const { checks } = createReconcileView(columnsOf(found), () => []);
@@ -254,13 +254,13 @@ describe('on random markets with every kind of corporate action', () => {
   });
 
   test('the record read from columns has the text of the record of the run', () => {
-    onRuns((found) =>
+    checkOnRuns((found) =>
       expect(Buffer.compare(runRecordJson(found, STAMP), recordJson(createRunRecord(found), STAMP))).toBe(0),
     );
   });
 
   test('JSON written by hand is the JSON of the same object', () => {
-    onRuns((found) => {
+    checkOnRuns((found) => {
       // A total loss ends the returns, so there is no result.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) {
         expect(() => runResultJson(found, STAMP)).toThrow(

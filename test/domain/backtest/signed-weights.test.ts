@@ -5,7 +5,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { ActionSketch } from './market-builder.js';
 import { CONSTITUENT } from './event-case.js';
 import { createHolding, simulateSigned } from './signed-case.js';
-import { slowBook, type SlowDay } from './slow-index.js';
+import { replayBook, type SlowDay } from './slow-index.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 
@@ -139,11 +139,11 @@ test('on random markets with random signed weights index and portfolio are those
     fc.property(choices, (chosen) => {
       const { targets, rates, ...market } = sketchOf(chosen);
       const slow = { ...market, targets, rates, variant: chosen.variant, tax: 0.3 };
-      const index = slowBook({ ...slow, costRate: 0 }, 100);
-      const followed = slowBook({ ...slow, costRate: chosen.costBps / 10_000 }, 1_000_000);
+      const index = replayBook({ ...slow, costRate: 0 }, 100);
+      const followed = replayBook({ ...slow, costRate: chosen.costBps / 10_000 }, 1_000_000);
       // Refused values have separate tests. A run contains the index in every return variant.
       const variants = (['price', 'total', 'net'] as const).flatMap((variant) =>
-        slowBook({ ...slow, variant, costRate: 0 }, 100),
+        replayBook({ ...slow, variant, costRate: 0 }, 100),
       );
       if ([...variants, ...followed].some(({ value }) => value <= 0)) return;
       const run = simulateSigned({

@@ -23,7 +23,7 @@ export interface SlowDay {
 }
 
 /** Computes the values of a book by its definition. @param capital value before the first purchase */
-export function slowBook(
+export function replayBook(
   { dates, close, actions = [], targets, rates = {}, variant, tax, costRate }: SlowInput,
   capital: number,
 ): SlowDay[] {
@@ -62,7 +62,7 @@ export function slowBook(
     }
     for (const [name, money] of entering) held.set(name, (held.get(name) ?? 0) + money);
     const weights = targets.get(dates[t]!);
-    leave(t, weights !== undefined);
+    removeLeavers(t, weights !== undefined);
     if (weights) rebalance(weights);
     days.push({ value: computeTotal(), cash, held: Object.fromEntries(held) });
   }
@@ -87,7 +87,7 @@ export function slowBook(
    * Removes securities that end. Except on a rebalance, the proceeds buy more of the other long positions, and selling
    * more of the other short positions finances the cost of covering.
    */
-  function leave(t: number, isRebalance: boolean): void {
+  function removeLeavers(t: number, isRebalance: boolean): void {
     let [brought, taken] = [0, 0];
     const before = [...held];
     for (const [name, money] of before) {

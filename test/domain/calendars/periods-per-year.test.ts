@@ -75,8 +75,8 @@ test.each([
   expect(run.metrics.annualised_return).toBeCloseTo((level.at(-1)! / level[0]!) ** (year / returns.length) - 1, 12);
   const bytes = createRunColumns(run, { contentHash: 'x' });
   const columns = openColumns((from, to) => bytes.slice(from, to));
-  const asked = { of: 'portfolio', variant: null, start: null, end: null } as const;
-  const { statistics } = createPerformanceView(columns, asked);
+  const request = { of: 'portfolio', variant: null, start: null, end: null } as const;
+  const { statistics } = createPerformanceView(columns, request);
   const losses = computeMean(returns.map((value) => Math.min(value, 0) ** 2));
   expect(statistics.downside_volatility).toBeCloseTo(Math.sqrt(year * losses), 12);
 });

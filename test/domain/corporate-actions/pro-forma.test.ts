@@ -21,7 +21,7 @@ const createAction = (type: ActionType, value: number): CorporateAction => ({
   related: null,
   subscriptionPrice: null,
 });
-const createBefore = (variant: ReturnVariant = 'price') =>
+const createPositionBefore = (variant: ReturnVariant = 'price') =>
   ({
     weight: 0.2,
     price: 50,
@@ -46,7 +46,7 @@ const valueOf = (sharesA: number, priceA: number): number => sharesA * priceA + 
 test('a special dividend is bought back into the security, and the divisor keeps the level', () => {
   const { weight, shares, divisor } = computeProForma(
     createAction('SPECIAL_DIVIDEND', 5),
-    createBefore(),
+    createPositionBefore(),
     returnUnknown,
   );
   // The cash of 20 buys 20 / 45 shares at the price ex dividend; before the open, the market value of the index falls
@@ -61,7 +61,7 @@ test('a special dividend is bought back into the security, and the divisor keeps
  * index.
  */
 const createAdjustedBefore = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
-  const { growth, ...rest } = createBefore();
+  const { growth, ...rest } = createPositionBefore();
   const terms = { ...growth, reinvestment: 'index', specialDividends: 'adjust', rights, splitShares } as const;
   return { ...rest, growth: terms };
 };
@@ -96,20 +96,28 @@ test('a split of a price-weighted index leaves its shares', () => {
 });
 
 test('an ordinary dividend leaves a price index, and its weight falls by what is gone', () => {
-  const { weight, shares, divisor } = computeProForma(createAction('DIVIDEND', 5), createBefore(), returnUnknown);
+  const { weight, shares, divisor } = computeProForma(
+    createAction('DIVIDEND', 5),
+    createPositionBefore(),
+    returnUnknown,
+  );
   expect([shares, divisor]).toEqual([1, 1]);
   expect(weight).toBeCloseTo((4 * 45) / valueOf(4, 45), 12);
-  expect(computeProForma(createAction('DIVIDEND', 5), createBefore('total'), returnUnknown).weight).toBe(0.2);
+  expect(computeProForma(createAction('DIVIDEND', 5), createPositionBefore('total'), returnUnknown).weight).toBe(0.2);
 });
 
 test('a net return buys back what a withholding tax of a quarter leaves of a dividend, and its level loses the tax', () => {
-  const { weight, shares, divisor } = computeProForma(createAction('DIVIDEND', 5), createBefore('net'), returnUnknown);
+  const { weight, shares, divisor } = computeProForma(
+    createAction('DIVIDEND', 5),
+    createPositionBefore('net'),
+    returnUnknown,
+  );
   // Of the cash of 20, 15 buy a third of a share at 45. A is then worth 195 in an index of 995, whose level falls by 5.
   expect(4 * shares!).toBeCloseTo(4 + 1 / 3, 12);
   expect(weight).toBeCloseTo(195 / 995, 12);
   expect(valueOf(4, 45) / divisor!).toBeCloseTo(995, 10);
   // A short position pays the whole dividend, as in a total return.
-  const short = { ...createBefore('net'), weight: -0.2 };
+  const short = { ...createPositionBefore('net'), weight: -0.2 };
   expect(computeProForma(createAction('DIVIDEND', 5), short, returnUnknown)).toEqual(
     computeProForma(createAction('DIVIDEND', 5), { ...short, variant: 'total' }, returnUnknown),
   );
@@ -119,11 +127,11 @@ test('a spin-off keeps the name as it is and brings shares that weigh nothing ye
   const spinOff = { ...createAction('SPIN_OFF', 0.25), related: 'S' };
   const stays = { weight: 0.2, shares: 1, divisor: 1, proceeds: null };
   const received = { identifier: 'S', ratio: 0.25, weight: 0 };
-  expect(computeProForma(spinOff, createBefore(), returnUnknown)).toEqual({ ...stays, received });
-  const { treatment } = createBefore();
-  const ignored = { ...createBefore(), treatment: { ...treatment, spin_offs: 'ignore' as const } };
+  expect(computeProForma(spinOff, createPositionBefore(), returnUnknown)).toEqual({ ...stays, received });
+  const { treatment } = createPositionBefore();
+  const ignored = { ...createPositionBefore(), treatment: { ...treatment, spin_offs: 'ignore' as const } };
   expect(computeProForma(spinOff, ignored, returnUnknown)).toEqual({ ...stays, received: null });
-  expect(computeProForma(spinOff, { ...createBefore(), isTotal: true }, returnUnknown)).toEqual({
+  expect(computeProForma(spinOff, { ...createPositionBefore(), isTotal: true }, returnUnknown)).toEqual({
     ...stays,
     received: null,
   });
@@ -131,25 +139,25 @@ test('a spin-off keeps the name as it is and brings shares that weigh nothing ye
 
 test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividend at 45', () => {
   const scrip = { ...createAction('DIVIDEND', 5), scripRatio: 1 / 8 };
-  const [cash, shares] = computeScripChoices(scrip, createBefore());
+  const [cash, shares] = computeScripChoices(scrip, createPositionBefore());
   // The holding is four shares at 45, or four and a half, next to 800 in other securities; cash is not counted.
   expect(cash).toMatchObject({ choice: 'accept_cash', shares: 1, cash: 5 });
   expect(cash!.weight).toBeCloseTo(180 / 980, 12);
   expect(shares).toMatchObject({ choice: 'accept_shares', shares: 1.125, cash: 0 });
   expect(shares!.weight).toBeCloseTo(202.5 / 1002.5, 12);
   expect(shares!.others).toBeCloseTo(1000 / 1002.5, 12);
-  expect(computeScripChoices(createAction('DIVIDEND', 5), createBefore())).toEqual([]);
+  expect(computeScripChoices(createAction('DIVIDEND', 5), createPositionBefore())).toEqual([]);
 });
 
 test('a split multiplies only shares, a security that leaves has none, and rights wait for a decision', () => {
-  expect(computeProForma(createAction('SPLIT', 4), createBefore(), returnUnknown)).toEqual({
+  expect(computeProForma(createAction('SPLIT', 4), createPositionBefore(), returnUnknown)).toEqual({
     ...UNCHANGED_POSITION,
     weight: 0.2,
     shares: 4,
     divisor: 1,
   });
   // The four shares yield 240 and leave an index that is worth 1040; 800 remain invested.
-  expect(computeProForma(createAction('ACQUISITION', 60), createBefore(), returnUnknown)).toEqual({
+  expect(computeProForma(createAction('ACQUISITION', 60), createPositionBefore(), returnUnknown)).toEqual({
     weight: 0,
     shares: 0,
     divisor: expect.closeTo(800 / 1040, 12),
@@ -157,14 +165,14 @@ test('a split multiplies only shares, a security that leaves has none, and right
     received: null,
   });
   expect(
-    computeProForma(createAction('DELISTING', 0), { ...createBefore(), weight: 1 }, returnUnknown).divisor,
+    computeProForma(createAction('DELISTING', 0), { ...createPositionBefore(), weight: 1 }, returnUnknown).divisor,
   ).toBeNull();
-  expect(computeProForma(createAction('RIGHTS_ISSUE', 0.25), createBefore(), returnUnknown).weight).toBeNull();
+  expect(computeProForma(createAction('RIGHTS_ISSUE', 0.25), createPositionBefore(), returnUnknown).weight).toBeNull();
 });
 
 test('of a merger into shares and cash the shares stay and the cash buys all that is held then', () => {
   const mixed = { ...createAction('MERGER', 2), related: 'B', cash: 10 };
-  const after = computeProForma(mixed, createBefore(), () => 20 / 50);
+  const after = computeProForma(mixed, createPositionBefore(), () => 20 / 50);
   // Four A at 50 become eight B at 20 and 40 in cash, that is 160 and 40 next to 800 in other securities; 960 remain
   // invested.
   expect(after).toMatchObject({ weight: 0, shares: 0, proceeds: 10 });
@@ -172,7 +180,7 @@ test('of a merger into shares and cash the shares stay and the cash buys all tha
   expect(after.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(160 / 960, 12) });
   const choices = computeOfferChoices(
     { cash: createAction('ACQUISITION', 50), shares: mixed },
-    createBefore(),
+    createPositionBefore(),
     () => 20 / 50,
   );
   expect(choices[1]).toMatchObject({ choice: 'accept_shares', cash: 10 });
@@ -184,7 +192,7 @@ test('the payment for a security that ends: the value of the action, or the last
     value: number,
     delisting: 'action_value' | 'last_price' | 'zero' = 'action_value',
   ) => {
-    const { treatment, ...rest } = createBefore();
+    const { treatment, ...rest } = createPositionBefore();
     return computeProForma(
       createAction(type, value),
       { ...rest, treatment: { ...treatment, delisting } },
@@ -202,7 +210,7 @@ test('the payment for a security that ends: the value of the action, or the last
     computePayment('MERGER', 2),
   ]).toEqual([0, 50, 50]);
   // Two B at 27 replace one A at 50: 54 for each 50. A is 20 % of the index.
-  const merger = computeProForma({ ...createAction('MERGER', 2), related: 'B' }, createBefore(), () => 27 / 50);
+  const merger = computeProForma({ ...createAction('MERGER', 2), related: 'B' }, createPositionBefore(), () => 27 / 50);
   expect(merger).toMatchObject({
     weight: 0,
     shares: 0,
@@ -217,12 +225,12 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
   // The price ex rights is (50 + 0.25 * 30) / 1.25 = 46. The right to a quarter of a share is worth 0.25 * (46 - 30) =
   // 4, which equals 50 - 46.
-  const { weight, shares, divisor } = computeProForma(rights, createBefore(), returnUnknown);
+  const { weight, shares, divisor } = computeProForma(rights, createPositionBefore(), returnUnknown);
   expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
   // The index pays 30 for a fifth share of A, and its level does not change.
   expect(valueOf(5, 46) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
-  const by = Object.fromEntries(computeRightsChoices(rights, createBefore()).map((one) => [one.choice, one]));
+  const by = Object.fromEntries(computeRightsChoices(rights, createPositionBefore()).map((one) => [one.choice, one]));
   // Holdings from four shares by choice: five after paying 30; four, with 16 in cash; four plus 16 / 46 of a share;
   // four.
   expect([by['take_up']!.shares, by['take_up']!.cash]).toEqual([1.25, -7.5]);
@@ -232,8 +240,8 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   expect(4 * by['sell_to_fund']!.shares).toBeCloseTo(4 + 16 / 46, 12);
   expect(by['sell_to_fund']!.weight).toBeCloseTo(0.2, 12);
   expect(by['lapse']).toEqual({ ...by['sell']!, choice: 'lapse', cash: 0 });
-  expect(computeRightsChoices(createAction('RIGHTS_ISSUE', 0.25), createBefore())).toEqual([]);
-  expect(computeRightsChoices(createAction('SPLIT', 2), createBefore())).toEqual([]);
+  expect(computeRightsChoices(createAction('RIGHTS_ISSUE', 0.25), createPositionBefore())).toEqual([]);
+  expect(computeRightsChoices(createAction('SPLIT', 2), createPositionBefore())).toEqual([]);
 });
 
 test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 % of the index', () => {
@@ -246,7 +254,7 @@ test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 %
   ]);
   expect(listOffers([cash]).size).toBe(0);
   expect(listOffers([cash, { ...shares, exDay: cash.exDay + 1 }]).size).toBe(0);
-  const [taken, swapped] = computeOfferChoices(offers.get(cash)!, createBefore(), (name) =>
+  const [taken, swapped] = computeOfferChoices(offers.get(cash)!, createPositionBefore(), (name) =>
     name === 'B' ? 27 / 50 : null,
   );
   // The other securities are 80 % of the index: all that is left after accepting cash, or held next to 4 * 2 * 27 /
@@ -254,7 +262,7 @@ test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 %
   expect(taken).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
   expect(swapped!.others).toBeCloseTo(1 / 1.016, 12);
   expect(swapped!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });
-  expect(computeOfferChoices(offers.get(cash)!, createBefore(), () => null).map(({ choice }) => choice)).toEqual([
-    'accept_cash',
-  ]);
+  expect(
+    computeOfferChoices(offers.get(cash)!, createPositionBefore(), () => null).map(({ choice }) => choice),
+  ).toEqual(['accept_cash']);
 });

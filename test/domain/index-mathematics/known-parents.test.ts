@@ -93,8 +93,8 @@ describe('an index on the constituents of a parent with the same base date and n
 
   test('begins with those that the parent has decided by then', () => {
     expect(listFirstComposition({})).toEqual([DECISION, EFFECTIVE, 'ABC']);
-    const dearest = { id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } };
-    expect(listFirstComposition({ selection: [dearest] })).toEqual([DECISION, EFFECTIVE, 'AC']);
+    const mostExpensive = { id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } };
+    expect(listFirstComposition({ selection: [mostExpensive] })).toEqual([DECISION, EFFECTIVE, 'AC']);
     expect(listFirstComposition({ delisted: EFFECTIVE - 2 })).toEqual([DECISION, EFFECTIVE, 'AB']);
   });
 

@@ -73,8 +73,8 @@ export function replay(run: Run, terms: ReplayTerms): ReplayedIndex {
       result.points.push(computeDividends(0) / index.divisor);
       result.price.push(price);
     }
-    for (const one of pending.values()) leave(one, market, t, terms);
-    const left = leave(index, market, t, terms);
+    for (const one of pending.values()) removeLeavers(one, market, t, terms);
+    const left = removeLeavers(index, market, t, terms);
     if (index.shares.size > 0)
       changeDivisor(result, index, computeWorthWith(index.shares, market, left), computeWorth(index.shares, market));
     for (const one of decided)
@@ -129,9 +129,9 @@ function pendingOf(
   const { session, entered, targets } = one;
   const { columns: decided, weights: wantedOf } = findPricingSession(one, market) === session ? one : (targets ?? one);
   // Securities that have ended by the pricing date are excluded.
-  const isThere = (_: number, k: number): boolean =>
+  const isAvailable = (_: number, k: number): boolean =>
     one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
-  const [of, wanted] = [decided.filter(isThere), wantedOf.filter(isThere)];
+  const [of, wanted] = [decided.filter(isAvailable), wantedOf.filter(isAvailable)];
   const moneyOf = [...of].map((column) => market.money(market.names[column]!));
   const unit = keepsShares ? sum(moneyOf) : 1;
   const known = [...of].map((c): [string, number] => [market.names[c]!, market.count(market.names[c]!, t)]);
@@ -214,7 +214,7 @@ function adjust(shares: Shares, actions: readonly CorporateAction[], terms: Repl
 }
 
 /** Removes securities that end at the close: they are converted to other securities, or sold at their value. */
-function leave(
+function removeLeavers(
   { shares, counts: { adopted, seen } }: { shares: Shares; counts: Counts },
   market: Market,
   t: number,

@@ -35,13 +35,13 @@ const listCodes = ({ findings }: Run): string[] => findings.map(({ code }) => co
 
 describe('the currency that a store declares', () => {
   test('is that of every security without a currency: prices are converted at the rate of the day, carried where there is none', () => {
-    const made = run(marketOf('EUR'), indexOf());
+    const outcome = run(marketOf('EUR'), indexOf());
     const rates = [1.1, 1.2, 1.2, 1.05];
-    expect(made.index.compositions.list[0]!.columns).toHaveLength(2); // the exchange rate is not a constituent
-    listLevels(made).forEach((level, t) =>
+    expect(outcome.index.compositions.list[0]!.columns).toHaveLength(2); // the exchange rate is not a constituent
+    listLevels(outcome).forEach((level, t) =>
       expect(level).toBeCloseTo((50 * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50) * rates[t]!) / 1.1, 10),
     );
-    expect(listCodes(made)).toEqual(['DEFAULT_TAKEN']);
+    expect(listCodes(outcome)).toEqual(['DEFAULT_TAKEN']);
   });
 
   test('is crossed where the pair is missing, which the run reports with the pairs that take its place', () => {
@@ -61,8 +61,8 @@ describe('the currency that a store declares', () => {
   });
 
   test('leaves a name its own currency', () => {
-    const made = run(marketOf('EUR', { A: { CURRENCY: 'USD' }, B: { CURRENCY: '' } }), indexOf());
-    listLevels(made).forEach((level, t) =>
+    const outcome = run(marketOf('EUR', { A: { CURRENCY: 'USD' }, B: { CURRENCY: '' } }), indexOf());
+    listLevels(outcome).forEach((level, t) =>
       expect(level).toBeCloseTo(50 * (CLOSE.A[t]! / 100 + ((CLOSE.B[t]! / 50) * [1.1, 1.2, 1.2, 1.05][t]!) / 1.1), 10),
     );
   });
@@ -81,8 +81,8 @@ describe('the currency that a store declares', () => {
   });
 
   test('may be a minor unit', () => {
-    const made = run(marketOf('GBX'), indexOf('GBP'));
-    listLevels(made).forEach((level, t) =>
+    const outcome = run(marketOf('GBX'), indexOf('GBP'));
+    listLevels(outcome).forEach((level, t) =>
       expect(level).toBeCloseTo(
         (100 / 3) * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50 + [1.1, 1.2, 1.2, 1.05][t]! / 1.1),
         10,
@@ -108,7 +108,7 @@ describe('the currency that a store declares', () => {
           { minLength: 1 },
         ),
         ({ market }, document, blank) => {
-          const place = market.reference.columns.indexOf('CURRENCY');
+          const position = market.reference.columns.indexOf('CURRENCY');
           const addCurrency = (value: string | null): MarketData => ({
             ...market,
             reference: {
@@ -116,7 +116,9 @@ describe('the currency that a store declares', () => {
               rows: new Map(
                 [...market.reference.rows].map(([name, rows]) => [
                   name,
-                  blank.includes(name) ? rows.map((row) => ({ ...row, values: row.values.with(place, value) })) : rows,
+                  blank.includes(name)
+                    ? rows.map((row) => ({ ...row, values: row.values.with(position, value) }))
+                    : rows,
                 ]),
               ),
             },

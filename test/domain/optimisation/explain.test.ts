@@ -154,8 +154,8 @@ describe('the explanation of a solved weight', () => {
     const { explanation, composition, parentComposition, sm } = explainRows(rows(PARENT_NAMES));
     const held = new Set<string>();
     for (const [column, { solve, weight, stayed, inUniverse, source }] of explanation.entries()) {
-      const place = composition.columns.indexOf(column);
-      expect(weight).toBe(place < 0 ? null : composition.weights[place]);
+      const position = composition.columns.indexOf(column);
+      expect(weight).toBe(position < 0 ? null : composition.weights[position]);
       expect(inUniverse).toBe(parentComposition.columns.includes(column));
       expect(solve === null).toBe(!inUniverse);
       expect(source).toMatchObject({

@@ -28,10 +28,10 @@ const exposuresOf = (market: MarketData, overlay: object): number[] => [...value
  * return.
  */
 const RETURNS = [0.01, 0.02, 0.01, 0.04, 0.01];
-const fiveReturns = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-01', '2024-01-02', '2024-01-03'];
-/** Closes with these returns as logarithmic returns. */
+const DATES = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-01', '2024-01-02', '2024-01-03'];
+/** Closes with the logarithmic returns of RETURNS. */
 const closes = RETURNS.reduce((all, own) => [...all, all.at(-1)! * Math.exp(own)], [100]);
-const market = addRates(buildMarket({ dates: fiveReturns, close: { A: closes } }));
+const market = addRates(buildMarket({ dates: DATES, close: { A: closes } }));
 /** Half-life so short that every return except the last has a weight of at most 2^-1000. */
 const LAST_RETURN = { half_lives: [0.001], lag: 0 };
 const RISK = { type: 'risk_control', target: 0.01 * Math.sqrt(252), max_leverage: 1.5, ...LAST_RETURN };
@@ -104,7 +104,7 @@ test('the explanation of an exposure has target, volatility and the reason', () 
 
 test('a month end beyond the data is no review, and the run up to it keeps its bits', () => {
   const spec = { ...RISK, review: 'monthly' };
-  const cut = addRates(buildMarket({ dates: fiveReturns.slice(0, 5), close: { A: closes.slice(0, 5) } }));
+  const cut = addRates(buildMarket({ dates: DATES.slice(0, 5), close: { A: closes.slice(0, 5) } }));
   const [whole, part] = [market, cut].map((on) => valueOf(on, spec).index.book);
   expect([...part!.value]).toEqual([...whole!.value.subarray(0, 5)]);
   expect([...part!.weights]).toEqual([...whole!.weights.subarray(0, 5)]);
@@ -142,7 +142,7 @@ test('by hand: a quanto in pounds has the return in dollars, whatever the pound 
     expect(level).toBeCloseTo((1000 * closes[t]!) / 100, 9);
     expect(converted[t]).toBeCloseTo((1000 * closes[t]! * rates[0]!) / (100 * rates[t]!), 9);
   });
-  expect([...quanto.index.book.weights]).toEqual(fiveReturns.map(() => 1));
+  expect([...quanto.index.book.weights]).toEqual(DATES.map(() => 1));
   expect(columnsOf(quanto).header.currency).toBe('GBP');
   expect(formatDay(quanto.index.days.at(-1)!)).toBe('2024-01-03');
 });

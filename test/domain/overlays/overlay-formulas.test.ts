@@ -194,10 +194,10 @@ test.each([
     ...still,
     series: new Map([createSeries('JPYUSD', closes), createSeries('US', none), createSeries('JP', none)]),
   };
-  const beneath = IndexDocument.parse({ ...source, currency: 'JPY', base_date: month[0] });
+  const underlying = IndexDocument.parse({ ...source, currency: 'JPY', base_date: month[0] });
   const rest = { base_date: month[0], base_value: 100_000, currency: 'USD' };
   const computeLastLevel = (overlay: object) =>
-    run(yen, createOverlayIndex({ to: 'USD', ...overlay }, rest), { documents: { X: beneath } }).index.book.value.at(
+    run(yen, createOverlayIndex({ to: 'USD', ...overlay }, rest), { documents: { X: underlying } }).index.book.value.at(
       -1,
     )!;
   const rates = { domestic: 'US', foreign: 'JP' };

@@ -21,7 +21,7 @@ function marketOf(growth: number, rates: readonly [number, number], pair: string
 
 function endOf(market: MarketData, overlay: Readonly<Record<string, unknown>>, currency: string): number {
   const base = { base_date: DATES[0]! };
-  const beneath = IndexDocument.parse({
+  const underlying = IndexDocument.parse({
     id: 'X',
     name: 'X',
     calendar: 'MAIN',
@@ -31,7 +31,7 @@ function endOf(market: MarketData, overlay: Readonly<Record<string, unknown>>, c
     pipeline: { weighting: { type: 'EqualWeight' } },
   });
   const document = createOverlayIndex(overlay, { ...base, base_value: 100_000, currency: 'USD' });
-  return run(market, document, { documents: { X: beneath } }).index.book.value.at(-1)!;
+  return run(market, document, { documents: { X: underlying } }).index.book.value.at(-1)!;
 }
 
 /**

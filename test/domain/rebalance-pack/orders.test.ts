@@ -32,7 +32,7 @@ function computeCostByHand({ price, adv, spreadBps, impactBps }: PackSecurity, t
  * Applies the rounding rule of the guide lot by lot.
  * @returns target shares, filled shares, and the cash left after one more lot
  */
-function createFilledByHand(names: readonly PackSecurity[], held: Float64Array, cash: number) {
+function fillOrdersByHand(names: readonly PackSecurity[], held: Float64Array, cash: number) {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
   const net = computeNetByHand(names, held, value);
   const first = names.map(({ weight, price, lot }) => roundHalfEven((weight * net) / (price * lot)) * lot);
@@ -112,7 +112,7 @@ test('purchases are reduced and increased as one lot at a time would be; cash is
         const { orders, cash: left, isShort } = createOrders(names, held, cash);
         const after = [...held];
         for (const order of orders) after[names.indexOf(order.name)] = order.after;
-        const byLots = createFilledByHand(names, held, cash);
+        const byLots = fillOrdersByHand(names, held, cash);
         expect(after).toEqual(byLots.after);
         if (isShort) return;
         expect(left).toBeGreaterThanOrEqual(0);

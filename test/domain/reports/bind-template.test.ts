@@ -14,8 +14,8 @@ const template = ReportTemplateDocument.parse({
     { kind: 'text', text: 'words' },
   ],
 });
-const listBoundBlocks = (asked: Partial<Parameters<typeof bindTemplate>[1]>) =>
-  bindTemplate(template, { index_id: null, index_ids: null, ...asked }).blocks.map(
+const listBoundBlocks = (request: Partial<Parameters<typeof bindTemplate>[1]>) =>
+  bindTemplate(template, { index_id: null, index_ids: null, ...request }).blocks.map(
     (block) => `${block.kind} ${block.index_id}${'new_page' in block && block.new_page ? ' new page' : ''}`,
   );
 
@@ -48,8 +48,8 @@ test('indices that no block uses, both members and a repeated index are refused'
     ...template,
     blocks: template.blocks.filter(({ kind }) => kind !== 'header' && kind !== 'stat_grid'),
   };
-  const expectRefusal = (of: typeof template, asked: Partial<Parameters<typeof bindTemplate>[1]>, finding: object) =>
-    expect(() => bindTemplate(of, { index_id: null, index_ids: null, ...asked })).toThrow(
+  const expectRefusal = (of: typeof template, request: Partial<Parameters<typeof bindTemplate>[1]>, finding: object) =>
+    expect(() => bindTemplate(of, { index_id: null, index_ids: null, ...request })).toThrow(
       expect.objectContaining({ detail: { findings: [expect.objectContaining(finding)] } }),
     );
   expectRefusal(bound, { index_ids: ['A', 'B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });

@@ -142,9 +142,9 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
     const { composition, names } = explainSecurities({ type, params, ...weighting });
     let replayed = 0;
     for (const { name, column, explanation } of names) {
-      const place = composition.columns.indexOf(column);
-      expect(explanation.weight).toBe(place < 0 ? null : composition.weights[place]);
-      if (place < 0) continue;
+      const position = composition.columns.indexOf(column);
+      expect(explanation.weight).toBe(position < 0 ? null : composition.weights[position]);
+      if (position < 0) continue;
       const computeDatapoint = (field: string): number =>
         explanation.datapoints.find((read) => read.field === field)!.value as number;
       const byHand = raw(numbersOf(explanation.weighting!), computeDatapoint, name);

@@ -180,8 +180,8 @@ describe('other indices and the index itself', () => {
       const other = composer.decidedOn('PARENT', decision)!;
       expect(other.decision).toBe(decision);
       const raw = Array.from(columns, (column) => {
-        const place = other.columns.indexOf(column);
-        return place < 0 ? 1 : 2 + 100 * other.weights[place]!;
+        const position = other.columns.indexOf(column);
+        return position < 0 ? 1 : 2 + 100 * other.weights[position]!;
       });
       const total = raw.reduce((sum, value) => sum + value, 0);
       raw.forEach((value, i) => expect(weights[i]).toBeCloseTo(value / total, 12));

@@ -40,7 +40,7 @@ const createAny = (...operands: unknown[]) => ({ node: 'any', operands });
  * Returns the truth value of an expression for each pair, derived from the selections that keep and that drop unknown
  * values.
  */
-function listTruths(expression: unknown): Record<string, string> {
+function listTruthValues(expression: unknown): Record<string, string> {
   const certain = selectByRule(sm, { type: 'ExpressionFilter', params: { expression } });
   const possible = selectByRule(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
   return Object.fromEntries(
@@ -53,7 +53,7 @@ const tableOf = (of: (a: string, b: string) => string) =>
 
 describe('three-valued logic', () => {
   test('all: false if any operand is false, else unknown if any is unknown', () => {
-    expect(listTruths(createAll(A, B))).toEqual({
+    expect(listTruthValues(createAll(A, B))).toEqual({
       TT: 'T',
       TF: 'F',
       TU: 'U',
@@ -67,7 +67,7 @@ describe('three-valued logic', () => {
   });
 
   test('any: true if any operand is true, else unknown if any is unknown', () => {
-    expect(listTruths(createAny(A, B))).toEqual({
+    expect(listTruthValues(createAny(A, B))).toEqual({
       TT: 'T',
       TF: 'T',
       TU: 'T',
@@ -81,27 +81,27 @@ describe('three-valued logic', () => {
   });
 
   test('not: inverts true and false and leaves unknown unknown', () => {
-    expect(listTruths(createNegation(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
+    expect(listTruthValues(createNegation(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
   });
 
   test('all of no operands is true, any of none is false', () => {
-    expect(listTruths(createAll())).toEqual(tableOf(() => 'T'));
-    expect(listTruths(createAny())).toEqual(tableOf(() => 'F'));
-    expect(listTruths(createNegation(createAny()))).toEqual(tableOf(() => 'T'));
+    expect(listTruthValues(createAll())).toEqual(tableOf(() => 'T'));
+    expect(listTruthValues(createAny())).toEqual(tableOf(() => 'F'));
+    expect(listTruthValues(createNegation(createAny()))).toEqual(tableOf(() => 'T'));
   });
 
   test("De Morgan's laws hold with unknowns", () => {
-    expect(listTruths(createNegation(createAll(A, B)))).toEqual(
-      listTruths(createAny(createNegation(A), createNegation(B))),
+    expect(listTruthValues(createNegation(createAll(A, B)))).toEqual(
+      listTruthValues(createAny(createNegation(A), createNegation(B))),
     );
-    expect(listTruths(createNegation(createAny(A, B)))).toEqual(
-      listTruths(createAll(createNegation(A), createNegation(B))),
+    expect(listTruthValues(createNegation(createAny(A, B)))).toEqual(
+      listTruthValues(createAll(createNegation(A), createNegation(B))),
     );
   });
 
   test('a comparison and its opposite are unknown together', () => {
     const different = { ...A, comparison: 'ne' };
-    expect(listTruths(different)).toEqual(listTruths(createNegation(A)));
+    expect(listTruthValues(different)).toEqual(listTruthValues(createNegation(A)));
   });
 });
 

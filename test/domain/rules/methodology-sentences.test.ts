@@ -33,8 +33,8 @@ test('decimals and the first market value are sentences of the methodology', () 
 test('sentences are in the order of the sections, each in the section of its subject', () => {
   const document = documentOf({ rounding: { level: 2 } });
   const sentences = listMethodologySentences(document);
-  const places = sentences.map(({ section }) => METHODOLOGY_SECTIONS.indexOf(section));
-  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  const positions = sentences.map(({ section }) => METHODOLOGY_SECTIONS.indexOf(section));
+  expect(positions).toEqual(positions.toSorted((a, b) => a - b));
   const sectionOf = (phrase: string) => sentences.find(({ text }) => text.includes(phrase))?.section;
   expect(['The universe is', 'Weight every', 'It is rebalanced', 'Splits', 'Published values'].map(sectionOf)).toEqual([
     'universe',

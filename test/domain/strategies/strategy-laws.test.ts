@@ -26,7 +26,7 @@ const randomTerms: fc.Arbitrary<StrategyTerms> = fc.record({
   exposure: fc.constantFrom(0, 0.4, 0.97, 1),
 });
 
-function onStrategies(law: (run: Run, terms: StrategyTerms) => void): void {
+function checkOnStrategies(law: (run: Run, terms: StrategyTerms) => void): void {
   fc.assert(
     fc.property(
       randomMarket,
@@ -51,7 +51,7 @@ const sum = (values: Iterable<number>): number => [...values].reduce((total, val
 
 describe('a strategy on random markets', () => {
   test('returns compound to the level and annual returns to the total', () => {
-    onStrategies(({ level, days, metrics }) => {
+    checkOnStrategies(({ level, days, metrics }) => {
       expectClose([...computeReturns(level)].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
       expectClose(level.at(-1)! / 100 - 1, metrics.total_return);
       expectClose(
@@ -65,7 +65,7 @@ describe('a strategy on random markets', () => {
   });
 
   test('weights and cash are the whole value; cash is never negative, nor is a weight if the index is long', () => {
-    onStrategies(({ portfolio: { length, columns, weights, cash, value }, index }) => {
+    checkOnStrategies(({ portfolio: { length, columns, weights, cash, value }, index }) => {
       const isLong = index.book.weights.every((weight) => weight >= 0);
       for (let t = 0; t < length; t++) {
         if (!(value[t]! > 0)) continue;
@@ -78,7 +78,7 @@ describe('a strategy on random markets', () => {
   });
 
   test('value is cash and positions, costs are those of the transactions', () => {
-    onStrategies((found) => {
+    checkOnStrategies((found) => {
       const record = JSON.parse(new TextDecoder().decode(runRecordJson(found, STAMP)));
       const { nav, cash, positions, transactions, initial_capital: capital } = record.portfolio;
       expect(nav.data[0]).toBe(capital);
@@ -94,7 +94,7 @@ describe('a strategy on random markets', () => {
   });
 
   test('contributions add up to its return', () => {
-    onStrategies((found) => {
+    checkOnStrategies((found) => {
       if (found.level.some((value) => value === 0)) return;
       const bytes = createRunColumns(found, { contentHash: 's' });
       const view = createAttributionView(
@@ -107,7 +107,7 @@ describe('a strategy on random markets', () => {
   });
 
   test('rebalances sum to 1 and are within the run', () => {
-    onStrategies(({ rebalances, portfolio, index }) => {
+    checkOnStrategies(({ rebalances, portfolio, index }) => {
       for (const { weights, session } of rebalances) {
         const inCash = session >= index.book.from ? index.book.cash[session - index.book.from]! : 0;
         // Pending purchases of the index are part of the target; pending sales are held in addition to it.

@@ -60,7 +60,7 @@ export interface Desk {
 }
 
 /** Returns true if the database or the object store did not respond to a step or to a request for an index. */
-const isAway = ({ reason, steps, held }: ScheduleDay): boolean =>
+const isUnavailable = ({ reason, steps, held }: ScheduleDay): boolean =>
   reason?.includes(' cannot be reached') === true ||
   [...steps, ...held].some(({ code }) => code === 'STORE_UNAVAILABLE');
 
@@ -71,7 +71,7 @@ export async function openDesk(home: string): Promise<Desk> {
   // For a month of a small family, threads that compile in advance would cost more than the work itself.
   const threads = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
   const flags = ['--log-level', 'error', ...threads, ...roots];
-  const { environment, drop } = await openPlaces();
+  const { environment, drop } = await openStoragePlaces();
   const serve = (node: number): Promise<ListeningProcess> =>
     startService(join(home, `node-${node}`), flags, environment);
   const services: ListeningProcess[] = [];
@@ -115,7 +115,7 @@ export async function openDesk(home: string): Promise<Desk> {
       for (;;) {
         await desk.ask('POST', `/schedules/close/days/${date}/run`, {});
         const day = await desk.settled(date);
-        if (day.state !== 'waiting' || !isAway(day)) return day;
+        if (day.state !== 'waiting' || !isUnavailable(day)) return day;
         outages++;
       }
     },
@@ -157,7 +157,7 @@ export async function openDesk(home: string): Promise<Desk> {
 }
 
 /** Opens a database and a bucket that two nodes share; a single node needs neither. */
-async function openPlaces(): Promise<{ readonly environment: Record<string, string>; drop(): Promise<void> }> {
+async function openStoragePlaces(): Promise<{ readonly environment: Record<string, string>; drop(): Promise<void> }> {
   if (NODES === 1) return { environment: {}, drop: async () => {} };
   const { url, drop } = await openTestDatabase();
   await migrateDatabase({ url });

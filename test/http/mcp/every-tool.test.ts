@@ -2,7 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { isTool } from '#contract/mcp.js';
 import type { Route } from '#contract/route.js';
-import { createTeller, OPERATIONS, STORY, openStoryService, type ExampleRunner } from '../../guide/example-story.js';
+import {
+  createExampleRunner,
+  OPERATIONS,
+  STORY,
+  openStoryService,
+  type ExampleRunner,
+} from '../../guide/example-story.js';
 import type { Answer, LiveService } from '../../real/live.js';
 import { openAgent, textOf, toolsOf, type Agent } from './agent.js';
 
@@ -15,7 +21,7 @@ const calledTools = new Set<string>();
 beforeAll(async () => {
   service = await openStoryService();
   agent = await openAgent(service.url, { tools: 'all' });
-  teller = createTeller({ ...service, ask: askByTool });
+  teller = createExampleRunner({ ...service, ask: askByTool });
 });
 afterAll(async () => {
   await agent.close();

@@ -80,7 +80,7 @@ export async function openNode(
   };
   const { clock } = time;
   const schema = `"${world.schema}"`;
-  const places = { heavy: 3, light: 1 };
+  const slots = { heavy: 3, light: 1 };
   const paused = await createPausedKinds({ documents, clock, isShared: false });
   const queue = createPostgresQueue({
     paused,
@@ -95,7 +95,7 @@ export async function openNode(
     describe: () => ({
       role: 'worker',
       version: '1.2.3',
-      places,
+      places: slots,
       memory_bytes: limits.jobBytesMax,
       market: null,
       lacks: ['disk'],

@@ -12,7 +12,7 @@ import { createTestClock, type TestClock } from '../test-clock.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 /** Advances both the database clock for leases and the process clock for timers. */
-async function passBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
+async function advanceBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
   const formatEarlier = (column: string): string => `${column} = ${column} - ${ms} * interval '1 ms'`;
   await world.query(`UPDATE $schema.jobs SET ${formatEarlier('lease_until')}, ${formatEarlier('reserved_until')}`);
   await time.pass(ms);
@@ -24,7 +24,7 @@ async function openOn(world: TestSchema, limits: QueueLimits, time: TestClock): 
   return {
     ...own,
     async pass(ms) {
-      await passBoth(world, time, ms);
+      await advanceBoth(world, time, ms);
       // The time passed before the first poll was answered; this waits for the second poll.
       await own.answered();
       await time.pass(1000);
@@ -84,7 +84,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       }),
     );
     try {
-      await run(nodes, (ms) => passBoth(world, time, ms), world);
+      await run(nodes, (ms) => advanceBoth(world, time, ms), world);
     } finally {
       for (const node of nodes) await node.close();
       await world.drop();

@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   beforeEach(async () => {
     world = await openTestSchema();
     documents = await openPostgresDocuments({ database: world.database, schema: world.schema });
-    queue = createPostgresQueue({ ...placeOf(), node: 'own', documents, limits, log: quietLog });
+    queue = createPostgresQueue({ ...createNodeOptions(), node: 'own', documents, limits, log: quietLog });
     await queue.submit(createJob('shared', { estimatedBytes: 50 }));
     claim = (await queue.claim(ORDER))!;
   });
@@ -48,10 +48,10 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     await world.drop();
   });
 
-  const placeOf = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
+  const createNodeOptions = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
   /** Returns the parts of a node. */
   function partsOf(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
-    const { database, schema } = placeOf();
+    const { database, schema } = createNodeOptions();
     const rows = createPartRows(database, schema, { node, version: () => version });
     const parts = createSharedParts({ rows, documents: { get }, clock: systemClock, leaseMs: LEASE_MS });
     parts.note(true);
@@ -101,13 +101,13 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
 
   test('are offered to nodes that may claim them, and to no others', async () => {
     await offerParts(1);
-    const { database, schema } = placeOf();
-    const room = { lanes: ['heavy', 'light'] as const, memoryBytes: 100 };
+    const { database, schema } = createNodeOptions();
+    const capacity = { lanes: ['heavy', 'light'] as const, memoryBytes: 100 };
     const nothing = { state: undefined, events: undefined, asksSilent: false, asksNodes: false };
     async function readSeenWork(node: string, version = '1', freeBytes = 100) {
       const helper = { node, version: () => version };
       const look = createPulse({ database, schema, node, helper });
-      return (await look({ ...nothing, room: { ...room, freeBytes } })).waiting;
+      return (await look({ ...nothing, room: { ...capacity, freeBytes } })).waiting;
     }
     expect(await readSeenWork('other')).toEqual({ jobs: false, parts: true });
     expect(await readSeenWork('own')).toEqual({ jobs: false, parts: false });

@@ -17,8 +17,8 @@ export function createAgenda(): Agenda {
     isEmpty: () => entries.length === 0,
     add(delayMs, run) {
       const entry = { at: now + delayMs, order: count++, run };
-      const place = entries.findLastIndex(({ at }) => at <= entry.at) + 1;
-      entries.splice(place, 0, entry);
+      const position = entries.findLastIndex(({ at }) => at <= entry.at) + 1;
+      entries.splice(position, 0, entry);
       return () => {
         const index = entries.indexOf(entry);
         if (index >= 0) entries.splice(index, 1);

@@ -44,7 +44,7 @@ export interface SharedDatabase {
 
 /** Statements on job rows, and queries about nodes. */
 export interface SimulatedRows extends JobRows {
-  isWaiting(room: FreeCapacity & { readonly memoryBytes: number }): Promise<boolean>;
+  isWaiting(capacity: FreeCapacity & { readonly memoryBytes: number }): Promise<boolean>;
   silent(): Promise<readonly RunningJob[]>;
 }
 
@@ -206,7 +206,7 @@ function createRowsFor(call: Call, { rows, now, found, seen, next, revise, chang
     return row?.status === 'pending' || (row?.status === 'running' && row.claim === job.claim) ? row : undefined;
   };
   const createRunningKey = (row: SimulatedRow) => ({ ...keyOf(row), node: row.node! });
-  const isFitting = (
+  const isWithinCapacity = (
     row: SimulatedRow,
     { lanes, freeBytes, memoryBytes }: Parameters<SimulatedRows['isWaiting']>[0],
   ) => {
@@ -232,8 +232,8 @@ function createRowsFor(call: Call, { rows, now, found, seen, next, revise, chang
       }),
     reserve: ({ lane, exceptOwners: except, freeBytes, memoryBytes, start }) =>
       call(() => {
-        const room = { lanes: [lane], freeBytes, memoryBytes };
-        const free = listRows().filter((row) => isFitting(row, room) && !except.includes(row.owner));
+        const capacity = { lanes: [lane], freeBytes, memoryBytes };
+        const free = listRows().filter((row) => isWithinCapacity(row, capacity) && !except.includes(row.owner));
         const [row] = free.toSorted((a, b) => a.turn - b.turn || a.sequence - b.sequence);
         if (row === undefined) return undefined;
         const isBegun = row.estimated_bytes <= freeBytes;
@@ -269,7 +269,7 @@ function createRowsFor(call: Call, { rows, now, found, seen, next, revise, chang
         for (const row of listRows()) if (row.status === 'running' && claims.includes(row.claim!)) undo(row);
       }),
     drop: (job) => call(() => void (findOffered(job) && rows.delete(job.jobId))),
-    isWaiting: (room) => call(() => listRows().some((row) => isFitting(row, room))),
+    isWaiting: (room) => call(() => listRows().some((row) => isWithinCapacity(row, room))),
     beat: (key, { leaseMs, hasNews }) =>
       call(() => {
         const row = findRow(key);

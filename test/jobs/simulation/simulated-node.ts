@@ -115,13 +115,13 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     const presence = {
       announce: async () => {},
       pauseMs: () => LOOK_MS,
-      async look(room: FreeCapacity | undefined) {
+      async look(capacity: FreeCapacity | undefined) {
         const isToWatch = agenda.now() >= watchMs;
         if (isToWatch) watchMs = agenda.now() + WATCH_MS;
         const memoryBytes = LIMITS.jobBytesMax;
-        const isOpen = room !== undefined && room.lanes.length > 0;
+        const isOpen = capacity !== undefined && capacity.lanes.length > 0;
         const [hasWork, silent] = await Promise.all([
-          isOpen && rows.isWaiting({ ...room, memoryBytes }),
+          isOpen && rows.isWaiting({ ...capacity, memoryBytes }),
           isToWatch ? rows.silent() : [],
         ]);
         return { hasWork, silent };

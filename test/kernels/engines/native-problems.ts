@@ -38,7 +38,7 @@ export function listProblems(): Problem[] {
       [1, 23, 49, 130].flatMap((m) => [1, 8, 25, 195].map((n) => createProduct(m, k, n))),
     ),
     createProduct(97, 30, 701),
-    ...[1, 2, 4, 7, 8, 13, 31, 65, 127, 128, 129, 131, 200, 258, 515].map(factor),
+    ...[1, 2, 4, 7, 8, 13, 31, 65, 127, 128, 129, 131, 200, 258, 515].map(createCholeskyProblem),
     ...[2, 9, 63, 64, 66, 130, 193].flatMap((n) => [2, 8, 25, 66].flatMap((columns) => listSolveProblems(n, columns))),
     ...[1, 4, 6, 11, 13, 22, 31, 133].flatMap((n) => [
       createSymmetricProduct(n, 0, n),
@@ -60,7 +60,7 @@ function createProduct(m: number, k: number, n: number): Problem {
   return { kernel: 'product', sizes: [m, k, n, ...flags], operands };
 }
 
-function factor(n: number): Problem {
+function createCholeskyProblem(n: number): Problem {
   return { kernel: 'cholesky', sizes: [n], operands: [createRandomDefinite(n)] };
 }
 

@@ -128,15 +128,15 @@ test('a file that keeps its name is shared with another process, and may have sp
 
 /** Script of a separate process that requests large memory from the GNU C library in addition to other memory. */
 const ALONE_SCRIPT = `
-  import { ALONE_BYTES, limitMemory, openPagedFile, findPagedFile, allocatePanels } from '#kernels/memory/paged-memory.js';
+  import { SEPARATE_BYTES, limitMemory, openPagedFile, findPagedFile, allocatePanels } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';
   const folder = process.argv[1];
   limitMemory({ panelBytes: 1, folder, keepsNames: true });
-  const made = allocatePanels(ALONE_BYTES);
+  const made = allocatePanels(SEPARATE_BYTES);
   const names = readdirSync(folder).length;
-  writeFileSync(folder + '/other', Buffer.alloc(ALONE_BYTES));
+  writeFileSync(folder + '/other', Buffer.alloc(SEPARATE_BYTES));
   const file = { path: folder + '/other', before: 4096 - 16, bytes: 2 ** 20 };
-  const places = Array.from({ length: 4096 / 16 }, (_, i) => openPagedFile({ ...file, before: 16 * i }, ALONE_BYTES));
+  const places = Array.from({ length: 4096 / 16 }, (_, i) => openPagedFile({ ...file, before: 16 * i }, SEPARATE_BYTES));
   console.log(JSON.stringify([findPagedFile(made) === undefined, names, places.every((place) => place === undefined)]));`;
 
 test('no other process has the file of memory that is adjacent to other memory', ({ skip }) => {
@@ -194,22 +194,22 @@ test('values read once from a file count as memory of no process', ({ skip }) =>
   const bytes = new Float64Array(SEPARATE_BYTES / 8).map((_, i) => i + 0.5);
   writeInto(result, 0, new Uint8Array(bytes.buffer));
   const before = computeTouchedBytes();
-  const room = new Float64Array(8192);
+  const buffer = new Float64Array(8192);
   const values = new Float64Array(result);
-  for (const from of [0, 1, 4095, 1_000_003, values.length - room.length]) {
-    const copy = copyInParts(values.subarray(from, from + room.length), room);
-    expect(copy.buffer).toBe(room.buffer);
-    expect(copy).toEqual(bytes.subarray(from, from + room.length));
+  for (const from of [0, 1, 4095, 1_000_003, values.length - buffer.length]) {
+    const copy = copyInParts(values.subarray(from, from + buffer.length), buffer);
+    expect(copy.buffer).toBe(buffer.buffer);
+    expect(copy).toEqual(bytes.subarray(from, from + buffer.length));
   }
   expect(computeTouchedBytes()).toBe(before);
-  expect(copyInParts(values.subarray(7, 9), room)).toEqual(Float64Array.of(7.5, 8.5));
+  expect(copyInParts(values.subarray(7, 9), buffer)).toEqual(Float64Array.of(7.5, 8.5));
 });
 
 test('values outside files are read in place', () => {
-  const room = new Float64Array(1000);
+  const buffer = new Float64Array(1000);
   for (const memory of [new SharedArrayBuffer(8000), new SharedArrayBuffer(SEPARATE_BYTES)]) {
     const values = new Float64Array(memory, 0, 1000);
-    expect(copyInParts(values, room)).toBe(values);
+    expect(copyInParts(values, buffer)).toBe(values);
   }
-  expect(copyInParts(new Float64Array(0), room)).toHaveLength(0);
+  expect(copyInParts(new Float64Array(0), buffer)).toHaveLength(0);
 });

@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => void limitMemory(usualLimit));
 
 /** Creates memory on a file that stays open, which the library maps separately. */
-function createWrittenMemory(skip: (reason: string) => never): SharedArrayBuffer {
+function openUncachedMemory(skip: (reason: string) => never): SharedArrayBuffer {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
   const memory = allocatePanels(SEPARATE_BYTES + 100);
   if (findPagedFile(memory) === undefined) skip('memory of this size is not asked of the system alone here');
@@ -33,13 +33,13 @@ const SIZES = [1, 4095, 4096, 4097, 10_240, 100_008];
 test.for([0, 8, 16, 4080, 4096, 100_000, SEPARATE_BYTES - 50_000])(
   'bytes from byte %i on are in memory as they were written, and no others',
   (offset, { skip }) => {
-    const memory = createWrittenMemory(skip);
+    const memory = openUncachedMemory(skip);
     const uncached = openUncachedWrites([memory]);
     if (uncached === undefined) skip('the folder for temporary files takes no writes past the cache');
     const sizes = [...SIZES, memory.byteLength - offset].filter((size) => offset + size <= memory.byteLength);
     for (const [turn, size] of sizes.entries()) {
-      const room = new ArrayBuffer(size + PADDING_BYTES);
-      const bytes = new Uint8Array(room, uncached!.beginIn(room, memory, offset), size);
+      const buffer = new ArrayBuffer(size + PADDING_BYTES);
+      const bytes = new Uint8Array(buffer, uncached!.beginIn(buffer, memory, offset), size);
       for (let i = 0; i < size; i++) bytes[i] = (i * 7 + turn) % 251;
       const before = Buffer.from(new Uint8Array(memory).slice(Math.max(0, offset - 5000), offset));
       const behind = Buffer.from(new Uint8Array(memory).slice(offset + size, offset + size + 5000));
@@ -57,12 +57,12 @@ test.for([0, 8, 16, 4080, 4096, 100_000, SEPARATE_BYTES - 50_000])(
 );
 
 test('misaligned bytes are written too, also beyond the end of the file', ({ skip }) => {
-  const memory = createWrittenMemory(skip);
+  const memory = openUncachedMemory(skip);
   const uncached = openUncachedWrites([memory]);
   if (uncached === undefined) skip('the folder for temporary files takes no writes past the cache');
-  const room = new ArrayBuffer(50_000 + PADDING_BYTES);
-  const begin = (uncached!.beginIn(room, memory, 8192) + 24) % PADDING_BYTES;
-  const bytes = new Uint8Array(room, begin, 50_000).fill(3);
+  const buffer = new ArrayBuffer(50_000 + PADDING_BYTES);
+  const begin = (uncached!.beginIn(buffer, memory, 8192) + 24) % PADDING_BYTES;
+  const bytes = new Uint8Array(buffer, begin, 50_000).fill(3);
   uncached!.write(memory, 8192, bytes);
   expect(new Uint8Array(memory, 8192, 50_000).every((byte) => byte === 3)).toBe(true);
   uncached!.close();
@@ -71,7 +71,7 @@ test('misaligned bytes are written too, also beyond the end of the file', ({ ski
 });
 
 test('memory outside a disk has no file', ({ skip }) => {
-  const memory = createWrittenMemory(skip);
+  const memory = openUncachedMemory(skip);
   limitMemory({ ...findMemoryLimit(), panelBytes: 2 ** 40, sharedFolder: findMemoryLimit().folder! });
   const shared = allocateHandedMemory(SEPARATE_BYTES, SEPARATE_BYTES);
   expect(openUncachedWrites([memory, shared])).toBeUndefined();

@@ -6,7 +6,7 @@ import { foldRows } from '#kernels/optimisation/interior-point/folded-rows.js';
 import { runInteriorPoint } from '#kernels/optimisation/interior-point/interior-point.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
-import { createProgramAmongRows, expectCertified, computeLargestGap, requireSolution } from './solved.js';
+import { createProgramAmongRows, expectCertified, computeLargestGap, requireSolution } from './sample-programs.js';
 
 const NAMES = 20;
 const PLANES = 200;

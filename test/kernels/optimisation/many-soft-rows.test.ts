@@ -9,7 +9,7 @@ import {
   expectCertified,
   computeLargestGap,
   requireSolution,
-} from './solved.js';
+} from './sample-programs.js';
 
 const NAMES = 12;
 const ROWS = 60;

@@ -5,7 +5,7 @@ import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kern
 import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { createRandomProgram } from './random-programs.js';
-import { solver, requireSolution, computeLargestGap, regularSamples, createBaseProgram } from './solved.js';
+import { solver, requireSolution, computeLargestGap, regularSamples, createBaseProgram } from './sample-programs.js';
 
 describe('laws', () => {
   test('permuting the securities permutes the answer', () => {

@@ -7,7 +7,7 @@ import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
 import { objectiveOf, createRandomProgram } from './random-programs.js';
 import { createDoubles, programOf, trackingCases } from './tracking-cases.js';
-import { solver, requireSolution, expectCertified, computeLargestGap } from './solved.js';
+import { solver, requireSolution, expectCertified, computeLargestGap } from './sample-programs.js';
 
 describe('the reference cases', () => {
   const solvable = trackingCases.filter(

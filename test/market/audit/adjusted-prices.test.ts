@@ -12,7 +12,7 @@ const FIRST = 19_000;
  * Returns the warnings for a security with a quiet price, whose dividends of a tenth of the price do not move its
  * price.
  */
-function doubtsOf(adjustment: Adjustment): string[] {
+function warningsOf(adjustment: Adjustment): string[] {
   const random = createCounterRandom({ seed: 5, stream: 0 });
   const close = allocateEmptyPanel(SESSIONS);
   let price = 100;
@@ -40,7 +40,7 @@ function doubtsOf(adjustment: Adjustment): string[] {
 }
 
 test('a dividend without effect on prices as traded is flagged, and one on prices with reinvestment is not', () => {
-  expect(doubtsOf('none')).toEqual(['dividend_size']);
-  expect(doubtsOf('splits')).toEqual(['dividend_size']);
-  expect(doubtsOf('total')).toEqual([]);
+  expect(warningsOf('none')).toEqual(['dividend_size']);
+  expect(warningsOf('splits')).toEqual(['dividend_size']);
+  expect(warningsOf('total')).toEqual([]);
 });

@@ -29,7 +29,7 @@ const isPositive = (text: string | undefined) =>
   readNumber(text) > 0 && Number.isFinite(readNumber(text)) ? text! : '';
 
 /** Returns the dates of the dividends that the audit flags. */
-async function listDoubtedDates(rows: readonly Row[]): Promise<ReadonlySet<string>> {
+async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<string>> {
   const folder = await folderFor();
   const market = rows.map((row) =>
     [
@@ -51,8 +51,8 @@ async function listDoubtedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
     'market.csv': `identifier,date,OPEN,HIGH,LOW,CLOSE,ADJ_CLOSE,VOLUME\n${market.join('\n')}\n`,
     'corporate_actions.csv': `identifier,type,value,ex_date\n${actions.join('\n')}\n`,
   });
-  const { doubts } = auditMarket(await contentOf(folder), 'splits', () => {});
-  return new Set(doubts.filter(({ kind }) => kind.startsWith('dividend')).map(({ date }) => date));
+  const { doubts: warnings } = auditMarket(await contentOf(folder), 'splits', () => {});
+  return new Set(warnings.filter(({ kind }) => kind.startsWith('dividend')).map(({ date }) => date));
 }
 
 /**
@@ -60,7 +60,7 @@ async function listDoubtedDates(rows: readonly Row[]): Promise<ReadonlySet<strin
  */
 function listWrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
   const twins = new Map(repaired.map((row) => [row.date, row]));
-  const factor = (row: Row) => readNumber(row['Adj Close']) / readNumber(row['Close']);
+  const computeAdjustmentFactor = (row: Row) => readNumber(row['Adj Close']) / readNumber(row['Close']);
   const wrong = new Set<string>();
   rows.forEach((row, i) => {
     const twin = twins.get(row.date);
@@ -71,7 +71,12 @@ function listWrongDividends(rows: readonly Row[], repaired: readonly Row[]): Rea
     else if (
       before !== undefined &&
       twinBefore !== undefined &&
-      !(Math.abs(factor(row) / factor(before) - factor(twin) / factor(twinBefore)) < 2e-3)
+      !(
+        Math.abs(
+          computeAdjustmentFactor(row) / computeAdjustmentFactor(before) -
+            computeAdjustmentFactor(twin) / computeAdjustmentFactor(twinBefore),
+        ) < 2e-3
+      )
     )
       wrong.add(row.date);
   });
@@ -89,12 +94,12 @@ describe.skipIf(!hasRealSets)('real dividends and their repaired twins', () => {
       const wrong = file.includes('no-bad')
         ? new Set<string>()
         : listWrongDividends(rows, rowsOf(file.replace('.csv', '-fixed.csv')));
-      const doubts = await listDoubtedDates(rows);
+      const warnings = await listFlaggedDates(rows);
       for (const date of wrong) {
-        if (doubts.has(date)) count += 1;
+        if (warnings.has(date)) count += 1;
         else missed.push(`${file} ${date}`);
       }
-      for (const date of doubts) if (!wrong.has(date)) extra.push(`${file} ${date}`);
+      for (const date of warnings) if (!wrong.has(date)) extra.push(`${file} ${date}`);
     }
     const [recall, precision] = [count / (count + missed.length), count / (count + extra.length)];
     const report = `recall ${recall.toFixed(3)} (missed: ${missed.join(', ')}), precision ${precision.toFixed(3)} (not wrong: ${extra.join(', ')})`;

@@ -35,7 +35,7 @@ const createAction = (type: 'DIVIDEND' | 'SPLIT', row: number, value: number): C
 /**
  * Returns the warnings about dividends of a security whose price falls by the paid amounts, with the proposed repairs.
  */
-function doubtsOf({ price, noise, stated, paid = stated, every = QUARTER, consolidation = 1 }: Payer) {
+function warningsOf({ price, noise, stated, paid = stated, every = QUARTER, consolidation = 1 }: Payer) {
   const random = createCounterRandom({ seed: 11, stream: 3 });
   const sessions = (stated.length + 1) * every;
   const half = every * Math.floor(stated.length / 2) + Math.floor(every / 2);
@@ -46,7 +46,7 @@ function doubtsOf({ price, noise, stated, paid = stated, every = QUARTER, consol
     last = (last - payment) * (1 + noise * (random.uniform() - 0.5)) * (t === half ? consolidation : 1);
     close[t] = last;
   }
-  const { doubts } = auditMarket(
+  const { doubts: warnings } = auditMarket(
     {
       identifiers: ['A'],
       dates: Int32Array.from({ length: sessions }, (_, t) => FIRST + t),
@@ -61,7 +61,7 @@ function doubtsOf({ price, noise, stated, paid = stated, every = QUARTER, consol
     'none',
     () => {},
   );
-  return doubts
+  return warnings
     .filter(({ kind }) => kind.startsWith('dividend'))
     .map(({ kind, date, repair }) => ({
       kind,
@@ -77,29 +77,29 @@ test.each([
   ['0.02 on 150, twice', { price: 150, noise: 0.04, stated: [0.02, 0.02] }],
   ['1.2 on 400, then on 4000', { price: 400, noise: 0.03, stated: Array<number>(12).fill(1.2), consolidation: 10 }],
 ] satisfies readonly [string, Payer][])('a dividend similar to its neighbours is of the right size: %s', (_, payer) => {
-  expect(doubtsOf(payer)).toEqual([]);
+  expect(warningsOf(payer)).toEqual([]);
 });
 
 test('a hundredth of its neighbours is flagged and corrected', () => {
   const stated = [0.5, 0.5, 0.5, 0.005, 0.5, 0.5];
   const paid = stated.map(() => 0.5);
-  expect(doubtsOf({ price: 50, noise: 0.02, stated, paid })).toEqual([
+  expect(warningsOf({ price: 50, noise: 0.02, stated, paid })).toEqual([
     { kind: 'dividend_size', row: 4 * QUARTER, value: 0.5 },
   ]);
 });
 
 test('dividends that are all a hundredth of the price fall are all flagged', () => {
   const stated = Array<number>(8).fill(0.01);
-  const doubts = doubtsOf({ price: 50, noise: 0.02, stated, paid: stated.map(() => 1) });
-  expect(doubts).toEqual(stated.map((_, i) => ({ kind: 'dividend_size', row: (i + 1) * QUARTER, value: 1 })));
+  const warnings = warningsOf({ price: 50, noise: 0.02, stated, paid: stated.map(() => 1) });
+  expect(warnings).toEqual(stated.map((_, i) => ({ kind: 'dividend_size', row: (i + 1) * QUARTER, value: 1 })));
 });
 
 test('an annual dividend that a rise hides once is of the right size when its neighbours are', () => {
   const stated = Array<number>(6).fill(2);
   const paid = stated.map((value, i) => (i === 3 ? -value : value));
-  expect(doubtsOf({ price: 50, noise: 0.02, stated, paid })).toEqual([]);
+  expect(warningsOf({ price: 50, noise: 0.02, stated, paid })).toEqual([]);
 });
 
 test('a dividend that is paid every week is no duplicate', () => {
-  expect(doubtsOf({ price: 50, noise: 0.02, stated: Array<number>(30).fill(0.1), every: 7 })).toEqual([]);
+  expect(warningsOf({ price: 50, noise: 0.02, stated: Array<number>(30).fill(0.1), every: 7 })).toEqual([]);
 });

@@ -108,8 +108,8 @@ describe('a split that split-adjusted prices lack', () => {
   test('is undone by dividing the prices before it, and by multiplying the volume where that is as traded too', () => {
     const asTraded = marketOf({ growth: split, volume: (t, ordinary) => (t < BAR ? ordinary / 2 : ordinary) });
     const whole = marketOf({});
-    const [doubt] = listMissedSplits(asTraded, 'splits');
-    expect(doubt!.repair).toEqual({
+    const [warning] = listMissedSplits(asTraded, 'splits');
+    expect(warning!.repair).toEqual({
       kind: 'scale',
       identifier: 'A',
       from: formatDay(FIRST),
@@ -118,7 +118,7 @@ describe('a split that split-adjusted prices lack', () => {
       factor: 0.5,
       inverse_columns: ['VOLUME'],
     });
-    const repaired = applyRepairs(asTraded, [doubt!.repair!]);
+    const repaired = applyRepairs(asTraded, [warning!.repair!]);
     expect(listMissedSplits(repaired, 'splits')).toEqual([]);
     const [volume, expected] = [repaired.fields.get('VOLUME')!, whole.fields.get('VOLUME')!];
     volume.forEach((shares, t) => expect(shares / expected[t]!).toBeCloseTo(1, 9));

@@ -77,11 +77,11 @@ interface PlantingTerms {
 function scoreOf({ set, declared, large, truth, content }: PlantingTerms): Score {
   const real = listMissedSplits(set.content, declared);
   const results = new Map(
-    listMissedSplits(content, declared).map((doubt) => [`${doubt.identifier} ${doubt.date}`, doubt]),
+    listMissedSplits(content, declared).map((warning) => [`${warning.identifier} ${warning.date}`, warning]),
   );
   const missed = truth.filter(({ identifier, date, ratio }) => {
-    const doubt = results.get(`${identifier} ${date}`);
-    return doubt === undefined || Math.abs(Number(doubt.evidence['ratio']) / ratio - 1) > 1e-9;
+    const warning = results.get(`${identifier} ${date}`);
+    return warning === undefined || Math.abs(Number(warning.evidence['ratio']) / ratio - 1) > 1e-9;
   });
   return {
     set: set.name,

@@ -153,18 +153,18 @@ function corruptMarket(seed: number): { readonly content: MarketContent; readonl
 describe('seeded corruptions of a synthetic market', () => {
   test('are nearly all found, with few false ones', () => {
     const { content, truth } = corruptMarket(5);
-    const { doubts } = auditMarket(content, 'none', () => {});
+    const { doubts: warnings } = auditMarket(content, 'none', () => {});
     const isWithinDays = (a: string, b: string) => Math.abs(Date.parse(a) - Date.parse(b)) <= 5 * 86_400_000;
     const missed = truth.filter(
       ({ kind, identifier, date }) =>
-        !doubts.some(
-          (doubt) => doubt.kind === kind && doubt.identifier === identifier && isWithinDays(doubt.date, date),
+        !warnings.some(
+          (warning) => warning.kind === kind && warning.identifier === identifier && isWithinDays(warning.date, date),
         ),
     );
-    const extra = doubts.filter(
-      (doubt) =>
-        doubt.repair !== null &&
-        !truth.some(({ identifier, date }) => doubt.identifier === identifier && isWithinDays(doubt.date, date)),
+    const extra = warnings.filter(
+      (warning) =>
+        warning.repair !== null &&
+        !truth.some(({ identifier, date }) => warning.identifier === identifier && isWithinDays(warning.date, date)),
     );
     expect(truth.length).toBeGreaterThan(90);
     const recall = 1 - missed.length / truth.length;
@@ -180,7 +180,7 @@ describe('seeded corruptions of a synthetic market', () => {
       ]; // two lists
       expect(1 - lost / seeded, kind).toBeGreaterThanOrEqual(0.8);
     }
-    expect(extra.length / doubts.length, JSON.stringify(extra)).toBeLessThanOrEqual(0.1);
+    expect(extra.length / warnings.length, JSON.stringify(extra)).toBeLessThanOrEqual(0.1);
   });
 
   test('raise no warning with a repair where there are none', () => {
@@ -200,8 +200,8 @@ describe('seeded corruptions of a synthetic market', () => {
     ];
     for (const name of PRICES) fields.get(name)![t * names + n]! *= 100;
     const content = { ...CLEAN_CONTENT, fields };
-    const { doubts } = auditMarket(content, 'none', () => {});
-    const repairs = doubts.flatMap(({ repair }) => repair ?? []);
+    const { doubts: warnings } = auditMarket(content, 'none', () => {});
+    const repairs = warnings.flatMap(({ repair }) => repair ?? []);
     expect(repairs).toMatchObject([{ kind: 'scale', factor: 0.01 }]);
     expect(await computeContentHash(applyRepairs(content, repairs))).toBe(await computeContentHash(CLEAN_CONTENT));
     // The previous version is kept.

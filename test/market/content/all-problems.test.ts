@@ -9,7 +9,7 @@ import { readImport } from '#market/import/read-import.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { Client } from 'pg';
 import { hasPostgresql, openTestDatabase, type TestDatabase } from '../../postgresql/shared-postgresql.js';
-import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
+import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
 
 /** Tables with rows of every kind of problem; the remaining content of each row is valid. */
@@ -142,7 +142,7 @@ const SOURCES: Readonly<Record<string, () => Promise<readonly Finding[]>>> = {
 };
 
 test.each(Object.entries(SOURCES))('all problems of all tables of %s are reported at once', async (_name, findings) => {
-  expect(listPlaces(await findings()).toSorted()).toEqual(PROBLEMS);
+  expect(formatFindingPaths(await findings()).toSorted()).toEqual(PROBLEMS);
 });
 
 describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
@@ -160,7 +160,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
 
   const read = async (tables = {}) => {
     const problems = createProblems();
-    const place = {
+    const location = {
       kind: 'postgresql',
       address: '127.0.0.1',
       host: '127.0.0.1',
@@ -170,13 +170,13 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
       database: server.name,
       isEncrypted: false,
     } as const;
-    await readDatabase(place, tables, problems, () => {}, { isPart: false });
+    await readDatabase(location, tables, problems, () => {}, { isPart: false });
     return problems.findings();
   };
 
   test('reports all problems of all of its tables', async () => {
     for (const line of listStatements(['text', 'float8'])) await client.query(line);
-    expect(listPlaces(await read()).toSorted()).toEqual(PROBLEMS);
+    expect(formatFindingPaths(await read()).toSorted()).toEqual(PROBLEMS);
   });
 
   test('reports the problems of the rows of a table that lacks a column, and the intended table', async () => {
@@ -184,7 +184,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
       `CREATE TABLE bars AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0::float8 AS "CLSOE", -1.0::float8 AS "VOLUME" FROM generate_series(1, 2)`,
     );
     const findings = await read({ market: 'bars', reference: 'referense' });
-    expect(listPlaces(findings)).toEqual(
+    expect(formatFindingPaths(findings)).toEqual(
       expect.arrayContaining([
         'MISSING_COLUMN market.CLOSE',
         'OUT_OF_RANGE market[row 1].VOLUME',

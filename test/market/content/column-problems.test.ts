@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Finding } from '#domain/refusals/findings.js';
 import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
-import { listPlaces, readFolder } from '../store-folder.js';
+import { formatFindingPaths, readFolder } from '../store-folder.js';
 import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './problem-folders.js';
 
 describe('a file whose columns are wrong', () => {
@@ -12,7 +12,7 @@ describe('a file whose columns are wrong', () => {
 
   test('has its rows checked all the same, and the column that was meant is asked for', async () => {
     const findings = await checkFolder({ 'market.csv': `${HEADER}A,2024-01-02,1,-5\nA,2024-01-02,1,5\n` });
-    expect(listPlaces(findings)).toEqual([
+    expect(formatFindingPaths(findings)).toEqual([
       'MISSING_COLUMN market.CLOSE',
       'OUT_OF_RANGE market[row 1].VOLUME',
       'DUPLICATE_KEY market[row 2]',
@@ -32,7 +32,7 @@ describe('a file whose columns are wrong', () => {
   ])('of %s has one finding, whatever its rows say: %s', async (dataset, header, column, row) => {
     const sound = dataset === 'market' ? {} : { 'market.csv': 'identifier,date,CLOSE\nAAPL,2024-01-02,1\n' };
     const findings = await checkFolder({ ...sound, [`${dataset}.csv`]: `${header}\n${row}\n${row}\n` });
-    expect(listPlaces(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
+    expect(formatFindingPaths(findings)).toEqual([`MISSING_COLUMN ${dataset}.${column}`]);
     expect(findings[0]!.message).toContain(`did you mean ${column}?`);
   });
 
@@ -44,7 +44,7 @@ describe('a file whose columns are wrong', () => {
     );
     connection.closeSync();
     const { findings } = await readFolder(folder);
-    expect(listPlaces(findings)).toEqual([
+    expect(formatFindingPaths(findings)).toEqual([
       'MISSING_COLUMN market.CLOSE',
       'OUT_OF_RANGE market[row 1].VOLUME',
       'DUPLICATE_KEY market[row 2]',
@@ -74,7 +74,10 @@ describe('a file whose columns are wrong', () => {
       'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
       'reference.csv': 'identifier,LISTED\nA\nB,never\n',
     });
-    expect(listPlaces(findings)).toEqual(['UNREADABLE_FILE reference[row 1]', 'BAD_DATE reference[row 2].LISTED']);
+    expect(formatFindingPaths(findings)).toEqual([
+      'UNREADABLE_FILE reference[row 1]',
+      'BAD_DATE reference[row 2].LISTED',
+    ]);
   });
 });
 
@@ -83,7 +86,7 @@ test('invalid lines of JSON are each reported, and the others are read', async (
   const findings = await checkFolder({
     'market.jsonl': [formatLine(1), '{"identifier":', '', formatLine('x'), '[1]', formatLine(2)].join('\n'),
   });
-  expect(listPlaces(findings).toSorted()).toEqual([
+  expect(formatFindingPaths(findings).toSorted()).toEqual([
     'DUPLICATE_KEY market[row 3]',
     'DUPLICATE_KEY market[row 5]',
     'NOT_A_NUMBER market[row 3].CLOSE',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { mergeContents } from '#market/content/merge-content.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, listPlaces, writeFiles } from '../store-folder.js';
+import { contentOf, formatFindingPaths, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
@@ -36,6 +36,6 @@ test('an appended action with another amount than the held one of its date is re
   const problems = createProblems();
   const added = await readContent('A,DIVIDEND,0.1,2024-01-02,paid', 'A,DIVIDEND,0.6,2024-01-02,paid');
   expect(mergeContents(await readContent(...HELD_ROWS), added, problems)).toBeUndefined();
-  expect(listPlaces(problems.findings())).toEqual(['DUPLICATE_KEY corporate_actions[A 2024-01-02]']);
+  expect(formatFindingPaths(problems.findings())).toEqual(['DUPLICATE_KEY corporate_actions[A 2024-01-02]']);
   expect(problems.findings()[0]!.message).toMatch(/value 0\.5; the added rows have 0\.6/);
 });

@@ -14,7 +14,7 @@ import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-folder.js';
+import { contentOf, hashOf, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
@@ -30,7 +30,9 @@ async function createFolderWith(files: Readonly<Record<string, string>>): Promis
 const readContent = async (series = SERIES) =>
   contentOf(await createFolderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
 const listRefusedPlaces = async (series: string) =>
-  listPlaces((await readFolder(await createFolderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
+  formatFindingPaths(
+    (await readFolder(await createFolderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings,
+  );
 const day = parseValidDay;
 
 describe('series of a folder', () => {
@@ -222,7 +224,7 @@ describe('an import that is appended', () => {
     expect(
       mergeContents(held, await readContent('identifier,date,CLOSE,CURRENCY\nSPX,2024-01-03,1,EUR\n'), problems),
     ).toBeUndefined();
-    expect(listPlaces(problems.findings())).toEqual([
+    expect(formatFindingPaths(problems.findings())).toEqual([
       'DUPLICATE_KEY series[SPX 2024-01-03].CLOSE',
       'DUPLICATE_KEY series[SPX]',
     ]);
@@ -237,7 +239,7 @@ describe('an import that is appended', () => {
       }),
     );
     expect(mergeContents(await readContent(''), added, problems)).toBeUndefined();
-    expect(listPlaces(problems.findings())).toEqual(['DUPLICATE_KEY series[A]']);
+    expect(formatFindingPaths(problems.findings())).toEqual(['DUPLICATE_KEY series[A]']);
   });
 });
 

@@ -10,7 +10,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-folder.js';
+import { contentOf, hashOf, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
@@ -27,7 +27,7 @@ const PLAIN_QUERY =
 async function findingsOf(query: string) {
   const folder = await folderFor();
   await copy(query, join(folder, 'market.parquet'));
-  return listPlaces((await readFolder(folder)).findings);
+  return formatFindingPaths((await readFolder(folder)).findings);
 }
 
 const CODECS = ['snappy', 'zstd', 'gzip', 'brotli', 'lz4_raw', 'uncompressed'] as const;

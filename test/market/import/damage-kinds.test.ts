@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { hashOf, listPlaces, writeFiles } from '../store-folder.js';
+import { hashOf, formatFindingPaths, writeFiles } from '../store-folder.js';
 import { folderFor, changeBytes } from './damage/damage.js';
-import { copyBytes, findFooterStart, codecOf, COUNT, MORE, PARQUET } from './damage/parquet.js';
+import { copyBytes, findFooterStart, codecOf, COUNT, LARGER_COUNT, PARQUET } from './damage/parquet.js';
 import { CSV, GZIP, JSON_LINES } from './damage/text.js';
 import { SQLITE, DUCKDB } from './damage/databases.js';
 import { WORKBOOK } from './damage/workbook.js';
@@ -22,7 +22,7 @@ const KINDS = {
 describe.each(Object.entries(KINDS))('%s with', (_format, damages) => {
   test.each(damages)('%s is reported with its location, and no store is created', async (_kind, expected, read) => {
     const { isRead, findings } = await read();
-    expect(listPlaces(findings.filter(({ severity }) => severity === 'error'))).toEqual(expected);
+    expect(formatFindingPaths(findings.filter(({ severity }) => severity === 'error'))).toEqual(expected);
     expect(isRead).toBe(false);
     // Messages are readable sentences: no call stack, no class names, no bytes of the file.
     for (const { message } of findings) expect(message).toMatch(/^\P{Cc}{10,400}$/u);
@@ -37,7 +37,7 @@ test.each([
   const bytes = await copyBytes();
   await writeFiles(folder, {
     'sound/market.parquet': bytes,
-    'other/market.parquet': changeBytes(bytes, at(bytes), MORE),
+    'other/market.parquet': changeBytes(bytes, at(bytes), LARGER_COUNT),
   });
   expect(await hashOf(join(folder, 'other'))).toBe(await hashOf(join(folder, 'sound')));
 });

@@ -41,18 +41,19 @@ async function createMarketFile(): Promise<Buffer> {
  * Number of damaged files of each kind: 58 in total in the soak, otherwise a few at both ends and in the middle of the
  * file.
  */
-const [CUTS, TURNED, BLANKS] = IS_SOAK
+const [CUT_POSITIONS, FLIP_COUNT, BLANKS] = IS_SOAK
   ? [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 40, [0, 0.3, 0.6, 0.95]]
   : [[1, 5, 10], 6, [0, 0.6, 0.95]];
-const DAMAGES = CUTS.length + TURNED + 2 * BLANKS.length;
+const DAMAGES = CUT_POSITIONS.length + FLIP_COUNT + 2 * BLANKS.length;
 
 /**
  * Yields damaged files of every kind: truncated at many lengths, with inverted bytes, and with ranges of zeros or ones.
  */
 function* listDamages(bytes: Buffer): Generator<readonly [string, Buffer]> {
   const random = createCounterRandom({ seed: 2, stream: bytes.length });
-  for (const i of CUTS) yield [`cut after ${i} tenths`, bytes.subarray(0, Math.floor((bytes.length * i) / 10.5))];
-  for (let i = 0; i < TURNED; i++) {
+  for (const i of CUT_POSITIONS)
+    yield [`cut after ${i} tenths`, bytes.subarray(0, Math.floor((bytes.length * i) / 10.5))];
+  for (let i = 0; i < FLIP_COUNT; i++) {
     const turned = Buffer.from(bytes);
     const at = random.integer(bytes.length);
     turned[at] = turned[at]! ^ (1 << random.integer(8));

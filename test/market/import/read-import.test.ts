@@ -5,12 +5,12 @@ import { createProblems } from '#market/tables/problems.js';
 import { readImport, type ImportSource } from '#market/import/read-import.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { listPlaces } from '../store-folder.js';
+import { formatFindingPaths } from '../store-folder.js';
 
 async function importSource(source: ImportSource) {
   const problems = createProblems();
   const read = await readImport(source, problems);
-  return { read, findings: problems.findings(), places: listPlaces(problems.findings()) };
+  return { read, findings: problems.findings(), places: formatFindingPaths(problems.findings()) };
 }
 
 const findWorkbook = (rows: Sheet['rows'], name = 'market') =>
@@ -118,7 +118,7 @@ describe('a workbook', () => {
 test('a table whose index has another number of rows than its data is refused with both; without labels it is not', async () => {
   const createBars = (index: number[]) => ({ market: { index, columns: HEADER, data: [['A', '2024-01-02', 1]] } });
   const { findings } = await importSource({ kind: 'tables', tables: createBars([0, 1]) });
-  expect(listPlaces(findings)).toEqual(['UNREADABLE_FILE market']);
+  expect(formatFindingPaths(findings)).toEqual(['UNREADABLE_FILE market']);
   expect(findings[0]!.message).toMatch(/\b2 rows\b.*\b1 row\b/);
   expect((await importSource({ kind: 'tables', tables: createBars([]) })).findings).toEqual([]);
 });

@@ -11,7 +11,7 @@ import { inspect } from '#market/inspect/inspect.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import { readSource } from '#market/sources/read-source.js';
 import { createLocations } from '#market/sources/locations.js';
-import { listPlaces, writeFiles } from '../store-folder.js';
+import { formatFindingPaths, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -30,7 +30,7 @@ async function inspectFiles(files: Record<string, string>) {
     createLocations([folder]),
     problems,
   );
-  expect(listPlaces(problems.findings())).toEqual([]);
+  expect(formatFindingPaths(problems.findings())).toEqual([]);
   return inspect({ kind: 'files', files: listed });
 }
 
@@ -280,7 +280,7 @@ test('zeros, decimal commas and columns of words are provided for', async () => 
     'x.csv':
       'Date;Ticker;Close;Exchange\n02.01.2024;A;0;Xetra\n03.01.2024;A;1.234,5;Xetra\n13.01.2024;A;1.235,5;Xetra\n',
   });
-  expect(listPlaces(findings)).toEqual(['COLUMN_IGNORED market.Exchange']);
+  expect(formatFindingPaths(findings)).toEqual(['COLUMN_IGNORED market.Exchange']);
   expect(mapping).toMatchObject({
     decimal: ',',
     zero_prices: 'missing',
@@ -329,7 +329,7 @@ describe('hostile files', () => {
     const files = await listFolderFiles(folder, { tables: {}, mapping }, createLocations([folder]), problems);
     expect((await inspect({ kind: 'files', files })).findings[0]).toMatchObject({ code: 'UNREADABLE_FILE' });
     expect(await readSource(files, problems, () => {}, { terms: { mapping, adjustment: 'none' } })).toBeUndefined();
-    expect(listPlaces(problems.findings())).toEqual(['UNREADABLE_FILE market/x.csv.gz']);
+    expect(formatFindingPaths(problems.findings())).toEqual(['UNREADABLE_FILE market/x.csv.gz']);
     const bomb = writeZip([{ name: 'x.csv', text: '0'.repeat(32 << 20) }]);
     const looked = await inspect({ kind: 'csv', content: Buffer.from(bomb).toString('base64') }).catch(
       (fault: Error) => fault.message,

@@ -16,13 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function inspectFiles(given: Record<string, string>, said: InspectionTerms = {}) {
+async function inspectFiles(given: Record<string, string>, terms: InspectionTerms = {}) {
   const folder = join(root, String((folders += 1)));
   for (const name of Object.keys(given)) await mkdir(join(folder, name, '..'), { recursive: true });
   await writeFiles(folder, given);
   const request = { tables: {}, mapping: Mapping.parse({}) };
   const files = await listFolderFiles(folder, request, createLocations([folder]), createProblems());
-  return inspect({ kind: 'files', files }, said);
+  return inspect({ kind: 'files', files }, terms);
 }
 
 const STOCKS =

@@ -18,13 +18,13 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** Inspects a folder as the service does, including reports of unreadable files. */
-async function inspectFiles(given: Record<string, string>, said: InspectionTerms = {}) {
+async function inspectFiles(given: Record<string, string>, terms: InspectionTerms = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
   const problems = createProblems();
-  const request = { tables: {}, mapping: Mapping.parse({ ignore: said.answers?.ignore ?? [] }) };
+  const request = { tables: {}, mapping: Mapping.parse({ ignore: terms.answers?.ignore ?? [] }) };
   const files = await listFolderFiles(folder, request, createLocations([folder]), problems);
-  const inspection = await inspect({ kind: 'files', files, unread: problems.findings() }, said);
+  const inspection = await inspect({ kind: 'files', files, unread: problems.findings() }, terms);
   return { ...inspection, names: [...new Set(inspection.preview.data.map(([name]) => name))] };
 }
 

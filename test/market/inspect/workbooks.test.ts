@@ -3,8 +3,8 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
 import { inspect, type InspectionTerms } from '#market/inspect/inspect.js';
 
-const readInspectedSheets = (sheets: readonly Sheet[], said: InspectionTerms = {}) =>
-  inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') }, said);
+const readInspectedSheets = (sheets: readonly Sheet[], terms: InspectionTerms = {}) =>
+  inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') }, terms);
 
 describe('a workbook', () => {
   const createSheet = (name: string, close: number): Sheet => ({

@@ -7,7 +7,7 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { seeded } from '../../seeded.js';
-import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
+import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 import { REAL_SETS, hasRealSets } from '../real-sets.js';
 
 let root: string;
@@ -28,7 +28,7 @@ async function readAdjusted(
   const { read, findings } = await readFolder(folder, {}, () => {}, terms);
   const actions =
     read?.content.actions.map(({ type, value, exDay }) => ({ type, value, date: formatDay(exDay) })) ?? [];
-  return { read, actions, places: listPlaces(findings) };
+  return { read, actions, places: formatFindingPaths(findings) };
 }
 
 async function deriveActions(

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { readImport } from '#market/import/read-import.js';
 import { createProblems } from '#market/tables/problems.js';
-import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
+import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -22,7 +22,7 @@ async function read(text: string, mapping = FROM_FILE) {
   await writeFiles(folder, { 'A.csv': `Date,Close,Volume\n${text}` });
   const { read: source, findings } = await readFolder(folder, {}, () => {}, { mapping, adjustment: 'none' });
   const closes = source && [...source.content.fields.get('CLOSE')!];
-  return { rows: source?.rows.market, closes, findings, places: listPlaces(findings) };
+  return { rows: source?.rows.market, closes, findings, places: formatFindingPaths(findings) };
 }
 
 const BARS = '2024-01-02,10,100\n2024-01-03,11,200\n';
@@ -76,5 +76,5 @@ test('a wide table and tables of an import have footers, too', async () => {
   const mapping = Mapping.parse({ layout: 'wide', field: 'CLOSE' });
   const wide = await readImport({ kind: 'tables', tables: { market } }, problems, { mapping, adjustment: 'none' });
   expect([...wide!.content.fields.get('CLOSE')!]).toEqual([10, 20, 11, 21]);
-  expect(listPlaces(problems.findings())).toEqual(['BAD_DATE market[row 3].date']);
+  expect(formatFindingPaths(problems.findings())).toEqual(['BAD_DATE market[row 3].date']);
 });

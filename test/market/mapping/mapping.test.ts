@@ -8,7 +8,7 @@ import { readImport } from '#market/import/read-import.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { createProblems } from '#market/tables/problems.js';
-import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
+import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -25,7 +25,7 @@ async function read(files: Record<string, string>, mapping: Partial<Mapping>, ta
     mapping: Mapping.parse(mapping),
     adjustment: 'none',
   });
-  return { bars: source && barsOf(source.content), places: listPlaces(findings), findings };
+  return { bars: source && barsOf(source.content), places: formatFindingPaths(findings), findings };
 }
 
 function barsOf({
@@ -298,7 +298,7 @@ describe('wherever data enters', () => {
     ] as const) {
       const problems = createProblems();
       const imported = await readImport(source, problems, by);
-      expect(listPlaces(problems.findings())).toEqual([]);
+      expect(formatFindingPaths(problems.findings())).toEqual([]);
       expect(imported && barsOf(imported.content)).toEqual(TWO_BARS);
     }
   });
@@ -331,7 +331,7 @@ describe('wherever data enters', () => {
         mapping: Mapping.parse(by),
         adjustment: 'none',
       });
-      return [source && barsOf(source.content), listPlaces(findings)];
+      return [source && barsOf(source.content), formatFindingPaths(findings)];
     };
     expect(await readBy('long', { columns: { identifier: 'ticker' } })).toEqual([TWO_BARS, []]);
     expect(await readBy('levels', { layout: 'wide' })).toEqual([TWO_BARS, []]);

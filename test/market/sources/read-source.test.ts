@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { parseDay } from '#domain/time/days.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-folder.js';
+import { contentOf, hashOf, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 
@@ -15,7 +15,7 @@ const MARKET = 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10,100\nB,2024-01-02,
 async function findingsOf(files: Record<string, string | Uint8Array>) {
   const folder = await folderFor();
   await writeFiles(folder, files);
-  return listPlaces((await readFolder(folder)).findings);
+  return formatFindingPaths((await readFolder(folder)).findings);
 }
 
 describe('a folder', () => {
@@ -230,7 +230,7 @@ describe('files that cannot be read', () => {
     const folder = await folderFor();
     await writeFiles(folder, { 'market.parquet': bytes.subarray(0, bytes.length - 9) });
     const { findings } = await readFolder(folder);
-    expect(listPlaces(findings)).toEqual(['UNREADABLE_FILE market']);
+    expect(formatFindingPaths(findings)).toEqual(['UNREADABLE_FILE market']);
     expect(findings[0]?.message).not.toContain(folder);
   });
 
@@ -326,13 +326,13 @@ describe('files that cannot be read', () => {
     const [folder, outside] = [await folderFor(), await folderFor()];
     await writeFile(join(outside, 'secret.csv'), MARKET);
     await symlink(join(outside, 'secret.csv'), join(folder, 'market.csv'));
-    expect(listPlaces((await readFolder(folder)).findings)).toEqual(['LOCATION_NOT_ALLOWED market']);
+    expect(formatFindingPaths((await readFolder(folder)).findings)).toEqual(['LOCATION_NOT_ALLOWED market']);
   });
 
   test.skipIf(process.getuid?.() === 0)('a file without read permission is reported', async () => {
     const folder = await folderFor();
     await writeFiles(folder, { 'market.csv': MARKET });
     await chmod(join(folder, 'market.csv'), 0);
-    expect(listPlaces((await readFolder(folder)).findings)).toEqual(['UNREADABLE_FILE market']);
+    expect(formatFindingPaths((await readFolder(folder)).findings)).toEqual(['UNREADABLE_FILE market']);
   });
 });

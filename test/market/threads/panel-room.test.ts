@@ -29,9 +29,9 @@ test('values written batch by batch are in the panels, in any order', async ({ s
     const panels = [0, 1].map(() => new Float64Array(allocatePanels(BATCHES * CELLS * 8, 2 ** 30)));
     for (const [o, [title, order]] of ORDERS.entries()) {
       const valueOf = (batch: number, field: number): number => 1 + batch + 100 * field + 1000 * o;
-      const room = createPanelBuffer(panels, CELLS);
-      const done = fill(room, order, valueOf);
-      await room.settled();
+      const buffer = createPanelBuffer(panels, CELLS);
+      const done = fill(buffer, order, valueOf);
+      await buffer.settled();
       expect(
         done.toSorted((a, b) => a - b),
         title,
@@ -47,7 +47,7 @@ test('values written batch by batch are in the panels, in any order', async ({ s
 });
 
 function fill(
-  room: PanelBuffer,
+  buffer: PanelBuffer,
   order: readonly (number | null)[],
   valueOf: (batch: number, field: number) => number,
 ): number[] {
@@ -55,17 +55,17 @@ function fill(
   const visits = new Map<number, number>();
   for (const [n, batch] of order.entries()) {
     if (batch === null) {
-      room.open();
+      buffer.open();
       continue;
     }
-    expect([room.batchOf(batch * CELLS + CELLS - 1), room.firstOf(batch)]).toEqual([batch, batch * CELLS]);
+    expect([buffer.batchOf(batch * CELLS + CELLS - 1), buffer.firstOf(batch)]).toEqual([batch, batch * CELLS]);
     const visit = visits.get(batch) ?? 0;
     visits.set(batch, visit + 1);
     const all = order.filter((other) => other === batch).length;
     // Each visit fills an equal share of the batch.
     const [from, to] = [visit, visit + 1].map((k) => Math.floor((k * CELLS) / all));
-    for (const field of [0, 1]) room.cellsOf(batch, field).fill(valueOf(batch, field), from, to);
-    if (!order.includes(batch, n + 1)) room.close(batch, () => done.push(batch));
+    for (const field of [0, 1]) buffer.cellsOf(batch, field).fill(valueOf(batch, field), from, to);
+    if (!order.includes(batch, n + 1)) buffer.close(batch, () => done.push(batch));
   }
   return done;
 }

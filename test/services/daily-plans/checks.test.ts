@@ -11,7 +11,7 @@ import {
   putSchedule,
   schedule,
   SESSIONS,
-  waitSettledDay,
+  waitForSettledDay,
 } from './family.js';
 
 /** Service for indices whose data is checked before publication; each test depends on the previous test. */
@@ -90,7 +90,7 @@ test('a wrong price blocks the indices with the security until a person waives i
     `identifier: The check moves has no finding of BB in EVEN on ${day2}, but of AA.`,
   ]);
   await service.ask('POST', path, { check: 'moves', index_id: 'CORE', identifier: 'AA', reason: 'It is so' });
-  const waived = await waitSettledDay(service, day2);
+  const waived = await waitForSettledDay(service, day2);
   expect(findingsOf(waived)).toEqual(['CORE moves AA done', 'CORE-FEE moves AA done', 'EVEN moves AA blocked']);
   expect(waived.held.map(({ index_id }) => index_id)).toEqual(['EVEN']);
   const { items, log } = waived.steps.find(({ type }) => type === 'checks')!;

@@ -95,7 +95,7 @@ export const dayOf = async (service: RunningService, date: string, id = 'close')
   (await service.ask<ScheduleDay>('GET', `/schedules/${id}/days/${date}`)).body;
 
 /** Waits until a round of a day has ended. */
-export async function waitSettledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
+export async function waitForSettledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
   return waitFor(async () => {
     const day = await dayOf(service, date, id);
     const isSettled = day.state !== undefined && day.state !== 'running' && day.rounds > 0;
@@ -111,7 +111,7 @@ export async function performDay(service: RunningService, date: string, request:
   const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);
   if (status !== 200) throw new Error(JSON.stringify(body));
   return waitFor(async () => {
-    const day = await waitSettledDay(service, date, id);
+    const day = await waitForSettledDay(service, date, id);
     if (day.rounds <= before) throw new Error('not begun');
     return day;
   });

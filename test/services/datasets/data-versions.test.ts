@@ -217,9 +217,9 @@ const listReadableVersions = async (): Promise<unknown[]> =>
   (await findVersions()).versions.map(({ version, readable: isReadable }) => [version, isReadable]);
 
 test('contents beyond the limit are deleted, except those that a stored run or a published close refers to', async () => {
-  const keep = (kept: unknown) => service.ask('PATCH', '/data/stores/m', { versions_kept: kept });
+  const limitVersions = (kept: unknown) => service.ask('PATCH', '/data/stores/m', { versions_kept: kept });
   await readLevels(1);
-  expect((await keep(1)).body).toMatchObject({ versions_kept: 1 });
+  expect((await limitVersions(1)).body).toMatchObject({ versions_kept: 1 });
   expect(await listReadableVersions()).toEqual([
     [3, true],
     [2, true],
@@ -232,7 +232,7 @@ test('contents beyond the limit are deleted, except those that a stored run or a
   const request = { run_id: runs[0]!.run_id };
   expect((await service.ask('POST', '/analytics/KNOWN/publish', request)).status).toBe(200);
   expect((await service.ask('DELETE', '/analytics/KNOWN/record')).status).toBe(204);
-  await keep(1);
+  await limitVersions(1);
   const kept = [
     [3, true],
     [2, true],
@@ -248,7 +248,7 @@ test('contents beyond the limit are deleted, except those that a stored run or a
   expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
   await importStore(createTables(42, CORRECTED_CLOSES), 'append');
   expect(await listReadableVersions()).toEqual([[4, true], ...kept]);
-  expect((await keep(0)).status).toBe(422);
+  expect((await limitVersions(0)).status).toBe(422);
 });
 
 const listStoreVersions = async (store: string): Promise<DataVersions['versions']> =>

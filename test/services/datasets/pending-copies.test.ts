@@ -117,7 +117,7 @@ const STORE = {
   synthetic: null,
 };
 
-async function createPlaces() {
+async function openStoragePlaces() {
   const documents = createMemoryEngine().open();
   return { documents, artifacts: await openArtifacts(await createTemporaryFolder()) };
 }
@@ -128,7 +128,7 @@ const listCopies = async ({ versions }: Desk) => {
 };
 
 test('a content is served before it is copied, and the replaced one remains available meanwhile', async () => {
-  const one = createDesk(await createPlaces());
+  const one = createDesk(await openStoragePlaces());
   await one.serve(await marketOf(1, 2));
   expect(await listCopies(one)).toEqual(['pending', [1, true]]);
   await one.serve(await marketOf(5, 2, 7));
@@ -142,7 +142,7 @@ test('a content is served before it is copied, and the replaced one remains avai
 });
 
 test('a copy interrupted by a kill is made at the next start, if the source still has the content', async () => {
-  const at = await createPlaces();
+  const at = await openStoragePlaces();
   await createDesk(at).serve(await marketOf(1, 2)); // never released, because the process ends
   const next = createDesk(at);
   expect(await listCopies(next)).toEqual(['missing', [1, true]]);
@@ -157,7 +157,7 @@ test('a copy interrupted by a kill is made at the next start, if the source stil
 });
 
 test('a version whose copy was interrupted and whose source has changed is reported as lost', async () => {
-  const at = await createPlaces();
+  const at = await openStoragePlaces();
   await createDesk(at).serve(await marketOf(1, 2));
   const next = createDesk(at);
   await next.serve(await marketOf(3, 2));
@@ -166,7 +166,7 @@ test('a version whose copy was interrupted and whose source has changed is repor
 });
 
 test('a copy is renewed in the background while the previous one is valid', async () => {
-  const at = await createPlaces();
+  const at = await openStoragePlaces();
   const first = createDesk(at);
   first.release();
   await first.serve(await marketOf(1));

@@ -2,17 +2,23 @@ import { expect, test } from 'vitest';
 import { isSameLocation, resolveSourceLocation, updateLocations } from '#services/datasets/source-places.js';
 
 const formatUrl = (secret: string, host = 'db') => `postgresql://reader${secret}@${host}/prices`;
-const createPlaces = (location: string | null, source: string | null) => updateLocations({ location } as never, source);
+const updateStoreLocations = (location: string | null, source: string | null) =>
+  updateLocations({ location } as never, source);
 
 test('another password, or none, replaces the one that a store is read with; another location does not', () => {
-  expect(createPlaces(formatUrl(':old'), formatUrl(':new'))).toEqual({
+  expect(updateStoreLocations(formatUrl(':old'), formatUrl(':new'))).toEqual({
     location: formatUrl(':new'),
     source: formatUrl(':new'),
   });
-  expect(createPlaces(formatUrl(':old'), formatUrl(''))).toEqual({ location: formatUrl(''), source: formatUrl('') });
-  expect(createPlaces(formatUrl(':old'), formatUrl(':old', 'other'))).toEqual({ source: formatUrl(':old', 'other') });
-  expect(createPlaces(formatUrl(':old'), null)).toEqual({ source: null });
-  expect(createPlaces('/prices', '/others')).toEqual({ source: '/others' });
+  expect(updateStoreLocations(formatUrl(':old'), formatUrl(''))).toEqual({
+    location: formatUrl(''),
+    source: formatUrl(''),
+  });
+  expect(updateStoreLocations(formatUrl(':old'), formatUrl(':old', 'other'))).toEqual({
+    source: formatUrl(':old', 'other'),
+  });
+  expect(updateStoreLocations(formatUrl(':old'), null)).toEqual({ source: null });
+  expect(updateStoreLocations('/prices', '/others')).toEqual({ source: '/others' });
 });
 
 test('a version is restored if its location has the password that it needs, or needs none', () => {

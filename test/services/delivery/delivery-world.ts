@@ -40,7 +40,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     isPrivateAllowed: true,
     hasSecret: true,
   });
-  const places = createDeliveryDestinations({
+  const destinations = createDeliveryDestinations({
     roots: [root],
     hosts: options.hosts ?? [],
     buckets: options.buckets ?? [],
@@ -56,7 +56,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
   const secrets = [`whsec_${CALLBACK_KEY.toString('base64')}`];
   const post = createPost({ places: callbackPlaces, secrets, now: Date.now, userAgent: 'test' });
   const mailServer = options.smtpUrl === undefined ? undefined : { url: options.smtpUrl, from: 'indices@desk.example' };
-  const real = createSenders({ places, post, mailServer });
+  const real = createSenders({ places: destinations, post, mailServer });
   const contents = new Map<string, Buffer>();
   const read: string[] = [];
 
@@ -79,7 +79,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
   return {
     base,
     root,
-    places,
+    places: destinations,
     records,
     /** files whose content was read in order to be sent */
     read,
@@ -93,7 +93,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     ): Promise<DeliveryCounts> {
       const deliver = createDeliverFiles({
         senders: wrap(real),
-        places,
+        places: destinations,
         pauseMs: 1,
         artifacts: {
           async read({ sha256 }) {

@@ -9,7 +9,7 @@ import {
   listPublishedDates,
   putSchedule,
   SESSIONS,
-  waitSettledDay,
+  waitForSettledDay,
 } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -203,7 +203,7 @@ test('an open day of a closed exchange ends with the reason, and the next day pu
   expect(body.effect.schedules).toEqual([{ schedule_id: 'close', ended: [date], missing: [] }]);
   await service.ask('GET', `/schedules/close/days/${date}?wait=30`);
   const reason = `XNYS was closed: Day of mourning (version ${body.version} of its changes)`;
-  expect(await waitSettledDay(service, date)).toMatchObject({ state: 'skipped', reason });
+  expect(await waitForSettledDay(service, date)).toMatchObject({ state: 'skipped', reason });
   await folder.write(fileOf(readSession(31)));
   expect(await performDay(service, readSession(31))).toMatchObject({ state: 'done', reason: null });
   const kept = [createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER_DATE)];

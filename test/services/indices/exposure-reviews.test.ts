@@ -52,8 +52,8 @@ test('a quanto is run, extended, reconciled and viewed without an exchange rate'
   await client.run('startBacktest', { params: { index_id: 'QUANTO' }, body: { end: '2022-11-30' } });
   const again = await client.run('startBacktest', { params: { index_id: 'QUANTO' }, body: {} });
   expect([again.extended_from, again.full_run_reason]).toEqual(['2022-11-30', null]);
-  const [own, beneath] = [await levelsOf('QUANTO', 'price'), await levelsOf('TOP', 'price')];
-  own.forEach((level, t) => expect(level / beneath[t]!).toBeCloseTo(own[0]! / beneath[0]!, 12));
+  const [own, underlying] = [await levelsOf('QUANTO', 'price'), await levelsOf('TOP', 'price')];
+  own.forEach((level, t) => expect(level / underlying[t]!).toBeCloseTo(own[0]! / underlying[0]!, 12));
   const { checks } = await client.call('reconcileRun', { params: { index_id: 'QUANTO' } });
   expect(checks.filter(({ holds }) => !holds)).toEqual([]);
   for (const view of ['overview', 'record', 'weights', 'exports/constituents', 'exports/trades', 'exposures'])

@@ -35,10 +35,10 @@ const levelsOf = async (index_id: string, variant: 'price' | 'total') =>
 
 test('twice the return in every return variant, contributions of securities and parts sum to the total return', async () => {
   for (const variant of ['price', 'total'] as const) {
-    const [own, beneath] = [await levelsOf('DOUBLE', variant), await levelsOf('TOP', variant)];
+    const [own, underlying] = [await levelsOf('DOUBLE', variant), await levelsOf('TOP', variant)];
     let level = 1000;
     for (let t = 1; t < own.length; t++) {
-      level *= 1 + 2 * (beneath[t]! / beneath[t - 1]! - 1);
+      level *= 1 + 2 * (underlying[t]! / underlying[t - 1]! - 1);
       expect(own[t]! / level).toBeCloseTo(1, 12);
     }
   }
@@ -72,8 +72,8 @@ test('contributions of securities and its own parts sum together, and the answer
   await client.run('startBacktest', { params: of, body: {} });
   const view = await client.call('getAttribution', { params: of, query: {} });
   const days = (Date.parse('2022-12-30') - Date.parse('2022-06-01')) / 86_400_000;
-  const [own, beneath] = [await levelsOf('COSTLY', 'price'), await levelsOf('TOP', 'price')];
-  expect(own.at(-1)! / own[0]!).toBeCloseTo((beneath.at(-1)! / beneath[0]!) * 0.95 ** (days / 365), 10);
+  const [own, underlying] = [await levelsOf('COSTLY', 'price'), await levelsOf('TOP', 'price')];
+  expect(own.at(-1)! / own[0]!).toBeCloseTo((underlying.at(-1)! / underlying[0]!) * 0.95 ** (days / 365), 10);
   expect(view.overlay_parts_sum).toBeLessThan(-0.02);
   const added = view.contributions.reduce((all, { contribution }) => all + contribution, 0);
   expect(view.contributions_sum).toBeCloseTo(added, 12);
@@ -148,9 +148,9 @@ test('an unknown member is an error, which names the one that may be meant', asy
 test('its next rebalances are those of the underlying index', async () => {
   const scheduleOf = (index_id: string) =>
     client.call('getSchedule', { params: { index_id }, query: { as_of: '2022-12-30' } });
-  const [own, beneath] = [await scheduleOf('DOUBLE'), await scheduleOf('TOP')];
-  expect(beneath.frequency).toBe('monthly');
-  expect({ ...own, index_id: 'TOP' }).toEqual(beneath);
+  const [own, underlying] = [await scheduleOf('DOUBLE'), await scheduleOf('TOP')];
+  expect(underlying.frequency).toBe('monthly');
+  expect({ ...own, index_id: 'TOP' }).toEqual(underlying);
   const { events } = await client.call('listEvents', { query: { from: '2023-01-01', to: '2023-06-30' } });
   const daysOf = (id: string) => events.filter(({ index_id }) => index_id === id).map(({ date }) => date);
   expect(daysOf('DOUBLE')).toEqual(daysOf('TOP'));

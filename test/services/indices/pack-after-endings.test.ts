@@ -12,7 +12,7 @@ const SESSIONS = openCalendars()
   .get('XNYS')!
   .sessions.filter((day) => day > 18_000)
   .slice(0, 60);
-const [DECIDED, GONE, EFFECTIVE] = [45, 48, 50];
+const [DECISION_ROW, EXIT_ROW, EFFECTIVE] = [45, 48, 50];
 const market = generateMarket(
   {
     seed: 3,
@@ -39,8 +39,14 @@ let service: RunningService;
 let client: DivisorClient;
 beforeAll(async () => {
   for (const panel of market.fields.values())
-    for (let row = GONE; row < market.dates.length; row++) panel[(row + 1) * market.identifiers.length - 1] = NaN;
-  const acquired = { type: 'ACQUISITION', value: 120, exDay: market.dates[GONE]!, payDay: null, status: null } as const;
+    for (let row = EXIT_ROW; row < market.dates.length; row++) panel[(row + 1) * market.identifiers.length - 1] = NaN;
+  const acquired = {
+    type: 'ACQUISITION',
+    value: 120,
+    exDay: market.dates[EXIT_ROW]!,
+    payDay: null,
+    status: null,
+  } as const;
   const of = { identifier: endedSecurity, announcedDay: null, related: null, subscriptionPrice: null };
   service = await runService();
   client = createDivisorClient({ url: service.url() });
@@ -52,7 +58,7 @@ beforeAll(async () => {
   const rebalance = {
     frequency: 'custom',
     dates: [dateOf(EFFECTIVE)],
-    effective_lag: EFFECTIVE - DECIDED,
+    effective_lag: EFFECTIVE - DECISION_ROW,
     weights_as: 'weights',
   } as const;
   const pipeline = { weighting: { type: 'EqualWeight' } } as const;
@@ -95,11 +101,11 @@ test('a holding that has ended is neither sold nor counted, and its payment is r
   expect([held.liquidation, held.reconciliation]).toEqual([without.liquidation, without.reconciliation]);
   const [told] = held.findings.filter(({ value }) => value === endedSecurity);
   expect(told).toMatchObject({ code: 'STALE_FILL', path: 'accounts[0].holdings[0].identifier' });
-  expect(told!.message).toContain(`(ACQUISITION of ${dateOf(GONE)}): paid 120 per share.`);
+  expect(told!.message).toContain(`(ACQUISITION of ${dateOf(EXIT_ROW)}): paid 120 per share.`);
 });
 
 test('before it has ended the announced orders contain it', async () => {
-  const body = { as_of: dateOf(GONE - 1), aum: 1e6 };
+  const body = { as_of: dateOf(EXIT_ROW - 1), aum: 1e6 };
   const { accounts, findings } = await client.call('packRebalance', { params, body });
   expect(accounts[0]!.trades.map(({ weight_target }) => weight_target)).toEqual([0.25, 0.25, 0.25, 0.25]);
   expect(findings).toEqual([]);
@@ -110,10 +116,10 @@ test('a pack without an announced rebalance states the next one, or that there i
     const { basis, findings } = await client.call('packRebalance', { params, body: { as_of, aum: 1e6 } });
     return [basis, findings.filter(({ code }) => code === 'NOT_ANNOUNCED')];
   };
-  const [basis, told] = await packOn(dateOf(DECIDED - 1));
+  const [basis, told] = await packOn(dateOf(DECISION_ROW - 1));
   expect([basis, told]).toMatchObject(['indicative', [{ severity: 'info', path: 'as_of' }]]);
-  expect(JSON.stringify(told)).toContain(`effective on ${dateOf(EFFECTIVE)}, is decided on ${dateOf(DECIDED)}`);
-  expect(await packOn(dateOf(DECIDED))).toEqual(['announced', []]);
+  expect(JSON.stringify(told)).toContain(`effective on ${dateOf(EFFECTIVE)}, is decided on ${dateOf(DECISION_ROW)}`);
+  expect(await packOn(dateOf(DECISION_ROW))).toEqual(['announced', []]);
   const none = await packOn(dateOf(EFFECTIVE + 1));
   expect(none).toMatchObject(['indicative', [{ severity: 'warning' }]]);
   expect(JSON.stringify(none)).toContain(`E has no rebalance on or after ${dateOf(EFFECTIVE + 1)}`);
@@ -121,10 +127,10 @@ test('a pack without an announced rebalance states the next one, or that there i
 
 test('a mean volume of more sessions than exist states their number', async () => {
   const packOf = (adv_sessions: number) =>
-    client.call('packRebalance', { params, body: { as_of: dateOf(DECIDED), aum: 1e6, adv_sessions } });
-  const [all, more] = await Promise.all([DECIDED + 1, 1000].map(packOf));
+    client.call('packRebalance', { params, body: { as_of: dateOf(DECISION_ROW), aum: 1e6, adv_sessions } });
+  const [all, more] = await Promise.all([DECISION_ROW + 1, 1000].map(packOf));
   const [cut] = more!.findings;
   expect(cut).toMatchObject({ severity: 'warning', code: 'WINDOW_CUT', path: 'adv_sessions', value: 1000 });
-  expect(cut!.message).toContain(`adv_sessions is 1000, and the store has ${DECIDED + 1} sessions`);
+  expect(cut!.message).toContain(`adv_sessions is 1000, and the store has ${DECISION_ROW + 1} sessions`);
   expect([more!.accounts, all!.findings]).toEqual([all!.accounts, []]);
 });

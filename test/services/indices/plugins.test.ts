@@ -153,7 +153,7 @@ describe('a plug-in that reads a column which the store lacks', () => {
     findings
       .filter(({ code }) => code === 'UNKNOWN_FIELD_NAME')
       .map(({ severity, path, message: text }) => [severity, path, text]);
-  const place = 'pipeline.selection[1].params.field';
+  const location = 'pipeline.selection[1].params.field';
 
   test('is reported with the column when the definition is validated and stored', async () => {
     const { valid, findings } = await service.ok<{ valid: boolean; findings: Finding[] }>(
@@ -162,9 +162,9 @@ describe('a plug-in that reads a column which the store lacks', () => {
       lacking,
     );
     expect(valid).toBe(true);
-    expect(listUnknownNames(findings)).toEqual([['warning', place, message]]);
+    expect(listUnknownNames(findings)).toEqual([['warning', location, message]]);
     const stored = await service.ok<{ findings: Finding[] }>('PUT', '/indices/LACKING', lacking);
-    expect(listUnknownNames(stored.findings)).toEqual([['warning', place, message]]);
+    expect(listUnknownNames(stored.findings)).toEqual([['warning', location, message]]);
   });
 
   test('refuses a preview and a backtest before anything is computed', async () => {
@@ -175,7 +175,7 @@ describe('a plug-in that reads a column which the store lacks', () => {
         {},
       );
       expect([status, body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
-      expect(listUnknownNames(body.error.detail.findings)).toEqual([['error', place, message]]);
+      expect(listUnknownNames(body.error.detail.findings)).toEqual([['error', location, message]]);
     }
   });
 

@@ -11,7 +11,7 @@ const SESSIONS = openCalendars()
   .get('XNYS')!
   .sessions.filter((day) => day > 18_000)
   .slice(0, 60);
-const [FELL, GONE, DECIDED, BETWEEN, EFFECTIVE] = [30, 44, 47, 48, 50];
+const [FALL_ROW, EXIT_ROW, DECISION_ROW, BETWEEN_ROW, EFFECTIVE] = [30, 44, 47, 48, 50];
 const market = generateMarket(
   {
     seed: 3,
@@ -43,23 +43,29 @@ function listRanked(row: number): string[] {
     .toSorted((a, b) => b.value - a.value)
     .map(({ name }) => name);
 }
-const [FIRST, SECOND, THIRD] = listRanked(1) as [string, string, string];
+const [FIRST, SECOND_NAME, THIRD_NAME] = listRanked(1) as [string, string, string];
 
 let service: RunningService;
 let client: DivisorClient;
 
 /**
- * The largest security is acquired on the day GONE, and the second largest loses almost all of its value on the day
- * FELL.
+ * The largest security is acquired on the day EXIT_ROW, and the second largest loses almost all of its value on the day
+ * FALL_ROW.
  */
 beforeAll(async () => {
-  const [gone, fell] = [FIRST, SECOND].map((name) => market.identifiers.indexOf(name)) as [number, number];
+  const [gone, fell] = [FIRST, SECOND_NAME].map((name) => market.identifiers.indexOf(name)) as [number, number];
   for (const [field, panel] of market.fields)
     for (let row = 0; row < market.dates.length; row++) {
-      if (row >= GONE) panel[row * N + gone] = Number.NaN;
-      if (row >= FELL && PRICES.has(field)) panel[row * N + fell]! *= 0.001;
+      if (row >= EXIT_ROW) panel[row * N + gone] = Number.NaN;
+      if (row >= FALL_ROW && PRICES.has(field)) panel[row * N + fell]! *= 0.001;
     }
-  const acquired = { type: 'ACQUISITION', value: 120, exDay: market.dates[GONE]!, payDay: null, status: null } as const;
+  const acquired = {
+    type: 'ACQUISITION',
+    value: 120,
+    exDay: market.dates[EXIT_ROW]!,
+    payDay: null,
+    status: null,
+  } as const;
   const of = { identifier: FIRST, announcedDay: null, related: null, subscriptionPrice: null };
   service = await runService();
   client = createDivisorClient({ url: service.url() });
@@ -74,13 +80,18 @@ beforeAll(async () => {
   };
   const common = { name: 'Replaced', calendar: 'XNYS', base_date: dateOf(1), pipeline };
   const never = { frequency: 'none' };
-  const schedule = { frequency: 'custom', dates: [dateOf(EFFECTIVE)], effective_lag: EFFECTIVE - DECIDED };
+  const schedule = { frequency: 'custom', dates: [dateOf(EFFECTIVE)], effective_lag: EFFECTIVE - DECISION_ROW };
   const replacement = { replacement: 'next_ranked' };
   const documents = [
     { ...common, id: 'NEXT', rebalance: never, events: replacement },
-    { ...common, id: 'RESERVE', rebalance: never, events: { replacement: 'reserve', reserve: ['NONE', THIRD] } },
+    { ...common, id: 'RESERVE', rebalance: never, events: { replacement: 'reserve', reserve: ['NONE', THIRD_NAME] } },
     { ...common, id: 'EXIT', rebalance: never, events: { fast_exit: { rank: 3, field: 'MARKET_CAP', schedule } } },
-    { ...common, id: 'PENDING', rebalance: { ...schedule, effective_lag: EFFECTIVE - GONE + 1 }, events: replacement },
+    {
+      ...common,
+      id: 'PENDING',
+      rebalance: { ...schedule, effective_lag: EFFECTIVE - EXIT_ROW + 1 },
+      events: replacement,
+    },
   ];
   for (const body of documents) {
     await client.call('createIndex', { body: body as never });
@@ -112,49 +123,49 @@ async function expectTraded(id: string, packed: Awaited<ReturnType<typeof pack>>
 
 describe('a constituent that was acquired between reviews', () => {
   const replaced = {
-    date: dateOf(GONE),
+    date: dateOf(EXIT_ROW),
     rule: 'next_ranked',
-    entered: THIRD,
+    entered: THIRD_NAME,
     left: FIRST,
-    decision_date: dateOf(GONE),
+    decision_date: dateOf(EXIT_ROW),
     ranked_on: dateOf(1),
     rank: 1,
     left_rank: null,
   };
 
   test('and its replacement are explained by date, rule and rank', async () => {
-    const entered = await explain('NEXT', THIRD);
+    const entered = await explain('NEXT', THIRD_NAME);
     expect(entered).toMatchObject({ included: true, excluded_by: 'top', replacements: [replaced] });
-    expect(entered.entered).toMatchObject({ date: dateOf(GONE), event: 'replacement', related: FIRST });
+    expect(entered.entered).toMatchObject({ date: dateOf(EXIT_ROW), event: 'replacement', related: FIRST });
     const left = await explain('NEXT', FIRST);
     expect(left).toMatchObject({ included: false, replacements: [replaced] });
     expect(left.left).toMatchObject({ event: 'acquisition' });
-    expect((await explain('NEXT', SECOND)).replacements).toEqual([]);
+    expect((await explain('NEXT', SECOND_NAME)).replacements).toEqual([]);
   });
 
   test('is in the preview of that date and in no other', async () => {
-    expect((await requestIndexPreview('NEXT', GONE)).replacements).toEqual([replaced]);
-    expect((await requestIndexPreview('NEXT', GONE + 1)).replacements).toEqual([]);
+    expect((await requestIndexPreview('NEXT', EXIT_ROW)).replacements).toEqual([replaced]);
+    expect((await requestIndexPreview('NEXT', EXIT_ROW + 1)).replacements).toEqual([]);
   });
 
   test('is traded by the rebalance pack of that date', async () => {
-    const packed = await pack('NEXT', GONE);
-    expect(packed).toMatchObject({ effective: dateOf(GONE), basis: 'announced', replacements: [replaced] });
-    await expectTraded('NEXT', packed, GONE);
-    expect(await pack('NEXT', GONE + 1)).toMatchObject({ basis: 'indicative', replacements: [] });
+    const packed = await pack('NEXT', EXIT_ROW);
+    expect(packed).toMatchObject({ effective: dateOf(EXIT_ROW), basis: 'announced', replacements: [replaced] });
+    await expectTraded('NEXT', packed, EXIT_ROW);
+    expect(await pack('NEXT', EXIT_ROW + 1)).toMatchObject({ basis: 'indicative', replacements: [] });
   });
 
   test('is replaced from a reserve by its position in the list', async () => {
-    const { replacements } = await explain('RESERVE', THIRD);
+    const { replacements } = await explain('RESERVE', THIRD_NAME);
     expect(replacements).toEqual([{ ...replaced, rule: 'reserve', ranked_on: null, rank: 2 }]);
   });
 });
 
 describe('a security that leaves while a review is pending', () => {
   test('is replaced in the rebalance pack, as the index replaces it', async () => {
-    const [, , next] = listRanked(GONE - 1);
+    const [, , next] = listRanked(EXIT_ROW - 1);
     const swap = { entered: next, left: FIRST, rule: 'next_ranked', date: dateOf(EFFECTIVE) };
-    const early = await pack('PENDING', BETWEEN);
+    const early = await pack('PENDING', BETWEEN_ROW);
     expect(early).toMatchObject({ effective: dateOf(EFFECTIVE), basis: 'announced', replacements: [swap] });
     const packed = await pack('PENDING', EFFECTIVE);
     expect(packed.replacements).toMatchObject([{ ...swap, decision_date: dateOf(EFFECTIVE) }]);
@@ -167,36 +178,36 @@ describe('a fast exit', () => {
   const exited = {
     date: dateOf(EFFECTIVE),
     rule: 'fast_exit',
-    left: SECOND,
-    decision_date: dateOf(DECIDED),
-    ranked_on: dateOf(DECIDED),
+    left: SECOND_NAME,
+    decision_date: dateOf(DECISION_ROW),
+    ranked_on: dateOf(DECISION_ROW),
   };
 
   test('is announced by preview, rebalance pack and pro forma file before it takes effect', async () => {
-    const [swap] = (await requestIndexPreview('EXIT', DECIDED)).replacements!;
-    const order = listRanked(DECIDED);
+    const [swap] = (await requestIndexPreview('EXIT', DECISION_ROW)).replacements!;
+    const order = listRanked(DECISION_ROW);
     expect(swap).toMatchObject(exited);
     expect(order[swap!.rank - 1]).toBe(swap!.entered);
-    expect(order[swap!.left_rank! - 1]).toBe(SECOND);
-    const packed = await pack('EXIT', BETWEEN);
+    expect(order[swap!.left_rank! - 1]).toBe(SECOND_NAME);
+    const packed = await pack('EXIT', BETWEEN_ROW);
     expect(packed).toMatchObject({ effective: dateOf(EFFECTIVE), basis: 'announced', replacements: [swap] });
     const file = await client.call('exportRun', {
       params: { index_id: 'EXIT', table: 'proforma' },
-      query: { date: dateOf(BETWEEN), format: 'csv' },
+      query: { date: dateOf(BETWEEN_ROW), format: 'csv' },
     });
     const text = typeof file === 'string' ? file : new TextDecoder().decode(file as unknown as Uint8Array);
     expect(text).toContain(swap!.entered);
-    expect(text).not.toContain(SECOND);
+    expect(text).not.toContain(SECOND_NAME);
   });
 
   test('is traded on its date, and explained for the security that left', async () => {
     await expectTraded('EXIT', await pack('EXIT', EFFECTIVE), EFFECTIVE);
-    const left = await explain('EXIT', SECOND);
+    const left = await explain('EXIT', SECOND_NAME);
     expect(left.replacements).toMatchObject([exited]);
     expect(left.left).toMatchObject({ event: 'fast_exit', related: left.replacements[0]!.entered });
   });
 
   test('is not announced before its decision', async () => {
-    expect(await pack('EXIT', DECIDED - 1)).toMatchObject({ basis: 'indicative', replacements: [] });
+    expect(await pack('EXIT', DECISION_ROW - 1)).toMatchObject({ basis: 'indicative', replacements: [] });
   });
 });

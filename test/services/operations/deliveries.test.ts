@@ -23,8 +23,8 @@ async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['
     sent.push({ delivery, atMs: time.clock.monotonicMs() });
     return answers[Math.min(sent.length, answers.length) - 1];
   };
-  const places = createCallbackDestinations({ hosts, isPrivateAllowed: false, hasSecret: true });
-  const open = () => createDeliveries({ documents, places, send, clock: time.clock, log });
+  const destinations = createCallbackDestinations({ hosts, isPrivateAllowed: false, hasSecret: true });
+  const open = () => createDeliveries({ documents, places: destinations, send, clock: time.clock, log });
   const add = (id: string) =>
     documents.transaction(async (tx) => {
       const next_attempt_at = formatTimestamp(time.clock.now());

@@ -47,11 +47,11 @@ describe.each(EXPORTED_IDS)('every table of %s', (id) => {
 
   test.each(EXPORT_NAMES)('%s is in the order of date and identifier, without duplicates', async (table) => {
     const rows = await jsonOf(createExportRequest(id, table));
-    const placeOf = (row: Row): string =>
+    const formatRowKey = (row: Row): string =>
       `${row['date'] ?? row['begin'] ?? ''} ${row['identifier'] ?? row['group'] ?? ''}`;
     const keyOf = (row: Row): string =>
-      `${placeOf(row)} ${row['type'] ?? row['reason'] ?? row['rule'] ?? ''} ${row['row'] ?? ''}`;
-    const keys = rows.map(placeOf);
+      `${formatRowKey(row)} ${row['type'] ?? row['reason'] ?? row['rule'] ?? ''} ${row['row'] ?? ''}`;
+    const keys = rows.map(formatRowKey);
     expect(keys).toEqual(keys.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
     expect(new Set(rows.map(keyOf)).size).toBe(rows.length);
   });

@@ -77,7 +77,7 @@ async function createWorld(refusalOf: (id: string) => Refusal | undefined = () =
 }
 
 /** Computes parts on two nodes. Both nodes compute the first part, and the node of the job receives both outputs. */
-const onTwoNodes = (others: () => Promise<PartOutput>) => async (parts: Parts) => {
+const computeOnTwoNodes = (others: () => Promise<PartOutput>) => async (parts: Parts) => {
   const theirs = { ...(await others()), parts: [0, 2] };
   const own = (await Promise.all([0, 1].map((part) => parts.here(part, 0)))) as PartOutput[];
   return [theirs, ...own.map((output, part) => ({ ...output, parts: [part] }))];
@@ -87,7 +87,7 @@ test('a part that two nodes computed counts once, and the files of the other are
   const { documents, kind, attempt, dropped, files, summed } = await createWorld();
   const other = attempt(() => Promise.reject(new Error('it computes some parts')));
   const runTheirParts = async () => (await kind.runParts!(PAYLOAD, [0, 2], other)).result as PartOutput;
-  const { effect } = await kind.run(PAYLOAD, attempt(onTwoNodes(runTheirParts)));
+  const { effect } = await kind.run(PAYLOAD, attempt(computeOnTwoNodes(runTheirParts)));
   await documents.transaction(async (tx) => void (await effect!(tx)));
   const runs = await Promise.all(IDS.map((id) => findRun(documents, id)));
   expect(runs.every((run) => run !== undefined)).toBe(true);

@@ -207,19 +207,19 @@ describe('a simulation', () => {
   });
 
   test('in parts has the numbers of all paths drawn together', async () => {
-    const asked = SimulationRequest.parse({ horizon: 40, paths: 1_100_000, seed: 3 });
-    expect(divideSimulation(asked)).toHaveLength(4);
-    const view = await runSimulation(asked);
+    const request = SimulationRequest.parse({ horizon: 40, paths: 1_100_000, seed: 3 });
+    expect(divideSimulation(request)).toHaveLength(4);
+    const view = await runSimulation(request);
     const { body } = await service.ask<{ levels: { data: number[] } }>('GET', '/analytics/TRIO/levels');
     const growth = computeLevelGrowth(Float64Array.from(body.levels.data));
     const { model, horizon, seed, bins, paths, ...plan } = planSimulation(
-      asked,
-      { kind: 'block_bootstrap', growth, block: asked.block },
+      request,
+      { kind: 'block_bootstrap', growth, block: request.block },
       computeMoments(growth),
     );
     const tallies = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
     openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
-    const summary = summariseSimulation(asked, { model, horizon, seed, bins, paths, ...plan }, tallies);
+    const summary = summariseSimulation(request, { model, horizon, seed, bins, paths, ...plan }, tallies);
     // Levels are in index points, so their growth differs in the last bit.
     const computeError = (given: readonly number[], exact: readonly number[]) =>
       Math.max(...given.map((value, i) => Math.abs(value - exact[i]!)));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createGate, type Asker } from '#services/shared/gate.js';
 
 /** Creates work that ends when the test requests it. */
-function createErrand() {
+function createControlledWork() {
   let end!: (value: string) => void;
   let fail!: (reason: Error) => void;
   let isStarted = false;
@@ -19,7 +19,7 @@ const anonymous = createAsker(null);
 
 test('two run, two wait, the fifth is refused with both numbers; each end or failure starts the first in the queue', async () => {
   const gate = createGate({ ...IMPORTS, runningMax: 2, waitingMax: 2 });
-  const errands = Array.from({ length: 4 }, createErrand);
+  const errands = Array.from({ length: 4 }, createControlledWork);
   const answers = errands.map(({ work }) => gate(work, anonymous));
   expect(errands.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false, false]);
   await expect(gate(async () => 'fifth', anonymous)).rejects.toMatchObject({
@@ -36,14 +36,14 @@ test('two run, two wait, the fifth is refused with both numbers; each end or fai
 
 test('a client beyond its share waits although slots are free, and another client starts before it', async () => {
   const gate = createGate(IMPORTS);
-  const greedy = Array.from({ length: 4 }, createErrand);
+  const greedy = Array.from({ length: 4 }, createControlledWork);
   const answers = greedy.map(({ work }) => gate(work, createAsker('greedy')));
   expect(greedy.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false, false]);
   await expect(gate(async () => 'fifth', createAsker('greedy'))).rejects.toMatchObject({
     code: 'RATE_LIMITED',
     detail: { waiting: 2, limit: 2 },
   });
-  const [modest, second] = [createErrand(), createErrand()];
+  const [modest, second] = [createControlledWork(), createControlledWork()];
   const others = [modest, second].map(({ work }) => gate(work, createAsker('modest')));
   expect([modest.hasStarted(), second.hasStarted()]).toEqual([true, false]);
   modest.end('modest');
@@ -56,7 +56,7 @@ test('a client beyond its share waits although slots are free, and another clien
 
 test('work whose client disconnects before its turn never starts, and its slot in the queue is free', async () => {
   const gate = createGate({ ...IMPORTS, runningMax: 1, waitingMax: 1 });
-  const [first, left, next] = [createErrand(), createErrand(), createErrand()];
+  const [first, left, next] = [createControlledWork(), createControlledWork(), createControlledWork()];
   const running = gate(first.work, anonymous);
   const leaving = new AbortController();
   const waiting = gate(left.work, createAsker('a', leaving.signal));

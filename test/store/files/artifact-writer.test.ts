@@ -48,8 +48,8 @@ test('a file written outside the store is readable by it, with the hash of its d
 const createParts = (sizes: readonly number[]): ProducedBytes => ({
   length: sizes.reduce((sum, size) => sum + size, 0),
   *parts() {
-    const room = new Uint8Array(Math.max(...sizes));
-    for (const [i, size] of sizes.entries()) yield room.subarray(0, size).fill(i + 1);
+    const buffer = new Uint8Array(Math.max(...sizes));
+    for (const [i, size] of sizes.entries()) yield buffer.subarray(0, size).fill(i + 1);
   },
 });
 

@@ -21,7 +21,7 @@ afterEach(() => {
 });
 
 /** Starts another process that holds the home. Resolves when the process holds it. */
-async function holdElsewhere(home: string): Promise<ChildProcess> {
+async function startOtherHolder(home: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -63,7 +63,7 @@ test('opening a home removes access of other users, also to its documents', asyn
 
 test('a second process is refused with status 75 and the number of the first', async () => {
   const path = await newFolder();
-  const holder = await holdElsewhere(path);
+  const holder = await startOtherHolder(path);
   await expect(openHome(path)).rejects.toMatchObject({
     exitStatus: 75,
     message: `The home ${path} is in use by process ${holder.pid}; one home serves one process.`,
@@ -80,7 +80,7 @@ test('the same process is refused too', async () => {
 
 test('the home of a killed process is taken over', async () => {
   const path = await newFolder();
-  const holder = await holdElsewhere(path);
+  const holder = await startOtherHolder(path);
   holder.kill('SIGKILL');
   await once(holder, 'exit');
   expect(await readdir(path)).toContain('lock');
@@ -93,7 +93,7 @@ test.runIf(existsSync('/proc/self/stat'))(
   'an ended process does not count as running, although it is not reaped',
   async () => {
     const path = await newFolder();
-    const holder = await holdElsewhere(path);
+    const holder = await startOtherHolder(path);
     const identity = JSON.parse(readFileSync(join(path, 'lock'), 'utf8')) as ProcessIdentity;
     expect(isAlive(identity)).toBe(true);
     holder.kill('SIGKILL');
@@ -134,13 +134,13 @@ test('an unreadable lock is taken over once no process updates it', async () => 
 test('of many processes that find a stale lock exactly one gets the home', async () => {
   const path = await newFolder();
   await leaveLock(path, { ...readProcessIdentity(), started: '1' });
-  const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => holdOnce(path)));
+  const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => tryToHold(path)));
   const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value === 'held');
   expect(winners).toHaveLength(1);
 });
 
 /** Starts a process on the home. @returns `held`, or `refused` if the process ended */
-function holdOnce(home: string): Promise<'held' | 'refused'> {
+function tryToHold(home: string): Promise<'held' | 'refused'> {
   const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });

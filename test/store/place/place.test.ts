@@ -21,7 +21,7 @@ const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 const createFolderPlace = (folder: string) => ({ kind: 'folder', folder }) as const;
 const markOf = async (folder: string): Promise<string> =>
   (JSON.parse(await readFile(join(folder, MARKER), 'utf8')) as { store_id: string }).store_id;
-const isThere = (path: string): Promise<boolean> =>
+const isPresent = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,
@@ -66,7 +66,7 @@ test('a database claims the place of its first process, and no other one afterwa
     exitStatus: 78,
     message: /no divisor-store.json/,
   });
-  expect(await isThere(absent)).toBe(false);
+  expect(await isPresent(absent)).toBe(false);
   await expect(claimStore(createMemoryEngine().open(), createFolderPlace(mine))).rejects.toMatchObject({
     exitStatus: 78,
   });

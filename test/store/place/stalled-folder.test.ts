@@ -30,11 +30,11 @@ afterEach(() => watch?.close());
 /** Opens a shared folder with a short time limit for its calls. */
 async function openSharedFolder() {
   const folder = join(await newFolder(), 'mount');
-  const place = { kind: 'folder', folder } as const;
-  const storeId = await claimStore(createMemoryEngine().open(), place);
+  const location = { kind: 'folder', folder } as const;
+  const storeId = await claimStore(createMemoryEngine().open(), location);
   const call = createBoundedCalls(folder, { readMs: LIMIT_MS, atOnce: 2 });
   const guard = guardFolder(folder, storeId, { patienceMs: 0, call });
-  watch = await watchStore(place, { storeId });
+  watch = await watchStore(location, { storeId });
   const files = await openArtifacts(folder, watchFreeSpace(folder, {}, createGauge(call)), { storeId, guard });
   return { folder, artifacts: watchArtifacts(files, watch), health: watch };
 }

@@ -5,7 +5,7 @@ import { createCircuitBreaker } from '#store/postgres/circuit-breaker.js';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const advanceTime = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 const waitForever = (): Promise<never> => new Promise<never>(() => {});
 
 function openWorld() {
@@ -27,9 +27,9 @@ function openWorld() {
 test('a silent server is abandoned after 1.5 s: pending and new calls are refused', async () => {
   const { breaker, changes, outcome } = openWorld();
   const waiting = outcome(waitForever);
-  await pass(1400);
+  await advanceTime(1400);
   expect(breaker.isOpen).toBe(false);
-  await pass(200);
+  await advanceTime(200);
   expect(await waiting).toBe('silent');
   expect([breaker.isOpen, changes]).toEqual([true, [true]]);
   let runs = 0;
@@ -40,11 +40,11 @@ test('a silent server is abandoned after 1.5 s: pending and new calls are refuse
 test('one response to the probe, which is sent twice a second, closes it', async () => {
   const { server, breaker, changes, outcome } = openWorld();
   void outcome(waitForever);
-  await pass(4000);
+  await advanceTime(4000);
   expect(breaker.isOpen).toBe(true);
   expect(server.probes).toBeGreaterThanOrEqual(4);
   server.isAlive = true;
-  await pass(750);
+  await advanceTime(750);
   expect([breaker.isOpen, changes]).toEqual([false, [true, false]]);
   expect(await outcome(async () => 42)).toBe('42');
 });
@@ -54,12 +54,12 @@ test('a long statement of a responsive server does not open it', async () => {
   server.isAlive = true;
   let answer!: (value: number) => void;
   const long = outcome(() => new Promise((resolve) => (answer = resolve)));
-  await pass(20_000);
+  await advanceTime(20_000);
   expect(breaker.isOpen).toBe(false);
   answer(7);
   expect(await long).toBe('7');
   const { probes } = server;
-  await pass(20_000);
+  await advanceTime(20_000);
   expect(server.probes).toBe(probes); // no probes are sent while no call is waiting
 });
 
@@ -67,7 +67,7 @@ test('answers to other calls, also refusals, count as responses', async () => {
   const { server, breaker, outcome } = openWorld();
   void outcome(waitForever);
   for (let i = 0; i < 20; i++) {
-    await pass(500);
+    await advanceTime(500);
     await outcome(async () => {
       if (i % 2 === 0) throw new Error('syntax error');
     });
@@ -79,6 +79,6 @@ test('time in which the process paused does not count as silence', async () => {
   const { breaker, outcome } = openWorld();
   void outcome(waitForever);
   vi.setSystemTime(Date.now() + 60_000);
-  await pass(250);
+  await advanceTime(250);
   expect(breaker.isOpen).toBe(false);
 });

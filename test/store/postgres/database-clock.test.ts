@@ -9,21 +9,21 @@ import {
 /** Opens a machine whose clock is ahead of the database clock; responses are delayed. */
 async function openWorld({ aheadMs = 0, tripMs = 4 } = {}) {
   const world = { monotonicMs: 500, databaseMs: 1_700_000_000_000, aheadMs, tripMs };
-  const pass = (ms: number): void => {
+  const advanceTime = (ms: number): void => {
     world.monotonicMs += ms;
     world.databaseMs += ms;
   };
   const clock = await openDatabaseClock({
     async ask() {
-      pass(world.tripMs / 2);
+      advanceTime(world.tripMs / 2);
       const now = world.databaseMs;
-      pass(world.tripMs / 2);
+      advanceTime(world.tripMs / 2);
       return now;
     },
     systemMs: () => world.databaseMs + world.aheadMs,
     monotonicMs: () => world.monotonicMs,
   });
-  return { world, pass, clock };
+  return { world, pass: advanceTime, clock };
 }
 
 test('the time of records is that of the database, however wrong the clock of the machine is and is set', async () => {

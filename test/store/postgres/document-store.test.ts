@@ -64,11 +64,14 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
           for (const id of ['a', 'b']) await tx.put('index', id, { n: 1 });
         });
         // Sets a document to 0 if the other one is 1, so that one of the two must remain 1.
-        const giveUp = (store: DocumentStore, own: string, other: string) =>
+        const deactivateIfOtherActive = (store: DocumentStore, own: string, other: string) =>
           store.transaction(async (tx) => {
             if (numberOf(await tx.get('index', other)) === 1) await tx.put('index', own, { n: 0 });
           });
-        await Promise.all([giveUp(stores[0]!, 'a', 'b'), giveUp(stores[1]!, 'b', 'a')]);
+        await Promise.all([
+          deactivateIfOtherActive(stores[0]!, 'a', 'b'),
+          deactivateIfOtherActive(stores[1]!, 'b', 'a'),
+        ]);
         const left = await Promise.all(['a', 'b'].map(async (id) => numberOf(await stores[0]!.get('index', id))));
         expect(left[0]! + left[1]!).toBe(1);
       }
@@ -77,11 +80,11 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
 
   test('never both create a document because that of the other is absent, by id or in a list', async () => {
     await addStores(2, async (stores) => {
-      const createAlone = (store: DocumentStore, id: string) =>
+      const createIfAbsent = (store: DocumentStore, id: string) =>
         store.transaction(async (tx) => {
           if ((await tx.ids('watchlist')).length === 0) await tx.put('watchlist', id, {});
         });
-      await Promise.all(stores.map((store, i) => createAlone(store, `w${i}`)));
+      await Promise.all(stores.map((store, i) => createIfAbsent(store, `w${i}`)));
       expect(await stores[0]!.ids('watchlist')).toHaveLength(1);
       const claim = (store: DocumentStore, n: number) =>
         store.transaction(async (tx) => {

@@ -25,9 +25,9 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
   };
 
   test('is encrypted, and is opened only to a server with a certificate of the authority and the right name', async () => {
-    const place = await openTestDatabase();
+    const testDatabase = await openTestDatabase();
     try {
-      const url = routeThroughProxy(place.url, 'localhost', AUTHORITY);
+      const url = routeThroughProxy(testDatabase.url, 'localhost', AUTHORITY);
       expect(await migrateDatabase({ url })).toMatchObject({ from: 0 });
       const documents = await openDatabaseDocuments({ place: { url }, onFailure: () => {} });
       await documents.transaction((tx) => tx.put('index', 'a', { n: 1 }));
@@ -39,9 +39,9 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
       await documents.close();
 
       const refusals = [
-        routeThroughProxy(place.url, 'localhost', STRANGER),
-        routeThroughProxy(place.url, '127.0.0.1', AUTHORITY),
-        routeThroughProxy(place.url, 'localhost'),
+        routeThroughProxy(testDatabase.url, 'localhost', STRANGER),
+        routeThroughProxy(testDatabase.url, '127.0.0.1', AUTHORITY),
+        routeThroughProxy(testDatabase.url, 'localhost'),
       ];
       for (const wrong of refusals) {
         const refusal = {
@@ -54,17 +54,17 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
         await database.close();
       }
     } finally {
-      await place.drop();
+      await testDatabase.drop();
     }
   });
 });
 
 describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that fails', () => {
   test('exits with 78 if the settings are wrong and with 75 if a retry may help, with host and port', async () => {
-    const place = await openTestDatabase();
-    const { hostname, port } = new URL(place.url);
+    const testDatabase = await openTestDatabase();
+    const { hostname, port } = new URL(testDatabase.url);
     const changeUrl = (change: (url: URL) => void): string => {
-      const url = new URL(place.url);
+      const url = new URL(testDatabase.url);
       change(url);
       return url.href;
     };
@@ -97,20 +97,20 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that fails', () => {
       const message = typeof said === 'string' ? said : expect.stringMatching(said);
       await expect(migrateDatabase({ url })).rejects.toMatchObject({ exitStatus, message });
     }
-    await place.drop();
+    await testDatabase.drop();
   });
 
   test('requires the certificate checks of verify-full if sslmode is require or verify-ca', async () => {
-    const place = await openTestDatabase();
+    const testDatabase = await openTestDatabase();
     for (const mode of ['require', 'verify-ca']) {
-      const url = new URL(place.url);
+      const url = new URL(testDatabase.url);
       url.hostname = '127.0.0.1';
       url.search = `?sslmode=${mode}&sslrootcert=${AUTHORITY}`;
       await expect(migrateDatabase({ url: url.href })).rejects.toMatchObject({ exitStatus: 78 });
       url.hostname = 'localhost';
       expect(await migrateDatabase({ url: url.href })).toHaveProperty('to');
     }
-    await place.drop();
+    await testDatabase.drop();
   });
 });
 

@@ -138,9 +138,9 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await client.connect();
     const { username } = new URL(world.url);
     const createRefusal = (message: string) => ({ exitStatus: 78, message });
-    const describeMissingRights = (what: string) =>
+    const describeMissingRights = (label: string) =>
       createRefusal(
-        `The role ${role} lacks rights in the schema ${world.schema}, which ${username} can grant: ${what}. See the page Operation of the guide.`,
+        `The role ${role} lacks rights in the schema ${world.schema}, which ${username} can grant: ${label}. See the page Operation of the guide.`,
       );
     expect(await migrate(client, world.schema)).toEqual({ from: PROTOCOL, to: PROTOCOL });
     await assertGranted(client, world.schema);

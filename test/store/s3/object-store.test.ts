@@ -37,7 +37,7 @@ const bytesOf = (size: number, seed = 0): Uint8Array =>
   );
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const CONTENT = bytesOf(700_001);
-const isThere = async (): Promise<boolean> => true;
+const isReferenced = async (): Promise<boolean> => true;
 /** Creates a machine with its own cache. */
 async function openMachine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
   const cache = { folder: folder ?? (await newFolder()), bytesMax: 64 * MIB };
@@ -151,7 +151,7 @@ test('a body that arrives damaged is refused and sent again, completely and in p
     code: 'STORE_UNAVAILABLE',
     message: expect.stringMatching(/it answers 400 XAmzContentSHA256Mismatch/),
   });
-  expect(await client.get(name, isThere)).toBeUndefined();
+  expect(await client.get(name, isReferenced)).toBeUndefined();
 });
 
 test('an unavailable object store delays a write, and one that refuses reports it at once', async () => {
@@ -167,7 +167,7 @@ test('an unavailable object store delays a write, and one that refuses reports i
   const stranger = addKeys({ accessKeyId: 'nobody', secretAccessKey: 'another' });
   const forger = addKeys({ secretAccessKey: 'another' });
   for (const client of service.isStrict ? [stranger, forger] : [stranger]) {
-    const refusal = await client.get('nothing', isThere).catch((thrown: unknown) => thrown);
+    const refusal = await client.get('nothing', isReferenced).catch((thrown: unknown) => thrown);
     expect(refusal).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     expect(String(refusal)).toMatch(/403 \w+: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
     expect(String(refusal)).not.toMatch(/another|nobody/);
@@ -247,7 +247,7 @@ test('an error that only another setting resolves names that setting, and no key
   const openClient = (endpoint: string) => createS3Client({ ...service.access, keys, endpoint }, { patienceMs: 0 });
   const catchMessage = async (endpoint: string): Promise<string> => {
     const thrown: unknown = await openClient(endpoint)
-      .get('nothing', isThere)
+      .get('nothing', isReferenced)
       .catch((reason: unknown) => reason);
     expect(thrown).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     expect(String(thrown)).not.toMatch(/OF-MINE/);
@@ -278,13 +278,13 @@ test('a missing object is damage, and a missing bucket a wrong setting; a place 
   const { access } = service;
   const cache = { folder: await newFolder(), bytesMax: MIB };
   const elsewhere = { ...access, bucket: 'another' };
-  expect(await createS3Client(access).get(createArtifactName(), isThere)).toBeUndefined();
-  await expect(createS3Client(elsewhere).get(createArtifactName(), isThere)).rejects.toMatchObject({
+  expect(await createS3Client(access).get(createArtifactName(), isReferenced)).toBeUndefined();
+  await expect(createS3Client(elsewhere).get(createArtifactName(), isReferenced)).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
     message: `The object store ${access.endpoint} has no bucket another.`,
   });
   const documents = createMemoryEngine().open();
-  const openClient = (place: S3Access) => ({ kind: 's3', access: place, cache }) as const;
+  const openClient = (s3Access: S3Access) => ({ kind: 's3', access: s3Access, cache }) as const;
   const own = { ...access, prefix: `${access.prefix}own/` };
   await expect(claimStore(documents, openClient(elsewhere))).rejects.toMatchObject({
     exitStatus: 78,
@@ -329,7 +329,7 @@ test('garbage is old and unreferenced; second names are separate objects', async
   expect(await artifacts.isIntact(second!)).toBe(true);
   const client = createS3Client(service.access);
   // These objects belong to another application or another results location.
-  for (const name of foreign) expect(await client.get(name, isThere)).toBe(true);
+  for (const name of foreign) expect(await client.get(name, isReferenced)).toBe(true);
   await expect(artifacts.link([{ ref: gone, name: artifacts.newName() }])).rejects.toMatchObject({
     code: 'DOCUMENT_UNREADABLE',
   });

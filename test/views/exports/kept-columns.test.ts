@@ -41,18 +41,18 @@ test.each(['attribution', 'events'] as const)(
   'figures of %s are cached by window: another format has the bytes of an uncached one, and reads no weights again',
   (table) => {
     const kept = new Map<string, DatedFigures>();
-    const keep: FigureCache = (what, size) => {
+    const cacheFigures: FigureCache = (what, size) => {
       const key = JSON.stringify(what);
       const figures = kept.get(key) ?? createFigures(size);
       kept.set(key, figures);
       return figures;
     };
     for (const start of [null, '2022-01-01', '2022-12-01']) {
-      const first = exportAndCount({ table, format: 'csv', start }, keep);
+      const first = exportAndCount({ table, format: 'csv', start }, cacheFigures);
       expect(first.bytes).toEqual(exportAndCount({ table, format: 'csv', start }).bytes);
       for (const format of ['csv', 'arrow', 'json'] as const) {
         const alone = exportAndCount({ table, format, start });
-        const again = exportAndCount({ table, format, start }, keep);
+        const again = exportAndCount({ table, format, start }, cacheFigures);
         expect(again.bytes).toEqual(alone.bytes);
         expect(again.read).toBeLessThan(alone.read);
       }
@@ -60,6 +60,6 @@ test.each(['attribution', 'events'] as const)(
     // Cache entries that disappear between two exports are computed again.
     for (const key of kept.keys()) if (!key.includes('"rows"')) kept.delete(key);
     const request = { table, format: 'csv', start: null } as const;
-    expect(exportAndCount(request, keep).bytes).toEqual(exportAndCount(request).bytes);
+    expect(exportAndCount(request, cacheFigures).bytes).toEqual(exportAndCount(request).bytes);
   },
 );

@@ -16,7 +16,8 @@ const open = (): RunColumns => openColumns((from, to) => file.subarray(from, to)
 const COLUMNS = Int32Array.from({ length: NAMES }, (_, place) => place);
 
 /** Returns a datapoint that some securities lack on some days. */
-const valueOf = (place: number, day: Day): number => ((place * 37 + day) % 11 === 0 ? NaN : (place * 13 + day) % 29);
+const valueOf = (position: number, day: Day): number =>
+  (position * 37 + day) % 11 === 0 ? NaN : (position * 13 + day) % 29;
 const exposuresInput: Omit<ExposuresInput, 'keep'> = {
   window: { start: null, end: null },
   by: 'SECTOR',
@@ -41,13 +42,13 @@ const exposuresInput: Omit<ExposuresInput, 'keep'> = {
 /** Returns a cache of figures like the cache of a thread, and the number of requests for a figure. */
 function createCountedCache(): { readonly keep: FigureCache; readonly kept: Map<string, DatedFigures> } {
   const kept = new Map<string, DatedFigures>();
-  const keep: FigureCache = (what, size) => {
+  const cacheFigures: FigureCache = (what, size) => {
     const key = JSON.stringify(what);
     const figures = kept.get(key) ?? createFigures(size);
     kept.set(key, figures);
     return figures;
   };
-  return { keep, kept };
+  return { keep: cacheFigures, kept };
 }
 
 function renderView(

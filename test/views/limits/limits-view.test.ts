@@ -24,7 +24,7 @@ const sumAbove = (weights: readonly number[], trigger: number): number =>
   sum(weights.filter((weight) => weight > trigger));
 
 /** Returns periods of consecutive closes beyond a bound. */
-function listSpells(isBeyond: readonly boolean[]): [number, number | null][] {
+function listBreachPeriods(isBeyond: readonly boolean[]): [number, number | null][] {
   const results: [number, number | null][] = [];
   isBeyond.forEach((is, t) => {
     if (is && isBeyond[t - 1] !== true) results.push([t, null]);
@@ -84,7 +84,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
               keep,
             });
           const view = viewOf(null, null);
-          const keep = createKeptFigures();
+          const keep = createFigureCache();
           const middle = dates[dates.length >> 1]!;
           expect(viewOf(middle, middle, keep)).toEqual(viewOf(middle, middle));
           for (let twice = 0; twice < 2; twice++) expect(viewOf(null, null, keep)).toEqual(view);
@@ -93,7 +93,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
           const expected = closes.map(headroomOf);
           view.state.headroom.forEach((headroom, t) => expect(headroom).toBeCloseTo(Math.min(...expected[t]!), 12));
           rows.forEach(({ row }, r) => {
-            const own = listSpells(expected.map((of) => of[r]! < -1e-12));
+            const own = listBreachPeriods(expected.map((of) => of[r]! < -1e-12));
             const reports = view.breaches.filter((breach) => breach.row === row);
             expect(reports.map(({ begin, end }) => [begin, end])).toEqual(
               own.map(([begin, end]) => [dates[begin], end === null ? null : dates[end]]),
@@ -125,7 +125,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
 );
 
 /** Creates a cache of all figures, by their inputs. */
-function createKeptFigures(): FigureCache {
+function createFigureCache(): FigureCache {
   const kept = new Map<string, DatedFigures>();
   return (what, size) => {
     const key = JSON.stringify(what);

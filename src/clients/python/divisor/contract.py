@@ -5066,7 +5066,7 @@ class FrontierPayload(_FrontierPayload, total=False):
 
 
 class FullInvestmentParams(t.TypedDict, total=False):
-    """The weights add up to 1. This constraint is present by default unless a WeightSum constraint replaces it."""
+    """The weights add up to 1. This constraint is present by default unless bounds of the sum of weights replace it."""
 
     #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
@@ -7307,7 +7307,7 @@ class LoadJobStatus(t.TypedDict):
 
 
 class LongOnlyParams(t.TypedDict, total=False):
-    """No weight is negative. This constraint is present by default. A PositionBounds constraint with a negative lower bound removes it for its securities."""
+    """No weight is negative. This constraint is present by default. Position bounds with a negative lower bound remove it for their securities."""
 
     #: Penalty that is added to the objective per unit of violation. Default: the constraint cannot be violated.
     soft: t.Optional[float]
@@ -7614,7 +7614,7 @@ class MaxDiversificationObjective(t.TypedDict):
 
 
 class MaxReturnObjective(t.TypedDict):
-    """Maximum expected return within the constraints. To limit the risk, add a TrackingError or Volatility constraint."""
+    """Maximum expected return within the constraints. To limit the risk, add a limit on the tracking error or on the volatility."""
 
     type: t.Literal["max_return"]
 
@@ -8875,7 +8875,7 @@ class PortfolioBookPayload(t.TypedDict):
 
 
 class PositionBoundsParams(t.TypedDict, total=False):
-    """Each weight is between two bounds. A negative lower bound removes LongOnly for the securities of the constraint."""
+    """Each weight is between two bounds. A negative lower bound allows short positions of the securities in its scope."""
 
     #: Smallest weight. Unit: fraction.
     lower: float

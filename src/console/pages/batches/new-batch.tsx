@@ -15,7 +15,8 @@ import { isObject, type JsonObject } from '../../words/paths.js';
 import './batches.css';
 import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
 
-const TERMS = ['batch_id', 'parent', 'risk_model', 'whole_shares', 'as_of', 'search_nodes'] as const;
+const TERMS = ['batch_id', 'parent', 'risk_model', 'whole_shares', 'as_of'] as const;
+const SEARCH = ['search_nodes'] as const;
 const DEFAULTS = ['tracking_error_limit', 'minimum_trade', 'tilts', 'exclusions', 'substitutes'] as const;
 const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'carry_forward'] as const;
 
@@ -172,7 +173,8 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
         onChange={onChange}
       />
       <details>
-        <summary>Objective</summary>
+        <summary>Objective and search</summary>
+        <SchemaForm schema="BatchRequest" names={SEARCH} value={terms} findings={findings} onChange={onChange} />
         <SchemaForm
           schema="BatchObjective"
           value={objective}

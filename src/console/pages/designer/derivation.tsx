@@ -30,7 +30,7 @@ export function Derivation() {
           onChange={(terms) => draft.set(DERIVATION, terms)}
         />
       </Part>
-      <Part title="Constraints" help="Default: full investment, long only">
+      <Part title="Constraints" help="Always, unless changed: weights add up to 100%, and none is below 0">
         <Answered resource={types} what="the constraint classes">
           {({ specs }) => (
             <RowList

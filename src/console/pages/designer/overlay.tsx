@@ -21,13 +21,19 @@ export function Overlay() {
   const type = draft.at(TYPE);
   /** The types have different parameters, and a blend has parts in place of an index. */
   const choose = (chosen: string) => {
+    const parameters = types.data?.overlays.find((one) => one.type === chosen)?.parameters ?? [];
     const { source_index_id: beneath, ...others } = draft.document.value;
     const parts =
       chosen === 'blend' && typeof beneath === 'string' ? { parts: [{ index_id: beneath, weight: 1 }] } : {};
     const first = draft.at([...OVERLAY, 'parts', 0, 'index_id']);
     const source = chosen === 'blend' ? {} : { source_index_id: beneath ?? first };
     const proposed = isStored ? {} : rename(others, { from: String(type), to: chosen });
-    draft.replace({ ...others, ...proposed, ...source, overlay: { type: chosen, ...parts } });
+    draft.replace({
+      ...others,
+      ...proposed,
+      ...source,
+      overlay: { type: chosen, ...parts, ...createFirstMember(parameters) },
+    });
   };
   // The currency of a converted index is the target currency.
   const into = draft.at([...OVERLAY, 'to']);
@@ -112,11 +118,22 @@ const ALTERNATIVES: readonly Alternative[] = [
   },
 ];
 
+/** Returns the alternative parameters among the parameters of an overlay; undefined if there are none. */
+function findAlternative(parameters: readonly ParameterSpec[]): Alternative | undefined {
+  const names = new Set(parameters.map(({ name }) => name));
+  return ALTERNATIVES.find(({ members }) => Object.keys(members).every((name) => names.has(name)));
+}
+
+/** Returns the first of the alternative parameters with its initial value. */
+function createFirstMember(parameters: readonly ParameterSpec[]): JsonObject {
+  const [first] = Object.entries(findAlternative(parameters)?.members ?? {});
+  return first === undefined ? {} : { [first[0]]: first[1].first };
+}
+
 /** Renders the parameters of an overlay. Of alternative parameters, one is chosen first, and only its field is shown. */
 function Parameters({ parameters }: { readonly parameters: readonly ParameterSpec[] }) {
   const { draft } = useWorkshop();
-  const names = new Set(parameters.map(({ name }) => name));
-  const choice = ALTERNATIVES.find(({ members }) => Object.keys(members).every((name) => names.has(name)));
+  const choice = findAlternative(parameters);
   if (choice === undefined) return <Fields fields={parameters} within={OVERLAY} />;
   const members = Object.keys(choice.members);
   const isGiven = (name: string) => (draft.at([...OVERLAY, name]) ?? null) !== null;

@@ -76,13 +76,6 @@ export function Preview({ preview, shown }: PreviewProps) {
       />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
       {steps !== null && <Funnel steps={steps} assets={assets} />}
-      {solve !== null && (
-        <p class="quiet">
-          Optimised from {solve.source_index_id} on {solve.rebalance_date}. Binding:{' '}
-          {bindingWords(solve.binding) || 'nothing'}.
-        </p>
-      )}
-      {solve !== null && <RiskWindow model={draft.at(['derivation', 'risk_model'])} />}
       <h3>Largest weights</h3>
       <Bars
         label="Largest weights"
@@ -94,6 +87,13 @@ export function Preview({ preview, shown }: PreviewProps) {
         format={(value) => percent(value)}
       />
       {solve !== null && <Moves from={solve.source_index_id} assets={assets} />}
+      {solve !== null && (
+        <p class="quiet">
+          Optimised from {solve.source_index_id} on {solve.rebalance_date}. Binding:{' '}
+          {bindingWords(solve.binding) || 'nothing'}.
+        </p>
+      )}
+      {solve !== null && <RiskWindow model={draft.at(['derivation', 'risk_model'])} />}
     </>
   );
 }

@@ -3,6 +3,7 @@ import { Badge } from '../../components/badge.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { DateInput } from '../../components/range-bar.js';
+import { ValueSkeleton } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -45,7 +46,14 @@ export function Constituents({ id, run }: ConstituentsProps) {
         <ExportMenu id={id} table="constituents" end={on} />
       </div>
       <Answered resource={weights} what="the constituents">
-        {(view) => <HeldSecurities id={id} view={withRisk ?? view} open={open} />}
+        {(view) => (
+          <HeldSecurities
+            id={id}
+            view={withRisk ?? view}
+            isRiskAwaited={withRisk === undefined && measured.trouble === null}
+            open={open}
+          />
+        )}
       </Answered>
       {open !== null && (
         <Explanation
@@ -70,10 +78,12 @@ interface Row extends ConstituentRow {
 interface HeldSecuritiesProps {
   readonly id: string;
   readonly view: WeightsView;
+  /** True while the risk of the weights is loading. */
+  readonly isRiskAwaited: boolean;
   readonly open: string | null;
 }
 
-function HeldSecurities({ id, view, open }: HeldSecuritiesProps) {
+function HeldSecurities({ id, view, isRiskAwaited, open }: HeldSecuritiesProps) {
   const facts = useNames(
     view.weights.map(({ identifier }) => identifier),
     view.as_of,
@@ -102,7 +112,7 @@ function HeldSecurities({ id, view, open }: HeldSecuritiesProps) {
           { term: 'Largest ten', value: percent(top['10']) },
           {
             term: 'Volatility, ex ante',
-            value: percent(risk?.volatility),
+            value: isRiskAwaited ? <ValueSkeleton /> : percent(risk?.volatility),
             help: 'Annualised estimate for these weights from the covariance of the run (not realised)',
           },
           {

@@ -58,7 +58,7 @@ export function columnsOf({ rows, isAwaited, edited, onEdit, onRemove }: ColumnT
       id: 'return',
       title: 'Return',
       width: 112,
-      grow: 0.6,
+      grow: 1.2,
       align: 'right',
       value: returnOf,
       show: (row) =>
@@ -74,10 +74,11 @@ export function columnsOf({ rows, isAwaited, edited, onEdit, onRemove }: ColumnT
     {
       id: 'terms',
       title: 'Definition',
-      width: 190,
-      grow: 2,
+      width: 210,
+      grow: 1.6,
       priority: 3,
       value: ({ scenario }) => wordsOf(scenario),
+      showBelow: ({ scenario }) => wordsOf(scenario),
     },
     ...COLUMNS.filter((column) => isUsed(column) && (column.id !== 'covered' || isPartial)),
     {

@@ -205,15 +205,17 @@ function Returns({ asked, view, on, ...terms }: ReturnsProps) {
     <>
       {view !== undefined && view.findings.length > 0 && <Findings findings={view.findings} shown={3} />}
       <Section title="Returns" aside={`of the holdings on ${view?.as_of ?? on}`}>
-        <Table
-          label="scenarios"
-          columns={columnsOf({ rows, ...terms })}
-          rows={rows}
-          keyOf={({ at }) => String(at)}
-          onOpen={({ name }) => setParameters({ scenario: name })}
-          openKey={String(rows.findIndex(({ result }) => result !== undefined && result === open))}
-          height={300}
-        />
+        <div aria-busy={terms.isAwaited}>
+          <Table
+            label="scenarios"
+            columns={columnsOf({ rows, ...terms })}
+            rows={rows}
+            keyOf={({ at }) => String(at)}
+            onOpen={({ name }) => setParameters({ scenario: name })}
+            openKey={String(rows.findIndex(({ result }) => result !== undefined && result === open))}
+            height={420}
+          />
+        </div>
       </Section>
     </>
   );

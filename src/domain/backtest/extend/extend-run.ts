@@ -230,14 +230,17 @@ function createNextCheckpoint(
   { index, portfolio, parent, benchmark, series, rebalances, reached }: Continuation,
   remains: RunEndState,
 ): RunCheckpoint {
-  const shown = [index, parent, benchmark].filter((one) => one !== null);
+  const indexContinuations = [index, parent, benchmark].filter((indexContinuation) => indexContinuation !== null);
   return {
     format: CHECKPOINT_FORMAT,
     day: index.sm.sessions[index.to]!,
     since: findEarliestSession(reached),
     staleSessions: checkpoint.staleSessions,
     from: checkpoint.from,
-    marks: listMarks([...reached, ...shown.flatMap(flattenOverlays)], shown.flatMap(listSimulatedIndices)),
+    marks: listMarks(
+      [...reached, ...indexContinuations.flatMap(flattenOverlays)],
+      indexContinuations.flatMap(listSimulatedIndices),
+    ),
     index: extendStoredIndex(checkpoint.index, index.book),
     portfolio:
       'end' in checkpoint.portfolio

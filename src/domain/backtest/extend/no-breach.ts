@@ -14,7 +14,7 @@ export function assertNoBreach(
   simulated: readonly IndexContinuation[],
 ): void {
   for (const [id, { isCalled }] of recent) {
-    const index = simulated.find((one) => one.document.id === id);
+    const index = simulated.find((indexContinuation) => indexContinuation.document.id === id);
     for (const { document } of listTexts(documents[id]!)) {
       const rule = findBreachRule(document.pipeline?.treatment);
       if (rule === null) continue;
@@ -31,10 +31,10 @@ function isBreached({ book, composed }: IndexContinuation, rule: LimitRuleName):
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
   const watch = createBreachWatch({ rule, market: sm.market, names, open: new Set() });
   const rebalanced = new Set(composed.map(({ session }) => session));
-  for (let at = 0; at < length; at++) {
-    const row = weights.subarray(at * columns.length, (at + 1) * columns.length);
-    const begins = watch.begins(sm.sessions[from + at]!, row);
-    if (at > 0 && begins && !rebalanced.has(from + at)) return true;
+  for (let position = 0; position < length; position++) {
+    const row = weights.subarray(position * columns.length, (position + 1) * columns.length);
+    const begins = watch.begins(sm.sessions[from + position]!, row);
+    if (position > 0 && begins && !rebalanced.has(from + position)) return true;
   }
   return false;
 }

@@ -18,7 +18,7 @@ export function assertNoMemberChange(
     const ofTexts = listTexts(documents[id]!).map(({ document }) => document.events);
     const changing = ofTexts.filter(changesMembers);
     if (changing.length === 0) continue;
-    const index = simulated.find((one) => one.document.id === id);
+    const index = simulated.find((indexContinuation) => indexContinuation.document.id === id);
     if (index === undefined || changing.some((events) => mayChange(index, events)))
       throw new CannotResume('member_change');
   }

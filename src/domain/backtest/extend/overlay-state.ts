@@ -45,7 +45,11 @@ export function toStoredIndex(book: Book): StoredBook | StoredOverlay {
     first: from,
     level: value.at(-1)!,
     hasCurrencyPart: overlay.hasCurrencyPart,
-    beneath: overlay.beneath.map((own) => ({ first: own.from, gross: own.gross, of: toStoredIndex(own) })),
+    beneath: overlay.beneath.map((ownBook) => ({
+      first: ownBook.from,
+      gross: ownBook.gross,
+      of: toStoredIndex(ownBook),
+    })),
     ...createStoredShares(overlay),
     ...createStoredOrders(book, 0),
   };

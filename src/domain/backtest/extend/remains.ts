@@ -41,8 +41,8 @@ function appendDecisions(
   known: readonly (readonly Finding[])[],
   index: IndexContinuation,
 ): readonly (readonly Finding[])[] {
-  const collectFindings = (one: IndexContinuation): (readonly Finding[])[] =>
-    one.beneath?.flatMap(collectFindings) ?? [one.findings];
+  const collectFindings = (indexContinuation: IndexContinuation): (readonly Finding[])[] =>
+    indexContinuation.beneath?.flatMap(collectFindings) ?? [indexContinuation.findings];
   const own = collectFindings(index);
   return known.map((findings, k) => [...findings, ...own[k]!]);
 }

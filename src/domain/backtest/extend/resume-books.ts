@@ -67,7 +67,7 @@ export function resumeBook(
  */
 export function findRebalancesAfter(
   { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,
-  seen: MarketView,
+  marketView: MarketView,
   index: IndexContinuation,
 ): Pick<ConstrainedRebalances, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
   const { solves: memory } = checkpoint.remains;
@@ -90,7 +90,7 @@ export function findRebalancesAfter(
     }),
   );
   const reportFraction = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
-  return seen.composing(looks, (composer) =>
+  return marketView.composing(looks, (composer) =>
     constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick: reportFraction }),
   );
 }

@@ -43,22 +43,22 @@ interface ResumedOverlay {
  * @throws CannotResume
  */
 export function resumeIndexOrOverlay(
-  seen: MarketView,
+  marketView: MarketView,
   { indexId, stored, variant, isBrief = false, own, above }: ResumedOverlay,
 ): IndexContinuation {
-  const context = { ...seen.contextOf(indexId), ...seen.spanOf(indexId) };
+  const context = { ...marketView.contextOf(indexId), ...marketView.spanOf(indexId) };
   const span = above === undefined ? context : { ...context, ...computeUnderlyingSpan(context, above) };
   if (!isStoredOverlay(stored)) {
-    const index = { ...span, ...seen.decided(indexId) };
+    const index = { ...span, ...marketView.decided(indexId) };
     return { ...index, book: resumeBook(index, { stored, isBrief, ...(variant ? { variant } : {}) }) };
   }
   const { document } = context;
   if (!isOverlayDocument(document)) throw new Error(`${indexId} is not an overlay but was stored as one`);
   const beneath = listSources(document).map((id, k) =>
-    resumeIndexOrOverlay(seen, {
+    resumeIndexOrOverlay(marketView, {
       indexId: id,
       stored: stored.beneath[k]!.of,
-      variant: variant ?? findHeldLevel(context, seen.contextOf(id)),
+      variant: variant ?? findHeldLevel(context, marketView.contextOf(id)),
       isBrief,
       above: span,
       ...(own ? { own: own.beneath![k]! } : {}), // `own` continues the same overlay, with the same order of underlying indices.
@@ -107,7 +107,9 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   const { document, sm, from, to, beneath, isBrief } = span;
   if (!isOverlayDocument(document)) throw new Error(`${document.id} is not an overlay`);
   const { first, level, hasCurrencyPart } = stored;
-  const books = beneath.map(({ book, sm: of }) => (of === sm ? book : alignBook(book, sm, { from, to })));
+  const books = beneath.map(({ book, sm: sessionMarket }) =>
+    sessionMarket === sm ? book : alignBook(book, sm, { from, to }),
+  );
   const grown = stored.beneath.map((layer: StoredLayer, k) => ({
     from: layer.first,
     gross: joinGross(layer, books[k]!),
@@ -118,8 +120,8 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
   // All return variants are hedged with the currency weights of the native variant, which are unknown here.
   if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
   const shares = span.ownShares ?? appendShares(stored, readShares(weighed));
-  const whole = computeOverlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });
-  const path = slicePath(whole, from - first);
+  const overlayPath = computeOverlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });
+  const path = slicePath(overlayPath, from - first);
   const book = createPathBook({
     path,
     beneath: books,
@@ -137,13 +139,13 @@ function resumeOverlayBook(stored: StoredOverlay, span: OverlaySpan): Book {
 }
 
 /** Returns the path from index `at` on. */
-function slicePath({ growth, exposures, exchange, parts, resets }: OverlayPath, at: number): OverlayPath {
+function slicePath({ growth, exposures, exchange, parts, resets }: OverlayPath, position: number): OverlayPath {
   return {
-    growth: growth.slice(at),
-    exposures: exposures.map((exposure) => exposure.slice(at)),
-    exchange: exchange && exchange.slice(at),
-    parts: parts.map(({ part, contributions }) => ({ part, contributions: contributions.slice(at) })),
-    resets: resets && resets.slice(at),
+    growth: growth.slice(position),
+    exposures: exposures.map((exposure) => exposure.slice(position)),
+    exchange: exchange && exchange.slice(position),
+    parts: parts.map(({ part, contributions }) => ({ part, contributions: contributions.slice(position) })),
+    resets: resets && resets.slice(position),
   };
 }
 

@@ -24,14 +24,14 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const document = documents[indexId]!;
   const parentId = document.derivation?.source_index_id ?? null;
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;
-  const seen = createMarketView(input);
+  const marketView = createMarketView(input);
   report(0.3, 'resuming the stored run');
   const createSeparateBook = (brief: LevelsOnlyEnd): StoredBook => {
     if (isStoredOverlay(checkpoint.index)) throw new Error('an overlay has no separate book');
     return { ...checkpoint.index, ...brief };
   };
-  const index = resumeIndexOrOverlay(seen, { stored: checkpoint.index, indexId });
-  const { rebalances, ...solves } = findRebalancesAfter(input, seen, index);
+  const index = resumeIndexOrOverlay(marketView, { stored: checkpoint.index, indexId });
+  const { rebalances, ...solves } = findRebalancesAfter(input, marketView, index);
   const portfolio = resumePortfolio(input, index, { rebalances, levelAtStart: input.levelAtStart });
   const series =
     request.benchmark?.kind === 'identifier'
@@ -47,7 +47,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     const overlay = checkpoint.remains.overlays?.[variant];
     if (brief) variants[variant] = resumeBook(index, { stored: createSeparateBook(brief), variant, isBrief: true });
     else if (overlay)
-      variants[variant] = resumeIndexOrOverlay(seen, {
+      variants[variant] = resumeIndexOrOverlay(marketView, {
         indexId,
         stored: overlay,
         variant,
@@ -57,15 +57,17 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   }
   const { uncapped } = checkpoint.remains;
   const parent =
-    parentId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.parent!, indexId: parentId });
+    parentId === null ? null : resumeIndexOrOverlay(marketView, { stored: checkpoint.parent!, indexId: parentId });
   const benchmark =
-    benchmarkId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.benchmark!, indexId: benchmarkId });
+    benchmarkId === null
+      ? null
+      : resumeIndexOrOverlay(marketView, { stored: checkpoint.benchmark!, indexId: benchmarkId });
   const simulated = [index, parent, benchmark].flatMap(addUnderlying);
   assertNoBreach(input, simulated);
   assertNoMemberChange(input, simulated);
   return {
-    range: seen.range,
-    reached: seen.reached,
+    range: marketView.range,
+    reached: marketView.reached,
     index,
     portfolio,
     variants,

@@ -147,11 +147,11 @@ export function createFields<W, A>() {
       extend: (packed, more, into) =>
         [...requireList(packed), ...added(more).map((one) => item.pack(item.whole(one), into))].slice(-max),
       differs(a, b, names) {
-        const at =
+        const position =
           a.length === b.length
             ? a.findIndex((value, i) => item.differs(value, b[i]!, names) !== null)
             : Math.min(a.length, b.length);
-        return at < 0 ? null : `[${at}]`;
+        return position < 0 ? null : `[${position}]`;
       },
     }),
     /** Value of an optional part of a run; null if absent. */

@@ -139,19 +139,19 @@ function extendArrays(frame: FrameLocations, { added, isSame }: ExtendArrays, in
 
 /** Reorders the stored weights of a book to its current securities; securities that joined have weight 0. */
 function alignWeights(
-  { columns: known, weights }: FrameLocations,
+  { columns: arrayLocation, weights }: FrameLocations,
   columns: Int32Array,
   { pools }: RecordExtension,
 ): Pick<FrameLocations, 'columns' | 'weights'> {
-  const before = pools.read(known);
-  if (isEqual(columns, before)) return { columns: known, weights };
+  const before = pools.read(arrayLocation);
+  if (isEqual(columns, before)) return { columns: arrayLocation, weights };
   const placeOf = new Map(Array.from(columns, (column, place) => [column, place]));
   const places = Int32Array.from(before, (column) => placeOf.get(column) ?? -1);
   if (places.includes(-1)) throw new Error('a book has lost a security that it could hold');
   const rows = pools.read(weights);
   const wide = new Float64Array((rows.length / before.length) * columns.length);
-  for (let at = 0, row = 0; at < rows.length; at += before.length, row += columns.length) {
-    for (let k = 0; k < before.length; k++) wide[row + places[k]!] = rows[at + k]!;
+  for (let position = 0, row = 0; position < rows.length; position += before.length, row += columns.length) {
+    for (let k = 0; k < before.length; k++) wide[row + places[k]!] = rows[position + k]!;
   }
   return { columns: pools.add(columns), weights: pools.add(wide) };
 }

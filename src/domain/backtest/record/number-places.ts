@@ -95,16 +95,16 @@ export function openPools(stored: StoredNumbers): Pools {
     return { block: POOLS[kind], kind, from, to: (ends[kind] += numbers.length) };
   };
   const joinParts = (parts: readonly Reference[], more: Numbers): ArrayLocation => {
-    const all = more.length === 0 ? parts : [...parts, add(more)];
-    return all.length === 1 ? all[0]! : { parts: all };
+    const references = more.length === 0 ? parts : [...parts, add(more)];
+    return references.length === 1 ? references[0]! : { parts: references };
   };
   const isAppended = ({ block, kind, from }: Reference): boolean => block === POOLS[kind] && from >= begins[kind];
   const findAppendedNumbers = ({ kind, from, to }: Reference): Numbers => {
     if (from === to) return new NUMBER_TYPES[kind](0);
-    let at = begins[kind];
+    let position = begins[kind];
     for (const numbers of added[kind]) {
-      if (from >= at && to <= at + numbers.length) return numbers.subarray(from - at, to - at);
-      at += numbers.length;
+      if (from >= position && to <= position + numbers.length) return numbers.subarray(from - position, to - position);
+      position += numbers.length;
     }
     throw new Error(`${from} to ${to} are not among the ${kind} added`);
   };

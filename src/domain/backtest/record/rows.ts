@@ -23,7 +23,7 @@ export function listUnfilledOrders({
   from,
   unfilled,
 }: Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'>): RecordedOrder[] {
-  const getDayAt = (at: number): number => sm.sessions[from + at]!;
+  const getDayAt = (position: number): number => sm.sessions[from + position]!;
   return unfilled.map(({ at, slot, side, target, held, notional, reason, filledAt }) => ({
     day: getDayAt(at),
     identifier: sm.identifiers[columns[slot]!]!,

@@ -25,8 +25,11 @@ export interface PresentationTerms {
   readonly sharesOf: IndexSharesReader;
 }
 
-export function toPresentedComposition(one: Composition, { fills, sharesOf }: PresentationTerms): PresentedComposition {
-  return { ...one, ...sharesOf(one), staleFills: fills.get(one.session) ?? null };
+export function toPresentedComposition(
+  composition: Composition,
+  { fills, sharesOf }: PresentationTerms,
+): PresentedComposition {
+  return { ...composition, ...sharesOf(composition), staleFills: fills.get(composition.session) ?? null };
 }
 
 export function returnNull(): null {
@@ -64,7 +67,7 @@ export function showComposition(
   if (index === null || compositions.length === 0) return [];
   const { book, currency } = index;
   const terms = { fills: listStaleFills(book), sharesOf: createIndexShares(book, currency) };
-  return compositions.map((one) => toPresentedComposition(one, terms));
+  return compositions.map((composition) => toPresentedComposition(composition, terms));
 }
 
 /** Returns the compositions of a book that took effect. */
@@ -174,10 +177,10 @@ export function listDaysAfter({ sm, from, length }: Book): Int32Array {
 }
 
 /** Returns a book without its first session, from which it was resumed. */
-export function dropFirstSession(whole: Book): Book {
-  const { from, length, columns, weights, value, counts } = whole;
+export function dropFirstSession(book: Book): Book {
+  const { from, length, columns, weights, value, counts } = book;
   return {
-    ...whole,
+    ...book,
     from: from + 1,
     length: length - 1,
     weights: weights.subarray(columns.length),

@@ -49,9 +49,9 @@ export function findFirstDifference(stored: RunColumns, replayed: RunColumns): R
 
 /** Reports different securities first, because the elements of such runs cannot be compared. */
 function findSecuritiesDifference({ names }: RunHeader, { names: others }: RunHeader): RunDifference | null {
-  const at = names.findIndex((name, i) => name !== others[i]);
-  if (at < 0 && names.length === others.length) return null;
-  const place = at < 0 ? names.length : at;
+  const position = names.findIndex((name, i) => name !== others[i]);
+  if (position < 0 && names.length === others.length) return null;
+  const place = position < 0 ? names.length : position;
   return { part: 'names', date: null, name: null, stored: names[place] ?? null, replayed: others[place] ?? null };
 }
 
@@ -125,15 +125,18 @@ function findDatedDifference(name: BlockName, { stored, replayed }: RunPair): Da
 /** Returns the days of an axis that both runs share. */
 function listSharedDays(axis: Axis, { stored, replayed }: RunPair): Int32Array {
   const { header } = stored;
-  const other = replayed.header;
+  const otherRunHeader = replayed.header;
   switch (axis) {
     case 'dates':
-      return stored.i32('days').subarray(0, Math.min(header.dates, other.dates));
+      return stored.i32('days').subarray(0, Math.min(header.dates, otherRunHeader.dates));
     case 'index dates':
-      return stored.i32('indexDays').subarray(0, Math.min(header.index_dates, other.index_dates));
+      return stored.i32('indexDays').subarray(0, Math.min(header.index_dates, otherRunHeader.index_dates));
     case 'rebalances': {
       const days = stored.i32('days');
-      return Int32Array.from(header.rebalances.slice(0, other.rebalances.length), ({ at }) => days[Math.max(0, at)]!);
+      return Int32Array.from(
+        header.rebalances.slice(0, otherRunHeader.rebalances.length),
+        ({ at }) => days[Math.max(0, at)]!,
+      );
     }
     default:
       throw new Error(`${axis} have no days`);
@@ -147,9 +150,9 @@ function readValues(columns: RunColumns, name: BlockName): Numbers {
 function findDaysDifference(name: BlockName, { stored, replayed }: RunPair): RunDifference | null {
   const a = stored.i32(name);
   const b = replayed.i32(name);
-  const at = a.findIndex((day, i) => day !== b[i]);
-  if (at < 0 && a.length === b.length) return null;
-  const place = at < 0 ? a.length : at;
+  const position = a.findIndex((day, i) => day !== b[i]);
+  if (position < 0 && a.length === b.length) return null;
+  const place = position < 0 ? a.length : position;
   const formatDayOrNull = (day: number | undefined): string | null => (day === undefined ? null : formatDay(day));
   return {
     part: name,

@@ -78,12 +78,17 @@ export function createColumns(
  */
 const WIDEST_OFFSET = Number.MAX_SAFE_INTEGER;
 
-function computeLayout(sizes: Sizes, start: number, placed: BlockInMemory | undefined): Layout {
+function computeLayout(sizes: Sizes, start: number, blockInMemory: BlockInMemory | undefined): Layout {
   const blocks = new Map<BlockName, BlockPosition>();
-  if (placed) blocks.set(placed.name, { type: 'f64', offset: placed.values.byteOffset, length: placed.values.length });
-  let offset = placed ? placed.values.byteOffset + placed.values.byteLength : start;
+  if (blockInMemory)
+    blocks.set(blockInMemory.name, {
+      type: 'f64',
+      offset: blockInMemory.values.byteOffset,
+      length: blockInMemory.values.length,
+    });
+  let offset = blockInMemory ? blockInMemory.values.byteOffset + blockInMemory.values.byteLength : start;
   for (const [name, { type, length }] of sizes) {
-    if (name === placed?.name) continue;
+    if (name === blockInMemory?.name) continue;
     blocks.set(name, { type, offset, length });
     offset += roundUpToBlock(length * NUMBER_TYPES[type].BYTES_PER_ELEMENT);
   }

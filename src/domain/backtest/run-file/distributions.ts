@@ -13,10 +13,10 @@ export const DISTRIBUTION_WIDTH = 5;
 const DISTRIBUTION_LAYOUT: RowLayout = {
   width: DISTRIBUTION_WIDTH,
   has: ({ special, ordinary }, e) => special[e] !== 0 || ordinary[e] !== 0,
-  write(rows, at, { special, income, ordinary, terms }, e) {
-    rows[at + 2] = special[e]!;
-    rows[at + 3] = income[e]!;
-    rows[at + 4] = terms.variant === 'price' ? 0 : ordinary[e]!;
+  write(rows, position, { special, income, ordinary, terms }, e) {
+    rows[position + 2] = special[e]!;
+    rows[position + 3] = income[e]!;
+    rows[position + 4] = terms.variant === 'price' ? 0 : ordinary[e]!;
   },
 };
 

@@ -28,11 +28,11 @@ const EFFECT_LAYOUT: RowLayout = {
   // Dividends that the whole index reinvests, and adjustments of closes, are in `distributions`.
   has: ({ ratio, cash, rights, special, ordinary }, e) =>
     (special[e] === 0 && ordinary[e] === 0) || ratio[e] !== 1 || cash[e] !== 0 || rights[e] !== 0,
-  write(rows, at, { ratio, cash, rights, subscription }, e) {
-    rows[at + 2] = ratio[e]!;
-    rows[at + 3] = cash[e]!;
-    rows[at + 4] = rights[e]!;
-    rows[at + 5] = subscription[e]!;
+  write(rows, position, { ratio, cash, rights, subscription }, e) {
+    rows[position + 2] = ratio[e]!;
+    rows[position + 3] = cash[e]!;
+    rows[position + 4] = rights[e]!;
+    rows[position + 5] = subscription[e]!;
   },
 };
 
@@ -57,9 +57,14 @@ export function listWholeEffects(
 ): BlockFiller<Float64Array> {
   const { sm, from, length } = portfolio;
   const table = createEffectTable(sm, createIndexTerms(index.compositions));
-  const kept = rowCache.get(table);
-  if (kept !== undefined && kept.from === from && kept.to === from + length && isEqual(kept.names, names))
-    return { length: kept.rows.length, writeTo: (into) => into.set(kept.rows) };
+  const cachedRows = rowCache.get(table);
+  if (
+    cachedRows !== undefined &&
+    cachedRows.from === from &&
+    cachedRows.to === from + length &&
+    isEqual(cachedRows.names, names)
+  )
+    return { length: cachedRows.rows.length, writeTo: (into) => into.set(cachedRows.rows) };
   const result = createEffectRows(table, EFFECT_LAYOUT, { names, of: sm.securityCount, from, to: from + length });
   return {
     length: result.length,
@@ -103,10 +108,10 @@ export function createEffectRows(
         for (let e = starts[session]!; e < starts[session + 1]!; e++) {
           const place = places[columns[e]!]!;
           if (place < 0 || !has(table, e)) continue;
-          const at = width * next[place]!++;
-          rows[at] = place;
-          rows[at + 1] = session - from;
-          write(rows, at, table, e);
+          const position = width * next[place]!++;
+          rows[position] = place;
+          rows[position + 1] = session - from;
+          write(rows, position, table, e);
         }
       }
     },
@@ -158,8 +163,8 @@ function createTableOfActions(
 ): EffectTable {
   const { sm } = index;
   const market = { ...sm.market, actions };
-  const placed = placeActions({ market, sessions: sm.sessions, calendar: sm.calendar, columnOf: sm.columnOf });
-  return createEffectTable({ ...sm, market, actions: placed }, createIndexTerms(index));
+  const sessionActions = placeActions({ market, sessions: sm.sessions, calendar: sm.calendar, columnOf: sm.columnOf });
+  return createEffectTable({ ...sm, market, actions: sessionActions }, createIndexTerms(index));
 }
 
 interface EffectRows extends SessionRange {

@@ -264,10 +264,18 @@ export function toStoredRebalance(composition: Composition, { sm, shift }: Rebal
     decision,
     pricing = decision,
   } = composition;
-  const at = Math.max(-1, session + shift);
+  const position = Math.max(-1, session + shift);
   const forecast = trackingError === undefined ? {} : { tracking_error: trackingError };
   const reference = targets === undefined || pricing >= session ? {} : { reference: formatDay(sm.sessions[pricing]!) };
-  return { date: formatDay(date), at, cap, redistributed, ...forecast, ...(cause ? { cause } : {}), ...reference };
+  return {
+    date: formatDay(date),
+    at: position,
+    cap,
+    redistributed,
+    ...forecast,
+    ...(cause ? { cause } : {}),
+    ...reference,
+  };
 }
 
 export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys returns plain strings.

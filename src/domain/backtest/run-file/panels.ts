@@ -168,10 +168,10 @@ export function createPriceRows(
     writeTo(into) {
       for (let session = from; session < to; session++) {
         const row = sm.rowOf[session]! * sm.securityCount;
-        const at = (session - from) * names.length;
-        if (row < 0) into.fill(Number.NaN, at, at + names.length);
-        else if (areNeighbours) into.set(close.subarray(row + first, row + first + names.length), at);
-        else for (let i = 0; i < names.length; i++) into[at + i] = close[row + names[i]!]!;
+        const position = (session - from) * names.length;
+        if (row < 0) into.fill(Number.NaN, position, position + names.length);
+        else if (areNeighbours) into.set(close.subarray(row + first, row + first + names.length), position);
+        else for (let i = 0; i < names.length; i++) into[position + i] = close[row + names[i]!]!;
       }
     },
   };

@@ -54,8 +54,8 @@ export function createVariantBlock(of: ReturnVariant, member: 'level' | 'divisor
     compare: compareByDate(rank),
     meaning: `${of} return ${member}`,
     whole({ run }) {
-      const { [of]: shown } = run.variants;
-      return shown && shown[member];
+      const { [of]: variantLevel } = run.variants;
+      return variantLevel && variantLevel[member];
     },
     added({ continuation }) {
       if (!listVariants(continuation.index.sm.market).includes(of)) return null;

@@ -8,15 +8,15 @@ import type { RangeReader } from './segments.js';
  * Reads the header of a run file in the current form.
  * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run, or were written by a later version
  */
-export function readHeader(read: RangeReader): RunHeader {
-  const preamble = read(0, PREAMBLE_BYTES);
+export function readHeader(rangeReader: RangeReader): RunHeader {
+  const preamble = rangeReader(0, PREAMBLE_BYTES);
   const isRun =
     preamble.length === PREAMBLE_BYTES && new TextDecoder().decode(preamble.subarray(0, MAGIC.length)) === MAGIC;
   if (!isRun) throw createUnreadableError('it does not begin like a run file');
   const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
   try {
     // `createColumns` of this or an earlier version wrote the header.
-    const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as
+    const header = JSON.parse(new TextDecoder().decode(rangeReader(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as
       | RunHeader
       | OneBaseHeader;
     if (isOneBase(header)) return upgradeHeader(header);

@@ -41,11 +41,11 @@ export interface RunColumns {
  * @throws Refusal DOCUMENT_UNREADABLE if the bytes are not a run
  */
 export function openColumns(
-  read: RangeReader,
+  rangeReader: RangeReader,
   openEarlier: (name: string) => RangeReader = refuseMissingFile,
 ): RunColumns {
-  const header = readHeader(read);
-  const reader = createReader(header, listFiles(header, read, openEarlier));
+  const header = readHeader(rangeReader);
+  const reader = createReader(header, listFiles(header, rangeReader, openEarlier));
   const { elements } = reader;
   // `requireBlock` checks the type of a block before every read.
   return {
@@ -97,7 +97,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
 
   /** Returns the securities that joined after a file was written; null if the file has every security. */
   function findLater(file: number): LaterSecurities | null {
-    if (!header.joined?.some((joined) => joined.file > file)) return null;
+    if (!header.joined?.some((addedSecurity) => addedSecurity.file > file)) return null;
     let entry = laterOf.get(file);
     if (!entry) laterOf.set(file, (entry = findLaterSecurities(header, file)));
     return entry;
@@ -133,13 +133,13 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
     if (joined) {
       for (const { place, values } of names.missing) {
         const date = first / width + firstRow;
-        const own = readElements({
+        const ownNumbers = readElements({
           name: joined,
           type: 'f64',
           from: values + date,
           to: values + date + endRow - firstRow,
         });
-        for (let row = 0; row < own.length; row++) wide[row * width + place] = own[row]!;
+        for (let row = 0; row < ownNumbers.length; row++) wide[row * width + place] = ownNumbers[row]!;
       }
     }
     return wide.subarray(from - firstRow * width, to - firstRow * width);
@@ -159,16 +159,16 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
       to: Math.min(last - segment.first, segment.length),
     });
     if (touched.length === 1 && !out) return readWithin(locatePart(touched[0]!));
-    const all = out ?? new NUMBER_TYPES[type](last - from);
+    const numbers = out ?? new NUMBER_TYPES[type](last - from);
     for (const segment of touched) {
-      const room = all.subarray(
+      const room = numbers.subarray(
         Math.max(0, segment.first - from),
         Math.min(last, segment.first + segment.length) - from,
       );
       const part = readWithin(locatePart(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
       if (part.buffer !== room.buffer) room.set(part);
     }
-    return all;
+    return numbers;
   }
 
   /** Copies one column of a panel segment into the result. */
@@ -191,7 +191,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => RangeReader
     for (let from = 0, row = 0; from < segment.stored; from += step) {
       const to = Math.min(segment.stored, from + step);
       const part = readStored({ name, type: 'f64', segment, from, to }, readerOf, room.subarray(0, 8 * (to - from)));
-      for (let at = own; at < part.length; at += narrow, row++) rows[row] = part[at]!;
+      for (let position = own; position < part.length; position += narrow, row++) rows[row] = part[position]!;
     }
   }
 

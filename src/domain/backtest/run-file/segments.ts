@@ -95,20 +95,20 @@ export function widenRows({ rows, later: { places }, width }: WidenInput): Numbe
 /** Converts the first number of each row from a security position in the file to the position in the run. */
 export function renumberSecurities(rows: Numbers, every: number, { places }: LaterSecurities): Numbers {
   const named = rows.slice();
-  for (let at = 0; at < named.length; at += every) named[at] = places[named[at]!]!;
+  for (let position = 0; position < named.length; position += every) named[position] = places[named[position]!]!;
   return named;
 }
 
 /** Returns a function that opens the reader of a file on first use. */
 export function listFiles(
   { begun: earlierNames = [] }: SegmentHeader,
-  own: RangeReader,
+  ownRangeReader: RangeReader,
   open: (name: string) => RangeReader,
 ): (file: number) => RangeReader {
-  const opened = new Map<number, RangeReader>([[earlierNames.length, own]]);
+  const opened = new Map<number, RangeReader>([[earlierNames.length, ownRangeReader]]);
   return (file) => {
-    let read = opened.get(file);
-    if (!read) opened.set(file, (read = open(earlierNames[file]!)));
-    return read;
+    let rangeReader = opened.get(file);
+    if (!rangeReader) opened.set(file, (rangeReader = open(earlierNames[file]!)));
+    return rangeReader;
   };
 }

@@ -77,9 +77,9 @@ export function toDatedRunTreatment({
   if (amended === undefined) return restoreTreatment(treatment);
   return {
     ...restoreTreatment(treatment),
-    amended: amended.map((one) => ({
-      after: parseValidDay(one.after),
-      treatment: restoreTreatment(one.treatment),
+    amended: amended.map((storedAmendment) => ({
+      after: parseValidDay(storedAmendment.after),
+      treatment: restoreTreatment(storedAmendment.treatment),
       weighting: undefined,
     })),
   };

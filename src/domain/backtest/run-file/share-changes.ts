@@ -76,11 +76,11 @@ function createChangeRows(
   if (begin === session.length) return null;
   const places = indexPositions(names);
   const rows = new Float64Array(SHARE_CHANGE_WIDTH * (session.length - begin));
-  for (let i = begin, at = 0; i < session.length; i++, at += SHARE_CHANGE_WIDTH) {
-    rows[at] = places[column[i]!] ?? -1;
-    rows[at + 1] = before + session[i]! - first;
-    rows[at + 2] = from[i]!;
-    rows[at + 3] = after[i]!;
+  for (let i = begin, position = 0; i < session.length; i++, position += SHARE_CHANGE_WIDTH) {
+    rows[position] = places[column[i]!] ?? -1;
+    rows[position + 1] = before + session[i]! - first;
+    rows[position + 2] = from[i]!;
+    rows[position + 3] = after[i]!;
   }
   return rows;
 }

@@ -78,13 +78,13 @@ interface WrittenParts {
 }
 
 function writeColumns(source: WholeRun, { parts, inPlace, prices }: WrittenParts): Uint8Array<ArrayBuffer> {
-  const placed = inPlace ? findStoredWeights(source) : undefined;
+  const blockInMemory = inPlace ? findStoredWeights(source) : undefined;
   const columns = createColumns(createWholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
-    ...(placed ? { placed } : {}),
+    ...(blockInMemory ? { placed: blockInMemory } : {}),
     ...(prices ? { earlier: createPricesFileReference(prices) } : {}),
   });
-  const isInPlace = columns.bytes.buffer === placed?.values.buffer;
-  for (const { name, write } of parts) if (!(isInPlace && name === placed.name)) write(columns);
+  const isInPlace = columns.bytes.buffer === blockInMemory?.values.buffer;
+  for (const { name, write } of parts) if (!(isInPlace && name === blockInMemory.name)) write(columns);
   return columns.bytes;
 }
 
@@ -171,8 +171,8 @@ function listHeldColumns({ portfolio, index, rebalances }: Run, indexDiffers: bo
 /** Marks the columns that a book holds on or after session `from`. */
 function markHoldings(held: Uint8Array, { columns, weights }: Book, from: number): void {
   const names = columns.length;
-  for (let at = from * names; at < weights.length; at += names) {
-    for (let slot = 0; slot < names; slot++) if (weights[at + slot] !== 0) held[columns[slot]!] = 1;
+  for (let position = from * names; position < weights.length; position += names) {
+    for (let slot = 0; slot < names; slot++) if (weights[position + slot] !== 0) held[columns[slot]!] = 1;
   }
 }
 

@@ -6,7 +6,7 @@ import { listSecuritiesInScope } from '../scope.js';
 export const positionBounds = defineConstraintClass({
   type: 'PositionBounds',
   label: 'Position bounds',
-  help: 'Each weight is between two bounds. A negative lower bound removes LongOnly for the securities of the constraint.',
+  help: 'Each weight is between two bounds. A negative lower bound allows short positions of the securities in its scope.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

@@ -14,7 +14,9 @@ export const confirmedActions = defineCheckKind({
   needsRun: true,
   reads: ['closing', 'opening', 'decisions'],
   judge({ closing, opening, date, previous, actionsOf, deskStateOf }) {
-    const held = new Set([...(closing?.holdings ?? []), ...(opening?.holdings ?? [])].map((one) => one.identifier));
+    const held = new Set(
+      [...(closing?.holdings ?? []), ...(opening?.holdings ?? [])].map((checkedHolding) => checkedHolding.identifier),
+    );
     return [...held].flatMap((identifier) =>
       actionsOf(identifier)
         .filter(({ exDay, status }) => exDay > previous && exDay <= date && status !== 'cancelled')

@@ -30,7 +30,9 @@ export function toCanonical(expression: DatapointExpression): ExpressionNode {
       if (operands.length === 1) return node.operator === '-' ? createNegation(operands[0]!) : operands[0]!;
       if (node.operator === '^')
         return operands.slice(0, -1).reduceRight((power, base) => joinOperands('^', base, power), operands.at(-1)!);
-      return operands.slice(1).reduce((left, right) => joinOperands(node.operator, left, right), operands[0]!);
+      return operands
+        .slice(1)
+        .reduce((leftExpressionNode, right) => joinOperands(node.operator, leftExpressionNode, right), operands[0]!);
     }
     case 'function':
       return createFunctionCall(node.name, node.operands.map(toCanonical), node);
@@ -50,9 +52,11 @@ export function toCanonical(expression: DatapointExpression): ExpressionNode {
 
 function toCanonicalField(field: FieldRequest): ExpressionNode {
   const { aggregate, transform, window, lag } = field;
-  const own = aggregate === 'last' ? createFieldNode(field) : createFieldNode({ ...field, lag: 0 });
+  const ownFieldLeaf = aggregate === 'last' ? createFieldNode(field) : createFieldNode({ ...field, lag: 0 });
   const aggregated =
-    aggregate === 'last' ? own : createFunctionCall(aggregate, [own], { window: window ?? undefined, lag });
+    aggregate === 'last'
+      ? ownFieldLeaf
+      : createFunctionCall(aggregate, [ownFieldLeaf], { window: window ?? undefined, lag });
   return transform === 'none' ? aggregated : createFunctionCall(transform, [aggregated], {});
 }
 
@@ -69,10 +73,21 @@ export function createFieldNode(field: FieldRequest): FieldLeaf {
 }
 
 /** Joins two operands by an operator; a left operand with the same operator contributes its operands. */
-export function joinOperands(operator: Operator, left: ExpressionNode, right: ExpressionNode): ArithmeticNode {
+export function joinOperands(
+  operator: Operator,
+  leftExpressionNode: ExpressionNode,
+  right: ExpressionNode,
+): ArithmeticNode {
   const isChain =
-    operator !== '^' && left.node === 'arithmetic' && left.operator === operator && left.operands.length > 1;
-  return { node: 'arithmetic', operator, operands: isChain ? [...left.operands, right] : [left, right] };
+    operator !== '^' &&
+    leftExpressionNode.node === 'arithmetic' &&
+    leftExpressionNode.operator === operator &&
+    leftExpressionNode.operands.length > 1;
+  return {
+    node: 'arithmetic',
+    operator,
+    operands: isChain ? [...leftExpressionNode.operands, right] : [leftExpressionNode, right],
+  };
 }
 
 export function createNegation(operand: ExpressionNode): ExpressionNode {
@@ -94,8 +109,14 @@ export function createFunctionCall(
   operands: readonly ExpressionNode[],
   { by, over, window, lag, low, high }: FunctionOptions,
 ): ExpressionNode {
-  const [only, ...others] = operands;
-  if (name === 'last' && window === undefined && lag !== undefined && only !== undefined && others.length === 0) {
+  const [only, ...otherExpressionNodes] = operands;
+  if (
+    name === 'last' &&
+    window === undefined &&
+    lag !== undefined &&
+    only !== undefined &&
+    otherExpressionNodes.length === 0
+  ) {
     if (lag === 0) return only;
     if (only.node === 'field') return { ...only, lag: (only.lag ?? 0) + lag };
   }

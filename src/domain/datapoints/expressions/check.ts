@@ -75,10 +75,10 @@ export function createUnitReader(definitions: ReadonlyMap<string, ExpressionNode
 export function checkTree(
   root: ExpressionNode,
   expected: 'number' | 'condition',
-  named: UnitsByName = NO_UNITS,
+  unitsByName: UnitsByName = NO_UNITS,
 ): CheckedTree {
   const problems: NodeProblem[] = [];
-  const checker = { problems, named, isOverTime: false };
+  const checker = { problems, named: unitsByName, isOverTime: false };
   const { kind, unit } = findType(root, [], checker);
   expectKind({ node: root, path: [] }, { kind, expected, checker });
   return { problems, unit: expected === 'condition' ? null : unit };
@@ -142,8 +142,8 @@ function findType(node: ExpressionNode, path: NodePath, checker: Checker): NodeT
   }
 }
 
-function findLeafUnit(name: string, named: UnitsByName): Unit {
-  const unit = named.get(name);
+function findLeafUnit(name: string, unitsByName: UnitsByName): Unit {
+  const unit = unitsByName.get(name);
   return unit === undefined ? findFieldUnit(name) : unit;
 }
 
@@ -173,9 +173,9 @@ function findArithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Check
     case '-':
       return resolveUnit(findCommonUnit(units), { node, path }, checker);
     case '*':
-      return units.reduce((left, right) => multiplyUnits(left, right, 1));
+      return units.reduce((leftUnit, right) => multiplyUnits(leftUnit, right, 1));
     case '/':
-      return units.reduce((left, right) => multiplyUnits(left, right, -1));
+      return units.reduce((leftUnit, right) => multiplyUnits(leftUnit, right, -1));
     case '^': {
       const exponent = operands[1];
       const isConstant = exponent?.node === 'value' && typeof exponent.value === 'number';
@@ -194,14 +194,14 @@ function resolveUnit(unit: Unit | UnitClash, place: NodeLocation, { problems }: 
 
 function checkComparison(node: ComparisonNode, path: NodePath, checker: Checker): NodeType {
   const at = { node: node.field, path: [...path, 'field'] };
-  const left = findType(node.field, at.path, checker);
-  if (left.kind !== 'field') expectKind(at, { kind: left.kind, expected: 'number', checker });
+  const leftNodeType = findType(node.field, at.path, checker);
+  if (leftNodeType.kind !== 'field') expectKind(at, { kind: leftNodeType.kind, expected: 'number', checker });
   if (isExpressionNode(node.value)) {
     const to = { node: node.value, path: [...path, 'value'] };
     const right = findType(node.value, to.path, checker);
     if (right.kind !== 'field') expectKind(to, { kind: right.kind, expected: 'number', checker });
-    resolveUnit(findCommonUnit([left.unit, right.unit]), { node, path }, checker);
-  } else if (left.kind === 'number' && !isNumeric(node.value)) {
+    resolveUnit(findCommonUnit([leftNodeType.unit, right.unit]), { node, path }, checker);
+  } else if (leftNodeType.kind === 'number' && !isNumeric(node.value)) {
     const message = `compares a number with ${JSON.stringify(node.value)}`;
     checker.problems.push({ node, path, code: 'VALUE_TYPE_MISMATCH', message });
   }
@@ -276,10 +276,14 @@ interface OperandCheck {
   readonly checker: Checker;
 }
 
-function checkOperand(at: NodeLocation, { kind, entry, checker }: OperandCheck): Unit {
-  const { node } = at;
+function checkOperand(nodeLocation: NodeLocation, { kind, entry, checker }: OperandCheck): Unit {
+  const { node } = nodeLocation;
   const report = (message: string): Unit => {
-    checker.problems.push({ ...at, code: 'WRONG_TYPE', message: `${message}: the signature is ${entry.signature}` });
+    checker.problems.push({
+      ...nodeLocation,
+      code: 'WRONG_TYPE',
+      message: `${message}: the signature is ${entry.signature}`,
+    });
     return null;
   };
   switch (kind) {
@@ -304,8 +308,8 @@ function checkOperand(at: NodeLocation, { kind, entry, checker }: OperandCheck):
     case undefined: {
       // The first operand of `if` is a condition, the others are numbers.
       const expected = kind === 'condition' ? 'condition' : 'number';
-      const typed = findType(node, at.path, checker);
-      expectKind(at, { kind: typed.kind, expected, checker });
+      const typed = findType(node, nodeLocation.path, checker);
+      expectKind(nodeLocation, { kind: typed.kind, expected, checker });
       return typed.unit;
     }
   }

@@ -35,7 +35,7 @@ export interface ValueSource {
  */
 export function createEvaluator(source: ValueSource): Evaluator {
   const { count } = source;
-  const at: Evaluator = {
+  const evaluator: Evaluator = {
     count,
     numbers(node) {
       switch (node.node) {
@@ -44,10 +44,10 @@ export function createEvaluator(source: ValueSource): Evaluator {
         case 'value':
           return new Float64Array(count).fill(typeof node.value === 'number' ? node.value : NaN);
         case 'arithmetic':
-          return computeArithmetic(node, at);
+          return computeArithmetic(node, evaluator);
         case 'function': {
           const entry = findFunction(node);
-          return entry?.form === 'elementwise' ? entry.values(node, at) : source.call(node, at);
+          return entry?.form === 'elementwise' ? entry.values(node, evaluator) : source.call(node, evaluator);
         }
         case 'all':
         case 'any':
@@ -61,12 +61,12 @@ export function createEvaluator(source: ValueSource): Evaluator {
         case 'value':
           return new Uint8Array(count).fill(node.value === true ? TRUE : FALSE);
         case 'not':
-          return at.truths(node.operand).map((truth) => (truth === UNKNOWN ? UNKNOWN : 1 - truth));
+          return evaluator.truths(node.operand).map((truth) => (truth === UNKNOWN ? UNKNOWN : 1 - truth));
         case 'all':
         case 'any':
-          return combineTruths(node, at);
+          return combineTruths(node, evaluator);
         case 'comparison':
-          return computeComparison(node, source, at);
+          return computeComparison(node, source, evaluator);
         case 'field':
         case 'arithmetic':
         case 'function':
@@ -74,16 +74,16 @@ export function createEvaluator(source: ValueSource): Evaluator {
       }
     },
   };
-  return at;
+  return evaluator;
 }
 
 function combineTruths(
   { node, operands }: Extract<ExpressionNode, { node: 'all' | 'any' }>,
-  at: Evaluator,
+  evaluator: Evaluator,
 ): Uint8Array {
   const decisive = node === 'all' ? FALSE : TRUE;
-  const result = new Uint8Array(at.count).fill(1 - decisive);
-  for (const operand of operands.map((below) => at.truths(below))) {
+  const result = new Uint8Array(evaluator.count).fill(1 - decisive);
+  for (const operand of operands.map((below) => evaluator.truths(below))) {
     for (let i = 0; i < result.length; i++) {
       if (result[i] === decisive || operand[i] === decisive) result[i] = decisive;
       else if (operand[i] === UNKNOWN) result[i] = UNKNOWN;
@@ -92,10 +92,10 @@ function combineTruths(
   return result;
 }
 
-function computeArithmetic({ operator, operands }: ArithmeticNode, at: Evaluator): Float64Array {
-  const [first, ...others] = operands.map((operand) => at.numbers(operand));
+function computeArithmetic({ operator, operands }: ArithmeticNode, evaluator: Evaluator): Float64Array {
+  const [first, ...others] = operands.map((operand) => evaluator.numbers(operand));
   if (others.length === 0) return operator === '-' ? first!.map((value) => -value) : first!;
-  const result = new Float64Array(at.count);
+  const result = new Float64Array(evaluator.count);
   let left = first!;
   for (const right of others) {
     combineInto(result, { operator, left, right });
@@ -138,18 +138,18 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
 /** Returns x, or missing if it is not finite. */
 const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
-function computeComparison(node: ComparisonNode, source: ValueSource, at: Evaluator): Uint8Array {
+function computeComparison(node: ComparisonNode, source: ValueSource, evaluator: Evaluator): Uint8Array {
   const { field, comparison, value } = node;
-  const result = new Uint8Array(at.count);
+  const result = new Uint8Array(evaluator.count);
   if (isField(field) && isPlain(field) && !source.isNumber(toFieldRequest(field))) {
     const passes = createEqualityTest(comparison, value);
     const match = source.values(toFieldRequest(field));
     for (let i = 0; i < result.length; i++) result[i] = match[i] == null ? UNKNOWN : passes(match[i]!) ? TRUE : FALSE;
     return result;
   }
-  const left = at.numbers(field);
+  const left = evaluator.numbers(field);
   if (isExpressionNode(value)) {
-    const right = at.numbers(value);
+    const right = evaluator.numbers(value);
     for (let i = 0; i < result.length; i++) {
       const isMissing = Number.isNaN(left[i]!) || Number.isNaN(right[i]!);
       result[i] = isMissing ? UNKNOWN : createNumberTest(comparison, right[i]!)(left[i]!) ? TRUE : FALSE;
@@ -191,7 +191,9 @@ function createNumberTest(comparison: Comparison, value: unknown): (found: numbe
 function createEqualityTest(comparison: Comparison, value: unknown): (found: ReferenceValue) => boolean {
   if (comparison === 'in') {
     const set = new Set(value as readonly unknown[]);
-    return (found) => set.has(found);
+    return (referenceValue) => set.has(referenceValue);
   }
-  return comparison === 'ne' ? (found) => found !== value : (found) => found === value;
+  return comparison === 'ne'
+    ? (referenceValue) => referenceValue !== value
+    : (referenceValue) => referenceValue === value;
 }

@@ -28,12 +28,12 @@ export interface Cursor {
 /** Creates a cursor at the first token. @param tokens the last token must be the end */
 export function createCursor(tokens: readonly Token[]): Cursor {
   const spans = new Map<ExpressionNode, CharacterSpan>();
-  let at = 0;
+  let position = 0;
   let nesting = 0;
   const cursor: Cursor = {
     spans,
-    peek: (ahead = 0) => tokens[Math.min(at + ahead, tokens.length - 1)]!,
-    next: () => tokens[at < tokens.length - 1 ? at++ : at]!,
+    peek: (ahead = 0) => tokens[Math.min(position + ahead, tokens.length - 1)]!,
+    next: () => tokens[position < tokens.length - 1 ? position++ : position]!,
     isSymbol: (text, ahead = 0) => cursor.peek(ahead).kind === 'symbol' && cursor.peek(ahead).text === text,
     isWord: (text) => cursor.peek().kind === 'name' && cursor.peek().text === text,
     skips(symbol) {
@@ -51,7 +51,7 @@ export function createCursor(tokens: readonly Token[]): Cursor {
       spans.set(node, cursor.since(start));
       return node;
     },
-    since: (start) => ({ start, end: tokens[Math.max(0, at - 1)]!.end }),
+    since: (start) => ({ start, end: tokens[Math.max(0, position - 1)]!.end }),
     nested(read) {
       if (++nesting > NESTING_MAX) cursor.fail(`the text nests deeper than ${NESTING_MAX} levels`);
       const result = read();

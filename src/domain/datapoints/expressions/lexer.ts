@@ -32,19 +32,19 @@ const STRING = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
 /** Splits a text into tokens, including an end token. @throws SyntaxFault @cost O(length) */
 export function tokenise(text: string): Token[] {
   const tokens: Token[] = [];
-  let at = 0;
+  let position = 0;
   const match = (pattern: RegExp): RegExpExecArray | null => {
-    pattern.lastIndex = at;
+    pattern.lastIndex = position;
     return pattern.exec(text);
   };
   const add = (kind: TokenKind, length: number, content: string): void => {
-    tokens.push({ kind, text: content, start: at, end: at + length });
-    at += length;
+    tokens.push({ kind, text: content, start: position, end: position + length });
+    position += length;
   };
-  while (at < text.length) {
+  while (position < text.length) {
     const space = match(SPACE);
     if (space !== null) {
-      at += space[0].length;
+      position += space[0].length;
       continue;
     }
     const number = match(NUMBER);
@@ -55,21 +55,21 @@ export function tokenise(text: string): Token[] {
     if (number !== null) add('number', number[0].length, number[0]);
     else if (name !== null) add('name', name[0].length, name[0]);
     else if (quoted !== null) add('quoted', quoted[0].length, quoted[1]!.replaceAll('``', '`'));
-    else if (string !== null) add('string', string[0].length, unescape(string[0], at));
+    else if (string !== null) add('string', string[0].length, unescape(string[0], position));
     else if (symbol !== null) add('symbol', symbol[0].length, symbol[0]);
-    else throw createLexicalFault(text, at);
+    else throw createLexicalFault(text, position);
   }
   tokens.push({ kind: 'end', text: '', start: text.length, end: text.length });
   return tokens;
 }
 
-function createLexicalFault(text: string, at: number): SyntaxFault {
-  const character = String.fromCodePoint(text.codePointAt(at)!);
+function createLexicalFault(text: string, position: number): SyntaxFault {
+  const character = String.fromCodePoint(text.codePointAt(position)!);
   const opens = { '"': 'string', "'": 'string', '`': 'quoted name' }[character];
-  if (opens !== undefined) return new SyntaxFault(`the ${opens} is not closed`, { start: at, end: text.length });
+  if (opens !== undefined) return new SyntaxFault(`the ${opens} is not closed`, { start: position, end: text.length });
   return new SyntaxFault(`the character ${JSON.stringify(character)} has no meaning here`, {
-    start: at,
-    end: at + character.length,
+    start: position,
+    end: position + character.length,
   });
 }
 

@@ -32,19 +32,19 @@ export function findOverTimeFault(
   definitions: Definitions,
 ): OverTimeFault | undefined {
   const visited = new Set<string>();
-  const visit = (node: ExpressionNode, asked: EvaluationTime, name: string): OverTimeFault | undefined => {
-    if (node.node === 'field') return visitField(node, asked, name);
-    const called = node.node === 'function' ? findCalledAtDecisions(node, asked) : undefined;
+  const visit = (node: ExpressionNode, evaluationTime: EvaluationTime, name: string): OverTimeFault | undefined => {
+    if (node.node === 'field') return visitField(node, evaluationTime, name);
+    const called = node.node === 'function' ? findCalledAtDecisions(node, evaluationTime) : undefined;
     if (called !== undefined) return { name, called };
-    const below = node.node === 'function' ? findTimeBelow(node, asked) : asked;
+    const below = node.node === 'function' ? findTimeBelow(node, evaluationTime) : evaluationTime;
     return findFirst(listChildren(node), ({ child }) => visit(child, below, name));
   };
-  const visitField = (leaf: FieldLeaf, asked: EvaluationTime, name: string): OverTimeFault | undefined => {
+  const visitField = (leaf: FieldLeaf, evaluationTime: EvaluationTime, name: string): OverTimeFault | undefined => {
     const { dataset, lag, aggregate, transform, ...own } = toFieldRequest(leaf);
-    if (transform !== 'none' && asked !== 'now') return { name, called: transform };
+    if (transform !== 'none' && evaluationTime !== 'now') return { name, called: transform };
     const definition = dataset === null ? definitions.get(own.name) : undefined;
     if (definition === undefined) return undefined;
-    const below = aggregate === 'last' ? (lag > 0 ? mergeTimes(asked, 'lag') : asked) : 'window';
+    const below = aggregate === 'last' ? (lag > 0 ? mergeTimes(evaluationTime, 'lag') : evaluationTime) : 'window';
     const key = `${own.name} ${below}`;
     if (visited.has(key)) return undefined;
     visited.add(key);
@@ -53,22 +53,22 @@ export function findOverTimeFault(
   return visit(toNode(expression), 'now', '');
 }
 
-function findCalledAtDecisions(node: FunctionNode, asked: EvaluationTime): string | undefined {
-  if (asked === 'now') return undefined;
+function findCalledAtDecisions(node: FunctionNode, evaluationTime: EvaluationTime): string | undefined {
+  if (evaluationTime === 'now') return undefined;
   if (node.plugin !== undefined) return `the plug-in ${node.plugin.id}`;
   const form = findFunction(node)?.form;
   if (form === 'cross_section' || form === 'decision') return node.name;
-  return form === 'over_time' && node.window !== undefined && asked === 'window' ? node.name : undefined;
+  return form === 'over_time' && node.window !== undefined && evaluationTime === 'window' ? node.name : undefined;
 }
 
-function findTimeBelow(node: FunctionNode, asked: EvaluationTime): EvaluationTime {
+function findTimeBelow(node: FunctionNode, evaluationTime: EvaluationTime): EvaluationTime {
   if (node.plugin !== undefined) return 'now';
   if (node.name === PLUGIN_FUNCTION || node.window !== undefined) return 'window';
-  return node.lag === undefined ? asked : mergeTimes(asked, 'lag');
+  return node.lag === undefined ? evaluationTime : mergeTimes(evaluationTime, 'lag');
 }
 
-const mergeTimes = (left: EvaluationTime, right: EvaluationTime): EvaluationTime =>
-  left === 'window' || right === 'window' ? 'window' : 'lag';
+const mergeTimes = (leftEvaluationTime: EvaluationTime, right: EvaluationTime): EvaluationTime =>
+  leftEvaluationTime === 'window' || right === 'window' ? 'window' : 'lag';
 
 function findFirst<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
   for (const item of items) {

@@ -67,13 +67,13 @@ function parseNegation(cursor: Cursor): ExpressionNode {
 
 function parseComparison(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
-  const left = parseSum(cursor);
+  const leftExpressionNode = parseSum(cursor);
   const { kind, text } = cursor.peek();
   const symbol = kind === 'symbol' || kind === 'name' ? COMPARISONS_BY_SYMBOL.get(text) : undefined;
-  if (symbol === undefined) return left;
+  if (symbol === undefined) return leftExpressionNode;
   cursor.next();
   const right = parseSum(cursor);
-  return cursor.placed(createComparison(cursor, { left, symbol, right }), start);
+  return cursor.placed(createComparison(cursor, { left: leftExpressionNode, symbol, right }), start);
 }
 
 interface ComparisonSides {
@@ -96,11 +96,11 @@ const parseProduct: NodeParser = (cursor) => parseChain(cursor, ['*', '/'], pars
 
 function parseChain(cursor: Cursor, operators: readonly Operator[], operand: NodeParser): ExpressionNode {
   const { start } = cursor.peek();
-  let left = operand(cursor);
+  let leftExpressionNode = operand(cursor);
   for (;;) {
     const operator = operators.find((symbol) => cursor.skips(symbol));
-    if (operator === undefined) return left;
-    left = cursor.placed(joinOperands(operator, left, operand(cursor)), start);
+    if (operator === undefined) return leftExpressionNode;
+    leftExpressionNode = cursor.placed(joinOperands(operator, leftExpressionNode, operand(cursor)), start);
   }
 }
 

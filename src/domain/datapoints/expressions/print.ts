@@ -77,8 +77,8 @@ function printArithmetic({ operator, operands }: ArithmeticNode): [level: number
     return [LEVELS.power, `${printNode(base!, LEVELS.primary)} ^ ${printNode(exponent!, LEVELS.negation)}`];
   }
   const level = operator === '+' || operator === '-' ? LEVELS.sum : LEVELS.product;
-  const [first, ...others] = operands;
-  const rest = others.map((operand) => ` ${operator} ${printNode(operand, level + 1)}`);
+  const [first, ...otherExpressionNodes] = operands;
+  const rest = otherExpressionNodes.map((operand) => ` ${operator} ${printNode(operand, level + 1)}`);
   return [level, `${printNode(first!, level)}${rest.join('')}`];
 }
 

@@ -23,13 +23,13 @@ export interface ParsedText {
   spanOf(name: string): CharacterSpan | undefined;
 }
 
-/** Parses a text and reports all of its problems. @param named units of datapoints by name */
-export function readExpression(text: string, expected: ExpectedKind, named?: UnitsByName): ParsedText {
+/** Parses a text and reports all of its problems. @param unitsByName units of datapoints by name */
+export function readExpression(text: string, expected: ExpectedKind, unitsByName?: UnitsByName): ParsedText {
   const nothing = { text, tree: undefined, unit: null, spanOf: () => undefined };
   try {
     const { tree, spans } = parseExpression(text);
     const findSpan = (node: ExpressionNode): CharacterSpan => spans.get(node) ?? { start: 0, end: text.length };
-    const checked = checkTree(tree, expected, named);
+    const checked = checkTree(tree, expected, unitsByName);
     const problems = [
       ...checkSize(tree).map(({ code, message }) => ({
         code,

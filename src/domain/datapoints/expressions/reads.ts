@@ -65,39 +65,45 @@ function walkReads(expression: DatapointExpression, definitions: Definitions): R
   const reads: ReadDatapoint[] = [];
   const visited = new Set<string>();
   let steps = 0;
-  const visit = (node: ExpressionNode, asked: ReadContext, from: FieldLeaf | FunctionNode | null): void => {
+  const visit = (node: ExpressionNode, readContext: ReadContext, from: FieldLeaf | FunctionNode | null): void => {
     if (node.node === 'field') {
-      visitField(node, asked, from ?? node);
+      visitField(node, readContext, from ?? node);
       return;
     }
     if (node.node === 'function' && isWithoutColumn(node)) return;
     if (node.node === 'function' && node.by !== undefined)
       visitField(
         { node: 'field', name: node.by },
-        { ...asked, lag: 0, window: null, comparison: null, groups: true },
+        { ...readContext, lag: 0, window: null, comparison: null, groups: true },
         from ?? node,
       );
-    const below = findReadInSubtree(node, asked);
+    const below = findReadInSubtree(node, readContext);
     listChildren(node).forEach(({ child }, i) =>
       visit(child, { ...below, input: findInput(node, i) ?? below.input }, from),
     );
   };
-  const visitField = (leaf: FieldLeaf, asked: ReadContext, from: FieldLeaf | FunctionNode): void => {
+  const visitField = (leaf: FieldLeaf, readContext: ReadContext, from: FieldLeaf | FunctionNode): void => {
     if (++steps > LIMITS.MAX_EXPRESSION_READS) return;
-    const own = toFieldRequest(leaf);
-    const definition = own.dataset === null ? definitions.get(own.name) : undefined;
-    const lag = own.lag + asked.lag;
-    const window = own.aggregate === 'last' ? asked.window : own.window;
-    const isPlain = own.transform === 'none' && window === null;
-    const comparison = isPlain ? asked.comparison : null;
+    const ownFieldRequest = toFieldRequest(leaf);
+    const definition = ownFieldRequest.dataset === null ? definitions.get(ownFieldRequest.name) : undefined;
+    const lag = ownFieldRequest.lag + readContext.lag;
+    const window = ownFieldRequest.aggregate === 'last' ? readContext.window : ownFieldRequest.window;
+    const isPlain = ownFieldRequest.transform === 'none' && window === null;
+    const comparison = isPlain ? readContext.comparison : null;
     if (definition === undefined) {
-      const overSessions = window === null ? { window: own.window } : createWindowRequest(window);
-      const as = comparison !== null || (isPlain && asked.groups) ? 'any' : 'number';
-      reads.push({ field: { ...own, ...overSessions, lag }, leaf: from, as, comparison, input: asked.input });
+      const overSessions = window === null ? { window: ownFieldRequest.window } : createWindowRequest(window);
+      const as = comparison !== null || (isPlain && readContext.groups) ? 'any' : 'number';
+      reads.push({
+        field: { ...ownFieldRequest, ...overSessions, lag },
+        leaf: from,
+        as,
+        comparison,
+        input: readContext.input,
+      });
       return;
     }
-    const below = { lag, window, comparison, groups: isPlain && asked.groups, input: asked.input };
-    const key = `${own.name} ${lag} ${window} ${comparison !== null} ${below.groups}`;
+    const below = { lag, window, comparison, groups: isPlain && readContext.groups, input: readContext.input };
+    const key = `${ownFieldRequest.name} ${lag} ${window} ${comparison !== null} ${below.groups}`;
     if (visited.has(key)) return;
     visited.add(key);
     visit(definition, below, from);

@@ -54,24 +54,24 @@ export const isClash = (unit: Unit | UnitClash): unit is UnitClash =>
 
 /** Returns the common unit of quantities that are added, compared or chosen from. */
 export function findCommonUnit(units: readonly Unit[]): Unit | UnitClash {
-  let known: Dimensions | undefined;
+  let dimensions: Dimensions | undefined;
   for (const unit of units) {
     if (unit === null || unit === 'constant') continue;
-    if (known !== undefined && !isSame(known, unit)) return { left: known, right: unit };
-    known = unit;
+    if (dimensions !== undefined && !isSame(dimensions, unit)) return { left: dimensions, right: unit };
+    dimensions = unit;
   }
   if (units.includes(null)) return null;
-  return known ?? 'constant';
+  return dimensions ?? 'constant';
 }
 
 const isSame = (a: Dimensions, b: Dimensions): boolean =>
   a.money === b.money && a.shares === b.shares && a.sessions === b.sessions && a.years === b.years;
 
 /** Returns the unit of a product, or of a quotient for `sign` -1. */
-export function multiplyUnits(left: Unit, right: Unit, sign: 1 | -1): Unit {
-  if (left === null || right === null) return null;
-  if (left === 'constant' && right === 'constant') return 'constant';
-  const [a, b] = [left === 'constant' ? NO_DIMENSIONS : left, right === 'constant' ? NO_DIMENSIONS : right];
+export function multiplyUnits(leftUnit: Unit, right: Unit, sign: 1 | -1): Unit {
+  if (leftUnit === null || right === null) return null;
+  if (leftUnit === 'constant' && right === 'constant') return 'constant';
+  const [a, b] = [leftUnit === 'constant' ? NO_DIMENSIONS : leftUnit, right === 'constant' ? NO_DIMENSIONS : right];
   return createDimensions({
     money: a.money + sign * b.money,
     shares: a.shares + sign * b.shares,

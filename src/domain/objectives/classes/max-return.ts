@@ -4,7 +4,7 @@ import { defineObjectiveClass, createReturnMeasure } from '../objective-class.js
 export const maxReturn = defineObjectiveClass({
   type: 'max_return',
   label: 'Maximum return',
-  help: 'Maximum expected return within the constraints. To limit the risk, add a TrackingError or Volatility constraint.',
+  help: 'Maximum expected return within the constraints. To limit the risk, add a limit on the tracking error or on the volatility.',
   sense: 'maximise',
   needsReturns: true,
   uncertain: ['returns'],

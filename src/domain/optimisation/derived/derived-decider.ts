@@ -26,11 +26,11 @@ export interface DerivedDeciderInput {
  * ascending order, because trades are measured from earlier solutions.
  */
 export function createDerivedDecider({ document, composer, engine }: DerivedDeciderInput): Decider {
-  const left = composer.memory(document.id);
-  const solver = createDerivedSolver({ document, composer, engine, memory: left });
+  const leftDecisionMemory = composer.memory(document.id);
+  const solver = createDerivedSolver({ document, composer, engine, memory: leftDecisionMemory });
   const parentId = document.derivation.source_index_id;
-  const solved: { session: number; weights: SolvedWeights }[] = left?.solved
-    ? [{ session: left.solved.session, weights: left.solved }]
+  const solved: { session: number; weights: SolvedWeights }[] = leftDecisionMemory?.solved
+    ? [{ session: leftDecisionMemory.solved.session, weights: leftDecisionMemory.solved }]
     : [];
   return {
     memory() {

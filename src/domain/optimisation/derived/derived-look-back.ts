@@ -30,8 +30,8 @@ function listPathReviews(
   { sessions, parents }: Pick<DerivedLookBackInput, 'sessions' | 'parents'>,
 ): number[] {
   return listPathDates(derivation.constraints).flatMap((day) => {
-    const at = findLastAtMost(sessions, day);
-    return parents.findLast(({ decision }) => decision <= at)?.decision ?? [];
+    const position = findLastAtMost(sessions, day);
+    return parents.findLast(({ decision }) => decision <= position)?.decision ?? [];
   });
 }
 

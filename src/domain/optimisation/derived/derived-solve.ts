@@ -119,7 +119,7 @@ export function createDerivedSolver({
   document,
   composer,
   engine,
-  memory: left = null,
+  memory: leftSolverMemory = null,
 }: DerivedSolverInput): DerivedSolver {
   const { source_index_id: parentId, constraints, relax = [] } = document.derivation;
   const isMeasured = readsHeldWeights(document);
@@ -128,8 +128,8 @@ export function createDerivedSolver({
   const { currency } = composer.document(parentId);
   const growth = computeGrowth(sm, createGrowthTerms(treatment, currency, 'total'));
   const solvers = { solver: createSolver(engine), algebra: engine };
-  const memory = createRiskMemory(engine, left?.moments);
-  let last = left?.active ?? null;
+  const memory = createRiskMemory(engine, leftSolverMemory?.moments);
+  let last = leftSolverMemory?.active ?? null;
   let sections: CrossSections | undefined;
   const readDatapoints = (): CrossSections =>
     (sections ??= createIndexCrossSections({ market: sm, treatment, currency, datapoints: readDefinitions(document) }));
@@ -154,8 +154,8 @@ export function createDerivedSolver({
       const decided = { decision, ...restoreDecided(parent) };
       const before =
         isMeasured && outgoing ? computeWeightsBefore({ document, sm, treatment, outgoing, decision }) : null;
-      const found = listCandidates(composer, parentId, decided, document.derivation.candidates ?? 'parent');
-      const { columns, index } = removeLeavers(found, (column) =>
+      const candidates = listCandidates(composer, parentId, decided, document.derivation.candidates ?? 'parent');
+      const { columns, index } = removeLeavers(candidates, (column) =>
         hasLeftMarket(sm, decision, column, countStaleSessions(treatment)),
       );
       const risk = estimateRiskAt(decision, columns);

@@ -65,7 +65,7 @@ function computeSinglePrice(
   const { placed, limit } = side;
   const by = (side.side === 'upper' ? 1 : -1) * SMALL_STEP * Math.max(1, Math.abs(limit));
   const loosened = { ...placed, row: loosenRow(placed.row, side, by) };
-  const rows = problem.rows.map((each) => (each === placed ? loosened : each));
+  const rows = problem.rows.map((rowWithOrigin) => (rowWithOrigin === placed ? loosened : rowWithOrigin));
   return computeSlopeToSide(weighing, { problem: { ...problem, rows }, solution }, by);
 }
 
@@ -96,8 +96,8 @@ function loosenRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number)
     case 'linear': {
       const { average } = row;
       if (average !== undefined) {
-        const at = by / average.scale;
-        const shift = computeAverageCoefficients(average, at).map((value, i) => value - average.numerator[i]!);
+        const position = by / average.scale;
+        const shift = computeAverageCoefficients(average, position).map((value, i) => value - average.numerator[i]!);
         return { ...row, coefficients: row.coefficients.map((value, i) => value + shift[i]!) };
       }
       return moveSide(row);

@@ -49,9 +49,9 @@ export function computeRowCosts(
   const priced = new Set(
     sides.filter(({ isBinding, shadowPrice }) => isBinding && shadowPrice !== 0).map(({ placed }) => placed.origin),
   );
-  const own = problem.origins.filter(({ index }) => index !== null).slice(0, COSTED_ROWS_MAX);
+  const ownOrigins = problem.origins.filter(({ index }) => index !== null).slice(0, COSTED_ROWS_MAX);
   const before = convertToObjectiveTerms(problem, solution.objective);
-  return own.map((origin): RowCost => {
+  return ownOrigins.map((origin): RowCost => {
     const isConvex = findConstraintClass(origin.type)!.convex; // rows have been validated
     const mayMatter = !isConvex || priced.has(origin) || REPLACES_DEFAULT.has(origin.type);
     const value = mayMatter
@@ -93,11 +93,13 @@ function computeObjectiveWithout(
   problem: Problem,
   { origin, isConvex, solution }: RemovedRow,
 ): number | null {
-  const rest = problem.without(origin);
+  const remainingProblem = problem.without(origin);
   if (isConvex) {
     const restriction = fixHeldSecurities(problem, solution.weights);
-    return solveConvex(solvers.solver, rest, { restriction, warm: solution.answer.state })?.objective ?? null;
+    return (
+      solveConvex(solvers.solver, remainingProblem, { restriction, warm: solution.answer.state })?.objective ?? null
+    );
   }
-  const outcome = solveProblem(solvers, rest);
+  const outcome = solveProblem(solvers, remainingProblem);
   return outcome.kind === 'solved' ? outcome.solution.objective : null;
 }

@@ -109,8 +109,8 @@ export function computeSensitivities(
 /** Returns the parameters that set bounds with a nonzero price, largest effect of a step first. */
 function listBounds(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): BindingParameter[] {
   const bounds = new Map<string, BindingParameter>();
-  for (const each of sides) {
-    const { placed, side, isBinding, shadowPrice } = each;
+  for (const rowSide of sides) {
+    const { placed, side, isBinding, shadowPrice } = rowSide;
     const { origin, row } = placed;
     const limit = side === 'eq' ? null : findLimit(row, side);
     const parameter = limit?.parameter ?? null;
@@ -120,12 +120,19 @@ function listBounds(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>):
     if (typeof from !== 'number' || (row.form === 'name' && side === 'lower' && from === 0)) continue;
     const key = `${origin.index} ${parameter}`;
     const price = shadowPrice * computeSlope(row, limit);
-    const known = bounds.get(key);
+    const bindingParameter = bounds.get(key);
     const outward = (side === 'upper' ? 1 : -1) * (limit.slope < 0 ? -1 : 1);
     const to = solveAtStep(origin, { parameter, from, outward });
     if (to === undefined) continue;
-    const isDependent = known?.isDependent === true || dependent.has(each);
-    bounds.set(key, { origin, parameter, from, to, shadowPrice: price + (known?.shadowPrice ?? 0), isDependent });
+    const isDependent = bindingParameter?.isDependent === true || dependent.has(rowSide);
+    bounds.set(key, {
+      origin,
+      parameter,
+      from,
+      to,
+      shadowPrice: price + (bindingParameter?.shadowPrice ?? 0),
+      isDependent,
+    });
   }
   const computeEffect = ({ from, to, shadowPrice }: BindingParameter) => Math.abs((to - from) * shadowPrice);
   return [...bounds.values()].toSorted((a, b) => computeEffect(b) - computeEffect(a)).slice(0, SENSITIVITIES_MAX);

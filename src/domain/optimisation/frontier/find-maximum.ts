@@ -40,15 +40,15 @@ export function findMaximum(valueOf: (at: number) => number, { low, best, high }
     before = isUseful ? step : first.at < middle ? to - first.at : from - first.at;
     step = isUseful ? top - first.at : GOLDEN_SECTION * before;
     if (isUseful && (top - from < 2 * close || to - top < 2 * close)) step = Math.sign(middle - first.at) * close;
-    const at = first.at + (Math.abs(step) >= close ? step : Math.sign(step) * close);
-    const tried = { at, value: valueOf(at) };
+    const position = first.at + (Math.abs(step) >= close ? step : Math.sign(step) * close);
+    const tried = { at: position, value: valueOf(position) };
     if (tried.value >= first.value) {
-      if (at >= first.at) from = first.at;
+      if (position >= first.at) from = first.at;
       else to = first.at;
       [first, second, third] = [tried, first, second];
     } else {
-      if (at < first.at) from = at;
-      else to = at;
+      if (position < first.at) from = position;
+      else to = position;
       if (tried.value >= second.value) [second, third] = [tried, second];
       else if (tried.value >= third.value) third = tried;
     }

@@ -194,9 +194,9 @@ export function computeFrontier(input: FrontierInput): Frontier | null {
  * Returns a solver for successive expected returns, which repeats each solve until its portfolio satisfies the tail
  * limits.
  */
-function listTargetsWithinTails(input: FrontierInput, found: Trace): (target: number) => FrontierWeights | undefined {
+function listTargetsWithinTails(input: FrontierInput, trace: Trace): (target: number) => FrontierWeights | undefined {
   const { solver, means } = input;
-  let before = found;
+  let before = trace;
   return (target) =>
     addTailPlanesUntilFeasible(input, (base) => {
       const traced = traceFrontier(solver, base, means, { points: 0, before });
@@ -263,8 +263,8 @@ function findTangentPoint(input: TangencyInput): Frontier['tangency'] {
   return { ...result, sharpe: computeSharpe(result) };
 }
 
-function createVariancePoint(at: number, { volatility }: FrontierPoint, slope: number | null): VariancePoint {
-  return { at, variance: volatility ** 2, slope: slope === null ? Number.NaN : Math.abs(slope) };
+function createVariancePoint(position: number, { volatility }: FrontierPoint, slope: number | null): VariancePoint {
+  return { at: position, variance: volatility ** 2, slope: slope === null ? Number.NaN : Math.abs(slope) };
 }
 
 /**

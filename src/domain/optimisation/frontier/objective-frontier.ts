@@ -105,13 +105,13 @@ interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | '
  */
 function minimiseTails(
   inner: Solver,
-  { problem, goal, base, means, most: known }: TailTrace,
+  { problem, goal, base, means, most: programResult }: TailTrace,
 ): Float64Array[] | undefined {
   const solver = meterSolver(inner);
   const alone = { ...problem, costs: null, robustness: null };
   const first = solveTailGoal(solver, alone, goal, base, undefined);
   const count = POINT_COUNTS.find((points) => points * solver.spent() <= WORK_MAX);
-  const last = findLargestReturn(solver, base, means, known);
+  const last = findLargestReturn(solver, base, means, programResult);
   if (first === undefined || count === undefined || last.status !== 'solved') return undefined;
   const [least, most] = [first.answer.point.x, last.point.x];
   const from = computeDotProduct(means, least);

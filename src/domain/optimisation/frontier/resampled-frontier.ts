@@ -126,10 +126,10 @@ function estimateMoments(
 
 /** Replaces the covariance in a program's objective; norms keep the original covariance. */
 function setCovariance(program: Program, metric: Metric): Program {
-  const { metric: own, norms } = program;
+  const { metric: ownMetric, norms } = program;
   return {
     ...program,
     metric,
-    norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: own! } : norm)), // a program with such a norm has a metric
+    norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: ownMetric! } : norm)), // a program with such a norm has a metric
   };
 }

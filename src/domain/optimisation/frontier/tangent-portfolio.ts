@@ -32,26 +32,30 @@ export function computeSharpeSlope({ at, variance, slope }: VariancePoint, riskF
 export function findTangentPortfolio({ low, high, riskFreeRate, probe }: TangentSearchInput): void {
   const computeRise = (place: VariancePoint) => computeSharpeSlope(place, riskFreeRate);
   const computeGain = (place: VariancePoint) =>
-    ((right.at - left.at) * Math.abs(computeRise(place))) / (2 * place.variance * (place.at - riskFreeRate));
-  let [left, right] = [low, high];
-  for (let k = 0; k < PROBES_MAX && Math.min(computeGain(left), computeGain(right)) > GAIN_MIN; k++) {
-    const at =
+    ((right.at - leftVariancePoint.at) * Math.abs(computeRise(place))) /
+    (2 * place.variance * (place.at - riskFreeRate));
+  let [leftVariancePoint, right] = [low, high];
+  for (let k = 0; k < PROBES_MAX && Math.min(computeGain(leftVariancePoint), computeGain(right)) > GAIN_MIN; k++) {
+    const position =
       k % 2 === 0
-        ? interpolateZero(left, computeRise(left), right, computeRise(right))
-        : intersectTangents(left, right);
-    if (!(at > left.at && at < right.at)) return;
-    const result = probe(at);
+        ? interpolateZero(leftVariancePoint, computeRise(leftVariancePoint), right, computeRise(right))
+        : intersectTangents(leftVariancePoint, right);
+    if (!(position > leftVariancePoint.at && position < right.at)) return;
+    const result = probe(position);
     if (result === undefined) return;
-    if (computeRise(result) > 0) left = result;
+    if (computeRise(result) > 0) leftVariancePoint = result;
     else right = result;
   }
 }
 
-function interpolateZero(left: VariancePoint, above: number, right: VariancePoint, below: number): number {
-  return left.at + ((right.at - left.at) * above) / (above - below);
+function interpolateZero(leftVariancePoint: VariancePoint, above: number, right: VariancePoint, below: number): number {
+  return leftVariancePoint.at + ((right.at - leftVariancePoint.at) * above) / (above - below);
 }
 
-function intersectTangents(left: VariancePoint, right: VariancePoint): number {
-  const between = right.at - left.at;
-  return left.at + (right.slope * between - (right.variance - left.variance)) / (right.slope - left.slope);
+function intersectTangents(leftVariancePoint: VariancePoint, right: VariancePoint): number {
+  const between = right.at - leftVariancePoint.at;
+  return (
+    leftVariancePoint.at +
+    (right.slope * between - (right.variance - leftVariancePoint.variance)) / (right.slope - leftVariancePoint.slope)
+  );
 }

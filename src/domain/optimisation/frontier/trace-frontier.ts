@@ -69,9 +69,9 @@ export function traceFrontier(
   const low = computeDotProduct(means, least);
   const high = Math.max(computeDotProduct(means, most), low);
   const withTarget = addRow(variance, means);
-  const known: TracedPoint[] = [convertToTarget(withTarget, low, first)];
-  const trace = { least: { program: variance, answer: first }, most: last, known };
-  const at = createTracer(solver, withTarget, known, before?.known ?? []);
+  const tracedPoints: TracedPoint[] = [convertToTarget(withTarget, low, first)];
+  const trace = { least: { program: variance, answer: first }, most: last, known: tracedPoints };
+  const at = createTracer(solver, withTarget, tracedPoints, before?.known ?? []);
   const targets = Array.from({ length: count }, (_, k) => low + ((high - low) * k) / (count - 1));
   const end = count > 0 && last.route === 'simplex' ? findUniqueCorner(variance, last, means) : undefined;
   const solved = targets.map((target, k) => {
@@ -99,9 +99,9 @@ export function findLargestReturn(
   solver: Solver,
   base: Program,
   means: Float64Array,
-  known?: ProgramResult,
+  programResult?: ProgramResult,
 ): ProgramResult {
-  return reuseSolution(base, known) ?? solver.solve(createReturnProgram(base, means));
+  return reuseSolution(base, programResult) ?? solver.solve(createReturnProgram(base, means));
 }
 
 function createVarianceProgram(base: Program, centre: Float64Array): Program {
@@ -228,13 +228,15 @@ const FAILED_PIVOTS_MAX = 2;
 function createTracer(
   solver: Solver,
   program: Program,
-  known: TracedPoint[],
+  tracedPoints: TracedPoint[],
   earlier: readonly TracedPoint[],
 ): (target: number) => FrontierWeights | undefined {
   const findNearest = (among: readonly TracedPoint[], target: number): TracedPoint | undefined =>
     among.reduce<TracedPoint | undefined>(
-      (best, each) =>
-        best === undefined || Math.abs(each.target - target) < Math.abs(best.target - target) ? each : best,
+      (best, tracedPoint) =>
+        best === undefined || Math.abs(tracedPoint.target - target) < Math.abs(best.target - target)
+          ? tracedPoint
+          : best,
       undefined,
     );
   let lost = 0;
@@ -242,9 +244,10 @@ function createTracer(
     const same = findNearest(earlier, target);
     const before = same === undefined ? undefined : resumePath(program, same);
     if (before !== undefined && before.target === target && before.isKept) return reuseResult(before.traced);
-    const own = findNearest(known, target)!; // the list begins with the portfolio of least variance
-    const isNearer = before !== undefined && Math.abs(before.target - target) <= Math.abs(own.target - target);
-    const start = isNearer ? before.traced : own;
+    const ownTracedPoint = findNearest(tracedPoints, target)!; // the list begins with the portfolio of least variance
+    const isNearer =
+      before !== undefined && Math.abs(before.target - target) <= Math.abs(ownTracedPoint.target - target);
+    const start = isNearer ? before.traced : ownTracedPoint;
     const wanted = { ...program, rows: setTarget(program.rows, target) };
     const answer = solver.solve(wanted, {
       warm: start.answer.state,
@@ -256,7 +259,7 @@ function createTracer(
   };
 
   function reuseResult(traced: TracedPoint): FrontierWeights {
-    known.push(traced);
+    tracedPoints.push(traced);
     return { x: traced.answer.point.x, slope: traced.answer.point.rowMultipliers.at(-1) ?? null };
   }
 }
@@ -278,8 +281,8 @@ function resumePath(
 ): ResumedPoint {
   const { n, rows } = program;
   const last = before.count - 1;
-  const own = setTarget(rows, target);
-  const upper = widenUpperBounds({ n, rows: own }, last, point.x, rows.count - 1);
+  const ownRows = setTarget(rows, target);
+  const upper = widenUpperBounds({ n, rows: ownRows }, last, point.x, rows.count - 1);
   const rowMultipliers = new Float64Array(rows.count);
   rowMultipliers.set(point.rowMultipliers.subarray(0, last));
   rowMultipliers[rows.count - 1] = point.rowMultipliers[last]!;
@@ -291,7 +294,7 @@ function resumePath(
     isKept: satisfiesAddedRows(program, last, point.x, rows.count - 1),
     traced: {
       target,
-      program: { ...program, rows: { ...own, upper } },
+      program: { ...program, rows: { ...ownRows, upper } },
       answer: { point: { ...point, rowMultipliers }, state: { ...state, rows: states } },
     },
   };

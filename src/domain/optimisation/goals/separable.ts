@@ -96,8 +96,9 @@ export function createBarrierTerm(shares: Float64Array): SeparableFunction {
 
 /** Creates the sum of separable functions. */
 export function addSeparableTerms(parts: readonly SeparableFunction[]): SeparableFunction {
-  const [first, ...others] = parts;
-  if (first === undefined || others.length === 0) return first ?? { valueAt: () => 0, addModel: () => {} };
+  const [first, ...otherSeparableFunctions] = parts;
+  if (first === undefined || otherSeparableFunctions.length === 0)
+    return first ?? { valueAt: () => 0, addModel: () => {} };
   const bounded = parts.filter((part) => part.leastFrom !== undefined);
   return {
     valueAt: (x) => parts.reduce((sum, part) => sum + part.valueAt(x), 0),

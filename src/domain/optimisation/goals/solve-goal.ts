@@ -41,9 +41,9 @@ export function solveGoal(
     : solveParity(solver, problem, goal.numerator, rows, options);
 }
 
-function toGoalSolution(found: TailSolution | undefined): GoalSolution | undefined {
-  if (found === undefined) return undefined;
-  const { program, answer, value, bound, start } = found;
+function toGoalSolution(tailSolution: TailSolution | undefined): GoalSolution | undefined {
+  if (tailSolution === undefined) return undefined;
+  const { program, answer, value, bound, start } = tailSolution;
   return { program, answer, priceScale: 1, penaltyScale: 1, open: Math.max(0, value - bound), tail: start };
 }
 
@@ -74,8 +74,8 @@ function solveQuadratic(
     },
     costs,
   );
-  const solveInner = (own: Program, warm: ActiveState | undefined) =>
-    solveCostly(solver, own, { costs, returnPrice: 1 }, { ...options, warm });
+  const solveInner = (ownProgram: Program, warm: ActiveState | undefined) =>
+    solveCostly(solver, ownProgram, { costs, returnPrice: 1 }, { ...options, warm });
   const result = solveUncertain(solveInner, program, {
     robustness,
     metric,
@@ -138,8 +138,8 @@ function solveLinearRatio(
   let near: PathStart | undefined;
   const solveAtPrice = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
     const program = { ...scalePrices(priced, price), linear: slopes.map((slope) => -price * slope) };
-    const solveInner = (own: Program, warm: ActiveState | undefined) =>
-      solveCostly(solver, own, { costs, returnPrice: price }, { ...options, warm, near });
+    const solveInner = (ownProgram: Program, warm: ActiveState | undefined) =>
+      solveCostly(solver, ownProgram, { costs, returnPrice: price }, { ...options, warm, near });
     const result = solveUncertain(solveInner, program, { ...terms, returnPrice: price, warm: last ?? options.warm });
     if (result === undefined) return undefined;
     iterations += result.answer.iterations;
@@ -204,7 +204,7 @@ function isAttainable(
   { robustness, metric }: Pick<Problem, 'robustness' | 'metric'>,
   numeratorOf: (x: Float64Array) => number,
 ): boolean {
-  const solveInner = (own: Program) => solvePlain(solver, own, {});
+  const solveInner = (ownProgram: Program) => solvePlain(solver, ownProgram, {});
   const free = { ...program, curvature: 0, ridge: 0 };
   const largest = solveUncertain(solveInner, free, { robustness, metric, returnPrice: 1, warm: undefined, near: {} });
   return largest === undefined || numeratorOf(largest.answer.point.x) > 0;

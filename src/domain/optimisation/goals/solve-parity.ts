@@ -40,8 +40,8 @@ export function solveParity(
   for (let i = 0; i < rows.n; i++) if (budgets[i]! > 0 && !(rows.upper[i]! > 0)) return undefined;
   const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: 0, linear: new Float64Array(rows.n) };
   const isFree = costs === null && computePrices(rows, parity) === 0 && (options.charge ?? 0) === 0;
-  const own = isFree ? scaleToParity(free, numerator) : undefined;
-  if (own !== undefined) return own;
+  const ownGoalSolution = isFree ? scaleToParity(free, numerator) : undefined;
+  if (ownGoalSolution !== undefined) return ownGoalSolution;
   const computeTotalCost = (x: Float64Array) => computeCost(costs, x) + computePrices(rows, x) + (options.charge ?? 0);
   let start = parity;
   let { variance } = numerator;

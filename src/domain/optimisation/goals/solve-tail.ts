@@ -138,9 +138,9 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     const { x } = result.answer.point;
     const outcomes = computeOutcomes(goal, x);
     const value = computeTailAverage(outcomes, size);
-    const own = findWorstScenarios(goal, x, outcomes);
+    const ownTailSet = findWorstScenarios(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
-    const grown = joinSets(set, own);
+    const grown = joinSets(set, ownTailSet);
     const isWhole = isSame(grown, set);
     isGrowing = isExpensive(terms) || isMuchLarger(grown, set);
     if (pulled.length === 0) {
@@ -149,7 +149,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
       const least = goal.measure === 'drawdown' ? Math.max(bound, 0) : bound; // no drawdown is below zero
       best = selectBetter(
         best,
-        { program, answer, shares, value, bound: least, start: { weights: x, set: own } },
+        { program, answer, shares, value, bound: least, start: { weights: x, set: ownTailSet } },
         unit,
       );
       if (best.open <= GAP_TOLERANCE || (isWhole && best.open <= GAP_TOLERANCE_COMPLETE)) return best.answer;
@@ -171,9 +171,9 @@ interface ProvenSolution {
 }
 
 /** Returns the solution with the lower value, combined with the higher of both bounds. */
-function selectBetter(best: ProvenSolution | undefined, found: TailSolution, unit: number): ProvenSolution {
-  const bound = Math.max(best?.answer.bound ?? -Infinity, found.bound);
-  const least = best === undefined || found.value <= best.answer.value ? found : best.answer;
+function selectBetter(best: ProvenSolution | undefined, tailSolution: TailSolution, unit: number): ProvenSolution {
+  const bound = Math.max(best?.answer.bound ?? -Infinity, tailSolution.bound);
+  const least = best === undefined || tailSolution.value <= best.answer.value ? tailSolution : best.answer;
   return { answer: { ...least, bound }, open: (least.value - bound) / Math.max(Math.abs(least.value), unit) };
 }
 
@@ -190,17 +190,17 @@ interface InitialScenarioSet {
 function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): InitialScenarioSet {
   const size = Math.max(countTailScenarios(goal), 1);
   const outcomes = computeOutcomes(goal, near);
-  const known: TailSet = {
+  const tailSet: TailSet = {
     scenarios: selectWorst(outcomes, Math.max(Math.ceil(FIRST_TAIL_SIZES * size), ALL_SCENARIOS_MAX)),
     peaks: findPeaks(goal, near, selectWorst(outcomes, 2 * Math.ceil(size))),
   };
-  if (goal.measure === 'drawdown' || known.scenarios.length === goal.scenarios)
-    return { set: known, isFar: isExpensive({ goal, rows }) };
+  if (goal.measure === 'drawdown' || tailSet.scenarios.length === goal.scenarios)
+    return { set: tailSet, isFar: isExpensive({ goal, rows }) };
   const set = findWorstScenarios(
     goal,
-    solver.nearly(createTailProgram(goal, rows, known, unit).program).slice(0, rows.n),
+    solver.nearly(createTailProgram(goal, rows, tailSet, unit).program).slice(0, rows.n),
   );
-  const isNew = joinSets(known, set).scenarios.length - known.scenarios.length;
+  const isNew = joinSets(tailSet, set).scenarios.length - tailSet.scenarios.length;
   return { set, isFar: isNew > NEW_SCENARIOS_MAX * set.scenarios.length };
 }
 

@@ -98,15 +98,15 @@ const worstCovarianceCache = new WeakMap<Metric, { readonly key: string; readonl
 function addOuterMetric(program: Program, { metric, signs, spread }: WorstCovariance): Program {
   const key = `${spread} ${signs.join('')}`;
   const entry = worstCovarianceCache.get(metric);
-  const own =
+  const ownMetric =
     entry?.key === key
       ? entry.metric
       : addOuterProduct(
           metric,
           computeMetricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
         );
-  worstCovarianceCache.set(metric, { key, metric: own });
-  return { ...program, metric: own, norms: program.norms.map((norm) => setMetric(norm, program)) };
+  worstCovarianceCache.set(metric, { key, metric: ownMetric });
+  return { ...program, metric: ownMetric, norms: program.norms.map((norm) => setMetric(norm, program)) };
 }
 
 /** Returns a norm with an explicit metric, for use in a program with another metric. */

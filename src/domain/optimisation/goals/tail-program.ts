@@ -111,8 +111,8 @@ function createCoefficients(
   }
   return coefficients;
 
-  function addReturns(at: number, t: number, times: number): void {
-    for (let i = 0; i < n; i++) coefficients[at + i]! += times * goal.returns[t * n + i]!;
+  function addReturns(position: number, t: number, times: number): void {
+    for (let i = 0; i < n; i++) coefficients[position + i]! += times * goal.returns[t * n + i]!;
   }
 }
 
@@ -152,8 +152,8 @@ export function computeTailForces({ returns }: TailGoal, shares: Float64Array, n
   return forces;
 }
 
-function addLevel(lower: Float64Array, at: number): Float64Array {
-  lower[at] = -Infinity;
+function addLevel(lower: Float64Array, position: number): Float64Array {
+  lower[position] = -Infinity;
   return lower;
 }
 

@@ -54,10 +54,10 @@ export function findPeaks(goal: TailGoal, weights: Float64Array, of: Int32Array)
   const wanted = new Set(of);
   const found = new Set<number>();
   let peak = 0;
-  let at = -1;
+  let position = -1;
   for (const [t, value] of computeValues(goal, weights).entries()) {
-    if (value > peak) [peak, at] = [value, t];
-    if (at >= 0 && wanted.has(t)) found.add(at);
+    if (value > peak) [peak, position] = [value, t];
+    if (position >= 0 && wanted.has(t)) found.add(position);
   }
   return Int32Array.from(found).toSorted((x, y) => x - y);
 }

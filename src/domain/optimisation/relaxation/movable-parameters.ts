@@ -68,7 +68,7 @@ export function listRowWidths(
 ): MovableParameter[] {
   return origins.flatMap((origin) => {
     const stuck = rows
-      .filter((placed) => placed.origin === origin)
+      .filter((rowWithOrigin) => rowWithOrigin.origin === origin)
       .flatMap(({ row }) => listLimits(row).map(({ limit }) => hasNoParameter(limit)));
     const hasWidth = which === 'all' ? stuck.includes(true) : stuck.length > 0 && !stuck.includes(false);
     return hasWidth

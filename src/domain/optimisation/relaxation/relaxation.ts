@@ -101,9 +101,9 @@ function findLeastValue(
   movable: MovableParameter,
 ): Omit<LeastFeasibleValue, 'weights'> | undefined {
   const { origin, from } = movable;
-  const row = problem.rows.find((placed) => placed.origin === origin)?.row;
+  const row = problem.rows.find((rowWithOrigin) => rowWithOrigin.origin === origin)?.row;
   if (row?.form === 'tail') {
-    const includesOrigin = (other: Origin) => other !== origin;
+    const includesOrigin = (otherOrigin: Origin) => otherOrigin !== origin;
     if (proveInfeasibility(solver, problem, { includes: includesOrigin }) !== null) return undefined;
     const least = minimiseTail(solver, problem, row.goal, { includes: includesOrigin, beside: 'others' });
     if (least !== undefined && least.objective > from)

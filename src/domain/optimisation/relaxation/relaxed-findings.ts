@@ -80,11 +80,11 @@ export function findRelaxation(
   relaxed: readonly ExecutedMove[],
 ): number | null {
   const parameters = listParameters(row, side);
-  const own = relaxed.find(
+  const ownExecutedMove = relaxed.find(
     ({ movable }) =>
       movable.origin.index === origin.index && (movable.parameter === null || parameters.includes(movable.parameter)),
   );
-  return own?.change ?? null;
+  return ownExecutedMove?.change ?? null;
 }
 
 /** Returns the parameters that set one side of a row. */

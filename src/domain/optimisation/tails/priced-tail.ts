@@ -120,14 +120,14 @@ export function solvePricedTail(
     return { planes, ...createLimitSolution(bare, placed, between) };
   }
   const attained = searchPrice({ first, most }, (price) => {
-    const known = set;
+    const tailSet = set;
     const result = findOptimum(price);
     if (result === undefined) return undefined;
     const tail = computeTailAverage(computeOutcomes(goal, result.weights), size);
     if (Math.abs(tail - most) <= LIMIT_TOLERANCE * (1 + most)) last = result;
     planes.push(result.plane);
-    set = joinSets(known, findWorstScenarios(goal, result.weights));
-    return { tail, isWhole: isSame(set, known) };
+    set = joinSets(tailSet, findWorstScenarios(goal, result.weights));
+    return { tail, isWhole: isSame(set, tailSet) };
   });
   for (const plane of planes) tails.hold(plane);
   return { planes, attained, optimum: last === undefined ? null : addPlane(bare, placed, last) };
@@ -211,8 +211,8 @@ function solveAtPrice(
   // The forces sum to the price up to rounding. Divided by the sum, they form an average.
   const total = multipliers.subarray(0, set.scenarios.length).reduce((sum, value) => sum + value, 0);
   const slopes = computeTailForces(goal, computeTailShares(goal, set, multipliers), n).map((force) => force / total);
-  const own = selectFirstVariables(program, answer, n, rowsBefore);
-  return { weights: own.point.x, plane: { goal, slopes }, price: total, answer: own };
+  const ownProgramResult = selectFirstVariables(program, answer, n, rowsBefore);
+  return { weights: ownProgramResult.point.x, plane: { goal, slopes }, price: total, answer: ownProgramResult };
 }
 
 /** Maximum number of rounds in which fixed securities are released. */
@@ -233,10 +233,10 @@ function solveWithFixedSecurities(
     if (result === undefined) return undefined;
     const { plane, price, answer } = result;
     const linear = rows.linear.map((value, i) => value + price * plane.slopes[i]!);
-    const whole = expandSolution({ program: { ...rows, linear }, answer }, program);
-    if (whole === undefined) return undefined;
-    if (whole.pulled.length === 0) return { ...result, answer: whole.answer };
-    for (const i of whole.pulled) resting[i] = 0;
+    const wholeSolution = expandSolution({ program: { ...rows, linear }, answer }, program);
+    if (wholeSolution === undefined) return undefined;
+    if (wholeSolution.pulled.length === 0) return { ...result, answer: wholeSolution.answer };
+    for (const i of wholeSolution.pulled) resting[i] = 0;
   }
   return undefined;
 }
@@ -246,7 +246,7 @@ function solveWithFixedSecurities(
  */
 function addPlane(
   bare: AssembledProgram,
-  placed: RowWithOrigin,
+  rowWithOrigin: RowWithOrigin,
   { weights, plane, price, answer }: PricedOptimum,
 ): AssembledSolution | null {
   const { slopes } = plane;
@@ -256,7 +256,7 @@ function addPlane(
   const kkt = checkKkt(program, own);
   if (!isOptimal(kkt)) return null;
   return {
-    assembled: { ...bare, program, linear: [...bare.linear, placed], planes: bare.planes + 1 },
+    assembled: { ...bare, program, linear: [...bare.linear, rowWithOrigin], planes: bare.planes + 1 },
     answer: { ...answer, point: own, state: { ...state, rows: Int8Array.of(...state.rows, UPPER) }, kkt },
   };
 }

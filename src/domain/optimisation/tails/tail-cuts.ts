@@ -29,9 +29,9 @@ export interface TailCuts {
  */
 export function createTailCuts(names: number, scenarios: (terms: ScenarioTerms) => Float64Array): TailCuts {
   const goals = new Map<string, TailGoal>();
-  const known: TailCut[] = [];
+  const tailCuts: TailCut[] = [];
   return {
-    known,
+    known: tailCuts,
     goal(measure, confidence, terms) {
       const key = JSON.stringify([measure, confidence, terms]);
       const result = goals.get(key) ?? createTailGoal(measure, confidence, scenarios(terms), names);
@@ -40,9 +40,9 @@ export function createTailCuts(names: number, scenarios: (terms: ScenarioTerms) 
     },
     add(goal, weights) {
       const cut = { goal, slopes: computeTailSlopes(goal, weights) };
-      known.push(cut);
+      tailCuts.push(cut);
       return cut;
     },
-    hold: (cut) => void known.push(cut),
+    hold: (cut) => void tailCuts.push(cut),
   };
 }

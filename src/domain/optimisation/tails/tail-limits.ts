@@ -37,7 +37,7 @@ export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelec
       const least = minimiseTail(solver, problem, goal, { ...rows, beside, restriction: box });
       if (least === undefined) continue;
       const { weights, assembled } = least;
-      const exceeded = limited.filter((placed) => computeExcess(problem, placed, weights, rows) > 0);
+      const exceeded = limited.filter((curvedLimit) => computeExcess(problem, curvedLimit, weights, rows) > 0);
       if (exceeded.length === 0) return { weights, isOpen: false };
       problem.tails.hold({ goal, slopes: assembled.program.linear });
       if (exceeded.some(({ row }) => row.form === 'tail' && row.goal === goal))

@@ -199,7 +199,7 @@ function centreColumns(panel: Float64Array, columns: number, weights: Float64Arr
   const means = new Float64Array(columns);
   for (let t = 0; t < weights.length; t++)
     for (let k = 0; k < columns; k++) means[k]! += weights[t]! * panel[t * columns + k]!;
-  return panel.map((value, at) => value - means[at % columns]!);
+  return panel.map((value, position) => value - means[position % columns]!);
 }
 
 /** Returns the scale of an unbiased annual variance: periods of a year over 1 - sum w^2. */

@@ -138,9 +138,9 @@ function createStyledSpans(
 /** Returns true if every style has a nonzero exposure. */
 function hasEveryStyle(styles: Float64Array, count: number): boolean {
   for (let k = 0; k < count; k++) {
-    let at = k;
-    while (at < styles.length && styles[at] === 0) at += count;
-    if (at >= styles.length) return false;
+    let position = k;
+    while (position < styles.length && styles[position] === 0) position += count;
+    if (position >= styles.length) return false;
   }
   return true;
 }

@@ -159,7 +159,7 @@ function computeEarned(
   if ('needed' in month) return { exposures: NO_EXPOSURES, contributions: NO_EXPOSURES, specific: 0, covered: 0 };
   const K = month.factors.length;
   const n = month.exposures.length / K;
-  const at = session - month.first;
+  const position = session - month.first;
   const exposures = new Float64Array(K);
   let specific = 0;
   let gross = 0;
@@ -171,12 +171,14 @@ function computeEarned(
     const row = columns[h]! < 0 ? -1 : month.rowOf[columns[h]!]!;
     if (row < 0) continue;
     covered += Math.abs(weight);
-    specific += weight * month.residuals[at * n + row]!;
+    specific += weight * month.residuals[position * n + row]!;
     for (let k = 0; k < K; k++) exposures[k]! += weight * month.exposures[row * K + k]!;
   }
   return {
     exposures: new Map(month.factors.map((factor, k) => [factor, exposures[k]!])),
-    contributions: new Map(month.factors.map((factor, k) => [factor, exposures[k]! * month.returns[at * K + k]!])),
+    contributions: new Map(
+      month.factors.map((factor, k) => [factor, exposures[k]! * month.returns[position * K + k]!]),
+    ),
     specific,
     covered: gross > 0 ? covered / gross : 0,
   };

@@ -85,8 +85,8 @@ export function computeStyleExposures(
  * value.
  */
 function computeScores(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
-  const held = fields.filter((field) => 'dataset' in resolveName(cross.market.market, field));
-  const parts = held.map((field) => {
+  const fieldRequests = fields.filter((field) => 'dataset' in resolveName(cross.market.market, field));
+  const parts = fieldRequests.map((field) => {
     const values = cross.numbers(field, columns);
     return winsorise(of === undefined ? values : values.map(of));
   });

@@ -33,12 +33,12 @@ export function createDenseTable(
   table.each(({ row, column, value, place }) => {
     const [i, j] = [rowAt[row]!, columnAt[column]!];
     if (i < 0 || j < 0) return; // callers report unknown securities
-    const at = i * columns.length + j;
-    if (values[at] === values[at]) {
+    const position = i * columns.length + j;
+    if (values[position] === values[position]) {
       const [name, other] = [rows[i]!, columns[j]!];
-      const message = `The value of ${name}${other === '' ? '' : ` and ${other}`} occurs twice: ${values[at]} and ${value}.`;
+      const message = `The value of ${name}${other === '' ? '' : ` and ${other}`} occurs twice: ${values[position]} and ${value}.`;
       problems.error({ code: 'DUPLICATE_KEY', path: table.pathOf(place), message, value: name });
-    } else values[at] = value;
+    } else values[position] = value;
   });
   return { rows, columns, values };
 }

@@ -21,12 +21,12 @@ export interface DatedPart {
  * concatenated.
  */
 export function groupPartsByDate(names: readonly string[], dates: readonly ModelDate[], factors: number): DatedPart[] {
-  let [at, factorsAt] = [0, 0];
+  let [position, factorsAt] = [0, 0];
   return dates.map(({ date, lacks }) => {
     const absent = new Set(lacks);
     const own = absent.size === 0 ? names : names.filter((name) => !absent.has(name));
-    const part = { date, names: own, at, factorsAt };
-    at += (own.length * (own.length + 1)) / 2;
+    const part = { date, names: own, at: position, factorsAt };
+    position += (own.length * (own.length + 1)) / 2;
     factorsAt += own.length * factors + factors * factors + own.length;
     return part;
   });

@@ -57,16 +57,20 @@ export function createModelTables(problems: ModelProblems): ModelTables {
 
   return {
     dates,
-    tableOf(name, placed) {
-      const { date, path, table, pathOf } = placed;
+    tableOf(name, tablePlacement) {
+      const { date, path, table, pathOf } = tablePlacement;
       const last = dates.at(-1);
       if (last !== undefined && date < last.date)
-        return refuseDate('BAD_DATE', placed, `The date ${date} comes after ${last.date}; dates must be ascending.`);
+        return refuseDate(
+          'BAD_DATE',
+          tablePlacement,
+          `The date ${date} comes after ${last.date}; dates must be ascending.`,
+        );
       if (last?.date !== date) {
         if (dates.length === LIMITS.MAX_MODEL_DATES)
           return refuseDate(
             'OUT_OF_RANGE',
-            placed,
+            tablePlacement,
             `The maximum is ${LIMITS.MAX_MODEL_DATES} dates; ${date} exceeds it.`,
           );
         dates.push({ date, path, tables: {} });
@@ -105,8 +109,8 @@ function createTable(path: string, pathOf: (place: number) => string): ModelTabl
       values[cells++] = value;
     },
     each(visit) {
-      for (let k = 0, at = 0; k < cells; k++, at += CELL_INTEGERS)
-        visit({ row: whole[at]!, column: whole[at + 1]!, place: whole[at + 2]!, value: values[k]! });
+      for (let k = 0, position = 0; k < cells; k++, position += CELL_INTEGERS)
+        visit({ row: whole[position]!, column: whole[position + 1]!, place: whole[position + 2]!, value: values[k]! });
     },
   };
 }

@@ -99,7 +99,9 @@ function assertSameFactors(
   problems: ModelProblems,
 ): void {
   if (first === undefined) return;
-  const [wanted, own] = [first.factors, factors].map((of) => (of === null ? 'none' : of.factors.join(', ')));
+  const [wanted, own] = [first.factors, factors].map((factorModel) =>
+    factorModel === null ? 'none' : factorModel.factors.join(', '),
+  );
   if (wanted === own) return;
   const message = `The factors on ${date} are ${own}, those on ${first.date} ${wanted}; all dates must have the same factors in the same order.`;
   problems.error({ code: 'NOT_IN_CHOICES', path, message });
@@ -129,10 +131,10 @@ function createDateOutput(
 /** Concatenates arrays. */
 function joinParts(parts: readonly Float64Array[]): Float64Array<ArrayBuffer> {
   const numbers = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
+  let position = 0;
   for (const part of parts) {
-    numbers.set(part, at);
-    at += part.length;
+    numbers.set(part, position);
+    position += part.length;
   }
   return numbers;
 }

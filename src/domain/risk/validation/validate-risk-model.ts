@@ -173,11 +173,11 @@ function summarisePortfolios(days: readonly ForecastDay[], { window, terms }: Va
   const periods = estimatePeriodsPerYear(window.sm.sessions);
   const series = new Map<string, ForecastOutcome[]>();
   for (const { tried } of days)
-    for (const one of tried) {
-      const name = `${one.family} ${one.number}`;
-      const known = series.get(name);
-      if (known) known.push(one);
-      else series.set(name, [one]);
+    for (const forecastOutcome of tried) {
+      const name = `${forecastOutcome.family} ${forecastOutcome.number}`;
+      const forecastOutcomes = series.get(name);
+      if (forecastOutcomes) forecastOutcomes.push(forecastOutcome);
+      else series.set(name, [forecastOutcome]);
     }
   return [...series.values()]
     .filter(({ length }) => length >= OUTCOMES_MIN)

@@ -48,10 +48,10 @@ export const expressionFilter = defineSelectionClass({
     return {
       reads: listComparisons(expression).flatMap(({ node, path }): FieldUse[] => {
         const at = path === '' ? 'expression' : `expression.${path}`;
-        const left: FieldUse = { field: node.field, path: `${at}.field`, as: 'any', money: false };
-        if (!isExpressionNode(node.value)) return [{ ...left, comparison: node }];
+        const leftFieldUse: FieldUse = { field: node.field, path: `${at}.field`, as: 'any', money: false };
+        if (!isExpressionNode(node.value)) return [{ ...leftFieldUse, comparison: node }];
         return [
-          { ...left, as: 'number' },
+          { ...leftFieldUse, as: 'number' },
           { field: node.value, path: `${at}.value`, as: 'number', money: false },
         ];
       }),

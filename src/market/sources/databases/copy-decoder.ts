@@ -34,45 +34,45 @@ export function createCopyDecoder(
     const count = bytes.readInt16BE(from);
     if (count === -1) return -2;
     if (count !== columns) throw new CopyFault(`a row has ${count} columns; ${columns} were asked for`);
-    let at = from + 2;
+    let offset = from + 2;
     for (let column = 0; column < columns; column++) {
-      if (at + 4 > bytes.length) return -1;
-      const length = bytes.readInt32BE(at);
-      at += 4;
+      if (offset + 4 > bytes.length) return -1;
+      const length = bytes.readInt32BE(offset);
+      offset += 4;
       if (length > ROW_BYTES_MAX) throw new CopyFault(`a value has ${length} bytes; at most ${ROW_BYTES_MAX} are read`);
-      row.starts[column] = length < 0 ? -1 : at;
-      at += Math.max(length, 0);
-      row.ends[column] = at;
+      row.starts[column] = length < 0 ? -1 : offset;
+      offset += Math.max(length, 0);
+      row.ends[column] = offset;
     }
-    return at > bytes.length ? -1 : at;
+    return offset > bytes.length ? -1 : offset;
   }
 
   return {
     push(chunk) {
       if (isDone) return;
       const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-      let at = 0;
+      let offset = 0;
       if (!hasHeader) {
         if (bytes.length < HEADER_BYTES) {
           rest = bytes;
           return;
         }
         if (!bytes.subarray(0, SIGNATURE.length).equals(SIGNATURE)) throw new CopyFault('the stream is no binary COPY');
-        at = HEADER_BYTES + bytes.readInt32BE(15);
+        offset = HEADER_BYTES + bytes.readInt32BE(15);
         hasHeader = true;
       }
       row.bytes = bytes;
       for (;;) {
-        const next = readRow(bytes, at);
+        const next = readRow(bytes, offset);
         if (next === -2) {
           isDone = true;
           return;
         }
         if (next < 0) break;
         onRow(row);
-        at = next;
+        offset = next;
       }
-      rest = bytes.subarray(at);
+      rest = bytes.subarray(offset);
     },
     end() {
       if (!isDone) throw new CopyFault('the stream ended before its last row');

@@ -125,8 +125,8 @@ export interface Column {
   readonly type: number;
 }
 
-async function readTable(client: Client, read: TableReadResult): Promise<void> {
-  const { dataset: tableKind, table, onProgress } = read;
+async function readTable(client: Client, tableReadResult: TableReadResult): Promise<void> {
+  const { dataset: tableKind, table, onProgress } = tableReadResult;
   const source = table.split('.').map(quoteName).join('.');
   onProgress(tableKind === 'market' ? 0.05 : 0.9, `reading ${tableKind}`);
   const { fields } = await client.query(`SELECT * FROM ${source} LIMIT 0`);
@@ -136,14 +136,14 @@ async function readTable(client: Client, read: TableReadResult): Promise<void> {
   );
   const isTyped =
     hasKeys &&
-    read.terms.mapping === null &&
+    tableReadResult.terms.mapping === null &&
     columns.every(({ name, type }) => {
       const known = getColumnName('market', name);
       if (known === 'identifier') return TEXTS.has(type);
       return known === 'date' ? DATES.has(type) : NUMBERS.has(type);
     });
-  if (tableKind === 'market' && isTyped) await copyMarket(client, source, columns, read);
-  else await readCells(client, source, columns, read);
+  if (tableKind === 'market' && isTyped) await copyMarket(client, source, columns, tableReadResult);
+  else await readCells(client, source, columns, tableReadResult);
 }
 
 /** Copies a market with numeric columns: eight bytes a value, decoded in place. */

@@ -18,9 +18,11 @@ interface FolderKey {
 function listKeys(label: string): FolderKey[] {
   const parts = label.split('/');
   return parts.slice(1, -1).flatMap((part, i): FolderKey[] => {
-    const at = part.indexOf('=');
-    if (at < 1) return [];
-    return [{ name: part.slice(0, at), value: decode(part.slice(at + 1)), folder: parts.slice(0, i + 2).join('/') }];
+    const offset = part.indexOf('=');
+    if (offset < 1) return [];
+    return [
+      { name: part.slice(0, offset), value: decode(part.slice(offset + 1)), folder: parts.slice(0, i + 2).join('/') },
+    ];
   });
 }
 
@@ -34,23 +36,23 @@ function decode(text: string): string {
 
 /**
  * Returns files with the folder keys that become columns of the scan: wanted keys that are not columns of the files.
- * @param own columns of the files
+ * @param ownTypedColumns columns of the files
  */
 export function addKeys<F extends ParquetFile>(
   files: readonly F[],
-  own: readonly TypedColumn[],
+  ownTypedColumns: readonly TypedColumn[],
   isWanted: (key: string) => boolean,
 ): { readonly files: readonly F[]; readonly columns: readonly TypedColumn[] } {
-  const held = new Set(own.map(({ name }) => name.trim().toLowerCase()));
+  const held = new Set(ownTypedColumns.map(({ name }) => name.trim().toLowerCase()));
   const isUsedName = ({ name }: FolderKey): boolean => isWanted(name) && !held.has(name.trim().toLowerCase());
   const results = files.map(({ label }) => listKeys(label).filter(isUsedName));
   const names = [...new Set(results.flatMap((keys) => keys.map(({ name }) => name)))];
-  if (names.length === 0) return { files, columns: own };
+  if (names.length === 0) return { files, columns: ownTypedColumns };
   return {
     files: files.map((file, i) =>
       results[i]!.length === 0 ? file : { ...file, keys: results[i]!.map(({ name }) => name) },
     ),
-    columns: [...own, ...names.map((name) => ({ name, type: 'VARCHAR' }))],
+    columns: [...ownTypedColumns, ...names.map((name) => ({ name, type: 'VARCHAR' }))],
   };
 }
 

@@ -28,8 +28,8 @@ export async function addZones<F extends ParquetFile>(
   listed: readonly F[],
   isKey: (name: string) => boolean = () => true,
 ): Promise<ZonedFiles<F>> {
-  const own = await readColumns(connection, scanOf(listed, { withRows: false }));
-  const { files, columns } = addKeys(listed, own, isKey);
+  const ownTypedColumns = await readColumns(connection, scanOf(listed, { withRows: false }));
+  const { files, columns } = addKeys(listed, ownTypedColumns, isKey);
   const moments = columns.flatMap(({ name, type }) => (type === ZONED_TYPE ? [name] : []));
   if (moments.length === 0) return { files, columns };
   const paths = files.map(({ path }) => quoteText(path)).join(', ');
@@ -52,7 +52,12 @@ export async function addZones<F extends ParquetFile>(
     }),
   );
   const isLocal = (name: string): boolean => zoned.some(({ zones }) => zones?.has(name));
-  return { files: zoned, columns: columns.map((each) => (isLocal(each.name) ? { ...each, type: LOCAL_TYPE } : each)) };
+  return {
+    files: zoned,
+    columns: columns.map((typedColumn) =>
+      isLocal(typedColumn.name) ? { ...typedColumn, type: LOCAL_TYPE } : typedColumn,
+    ),
+  };
 }
 
 /** Returns the time zones of columns in the pandas metadata of a table. */

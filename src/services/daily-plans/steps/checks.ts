@@ -163,8 +163,8 @@ function createResult(
   const waiver = waivers.find(
     (given) => given.check === check && (given.identifier === null || given.identifier === identifier),
   );
-  const found: FindingDetail = { check, identifier, severity, measure: measure ?? null };
-  const detail = { ...found, ...(waiver && { waived_by: waiver.author, reason: waiver.reason }) };
+  const findingDetail: FindingDetail = { check, identifier, severity, measure: measure ?? null };
+  const detail = { ...findingDetail, ...(waiver && { waived_by: waiver.author, reason: waiver.reason }) };
   if (waiver !== undefined)
     return { state: 'done', message: `${message} Waived by ${waiver.author}: ${waiver.reason}`, detail };
   const override = identifier === null || severity !== 'block' ? undefined : overrides.get(identifier);
@@ -175,7 +175,7 @@ function createResult(
       state: 'waiting',
       message: `${message} The override ${id} of its price ${rest}.`,
       code: 'APPROVAL_REQUIRED',
-      detail: { ...found, approval_id: id },
+      detail: { ...findingDetail, approval_id: id },
     };
   }
   return {

@@ -39,8 +39,8 @@ export const createMailSender =
     try {
       // Files of an attempt with an unknown result form the same mail again.
       const uncertain = small.filter((file) => file.isUncertain);
-      const others = small.filter((file) => !file.isUncertain);
-      for (const batch of [...groupByMail(uncertain), ...groupByMail(others)]) {
+      const otherOutgoingFiles = small.filter((file) => !file.isUncertain);
+      for (const batch of [...groupByMail(uncertain), ...groupByMail(otherOutgoingFiles)]) {
         job.signal.throwIfAborted();
         for (const file of batch) await job.begin(file);
         const message = await createMessage(batch, job, server.from);

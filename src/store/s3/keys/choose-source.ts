@@ -80,19 +80,19 @@ function chooseIdentity(
 }
 
 function findProfile(aws: AwsSettings): Profile | undefined {
-  let found: Profile | undefined;
+  let profile: Profile | undefined;
   try {
-    found = readProfile(aws.profile ?? 'default', aws);
+    profile = readProfile(aws.profile ?? 'default', aws);
   } catch (thrown) {
     // Default files that cannot be read count as absent.
     if (aws.profile === undefined) return undefined;
     throw thrown instanceof Refusal ? refuse(thrown.message) : thrown;
   }
-  if (found === undefined && aws.profile !== undefined)
+  if (profile === undefined && aws.profile !== undefined)
     throw refuse(
       `The profile ${aws.profile} of AWS_PROFILE is neither in ${aws.credentialsFile} nor ${aws.configFile}.`,
     );
-  return found;
+  return profile;
 }
 
 function chooseProfile(aws: AwsSettings, values: Profile | undefined, region: string): KeySource | undefined {

@@ -33,8 +33,8 @@ function parseSections(file: string): Map<string, Map<string, string>> {
       sections.set(words.join(' '), section);
       continue;
     }
-    const at = line.indexOf('=');
-    if (at > 0) section?.set(line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim());
+    const offset = line.indexOf('=');
+    if (offset > 0) section?.set(line.slice(0, offset).trim().toLowerCase(), line.slice(offset + 1).trim());
   }
   return sections;
 }

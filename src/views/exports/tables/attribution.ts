@@ -25,7 +25,7 @@ export const produceAttribution: Producer<'attribution'> = (source, from) => {
         contribution,
         average_weight: weight,
         total_return: total,
-        part: { codes: Int32Array.from(part), texts: parts.map((each) => each.part) },
+        part: { codes: Int32Array.from(part), texts: parts.map((storedPart) => storedPart.part) },
       },
     },
     from,

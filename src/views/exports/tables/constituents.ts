@@ -42,10 +42,10 @@ export const produceConstituents: Producer<'constituents'> = ({ columns, window,
 };
 
 /** Returns the last closes on or before a date in the currency of the index; NaN if the run contains none. */
-function readPricesAt(columns: RunColumns, rows: readonly number[], at: number): Float64Array {
+function readPricesAt(columns: RunColumns, rows: readonly number[], offset: number): Float64Array {
   const { names, foreign, dates } = columns.header;
   const prices = new Float64Array(rows.length).fill(Number.NaN);
-  for (let t = at; t >= 0 && prices.includes(Number.NaN); t--) {
+  for (let t = offset; t >= 0 && prices.includes(Number.NaN); t--) {
     const closes = columns.f64('price', t * names.length, (t + 1) * names.length);
     rows.forEach((name, row) => {
       if (Number.isNaN(prices[row]!)) prices[row] = closes[name]!;
@@ -53,7 +53,8 @@ function readPricesAt(columns: RunColumns, rows: readonly number[], at: number):
   }
   rows.forEach((name, row) => {
     const rates = foreign[String(name)];
-    if (rates !== undefined) prices[row]! *= columns.f64('rates', rates * dates + at, rates * dates + at + 1)[0]!;
+    if (rates !== undefined)
+      prices[row]! *= columns.f64('rates', rates * dates + offset, rates * dates + offset + 1)[0]!;
   });
   return prices;
 }

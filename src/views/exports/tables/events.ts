@@ -105,11 +105,11 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
   const days = columns.i32('days');
   const isFixed = isDivisorFixed(columns);
   const dates = [...new Set([...actions.keys(), ...exits.keys(), ...changes.keys()])].toSorted((a, b) => a - b);
-  return dates.flatMap((at) => {
-    const before = held.before(at);
-    const changing = (changes.get(at) ?? []).filter(({ name }) => before.weights[name] !== 0);
+  return dates.flatMap((offset) => {
+    const before = held.before(offset);
+    const changing = (changes.get(offset) ?? []).filter(({ name }) => before.weights[name] !== 0);
     const scaled = new Map(changing.map(({ name, factor }) => [name, factor]));
-    const acting = (actions.get(at) ?? [])
+    const acting = (actions.get(offset) ?? [])
       .filter(({ name }) => before.weights[name] !== 0)
       .map((row) => (before.weights[row.name]! < 0 ? { ...row, effect: row.onShort } : row));
     const rows = acting.flatMap((row) =>
@@ -117,34 +117,34 @@ function listEventRows(columns: RunColumns, { from, to, divisor }: EventSpan): E
         ...step(row),
         weight: before.isIndex ? ((scaled.get(row.name) ?? 1) * before.weights[row.name]!) / before.growth : Number.NaN,
         held: before.isIndex ? (scaled.get(row.name) ?? 1) * before.weights[row.name]! : Number.NaN,
-        terms: readRunShareTerms(findRunSettings(columns.header, days[at]!).treatment),
+        terms: readRunShareTerms(findRunSettings(columns.header, days[offset]!).treatment),
       }),
     );
     for (const { name, factor } of changing)
       rows.push({
-        at,
+        at: offset,
         name,
         type: 'share_change',
         value: factor,
         effect: before.isIndex ? before.weights[name]! * (factor - 1) : Number.NaN,
       });
     const reinvested = rows.reduce((sum, { effect }) => sum + effect, 0);
-    const left = divisor[at]! / divisor[at - 1]! - 1 - reinvested;
-    const after = held.before(at + 1).weights;
+    const left = divisor[offset]! / divisor[offset - 1]! - 1 - reinvested;
+    const after = held.before(offset + 1).weights;
     // Only closed positions have left. A merger into a held security may sell only a part of it.
-    const exited = (exits.get(at) ?? []).filter(
+    const exited = (exits.get(offset) ?? []).filter(
       ({ name, notional }) => before.weights[name]! * notional < 0 && after[name] === 0,
     );
     const total = exited.reduce((sum, { name }) => sum + before.weights[name]!, 0);
     const leaving = exited.map(({ name }): EventRow => ({
-      at,
+      at: offset,
       name,
       type: 'exit',
       value: Number.NaN,
       effect: before.isIndex ? (total === 0 ? 0 : (left * before.weights[name]!) / total) : Number.NaN,
     }));
-    const all = [...rows, ...leaving].toSorted((a, b) => a.name - b.name);
-    return isFixed && before.isIndex ? all.map((row) => ({ ...row, effect: 0 })) : all;
+    const eventRows = [...rows, ...leaving].toSorted((a, b) => a.name - b.name);
+    return isFixed && before.isIndex ? eventRows.map((row) => ({ ...row, effect: 0 })) : eventRows;
   });
 }
 
@@ -163,9 +163,9 @@ function createHoldingsReader(columns: RunColumns): { before(at: number): Holdin
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const block = hasOwn ? 'indexWeights' : 'weights';
   return {
-    before: (at) => ({
-      weights: columns.f64(block, (at - 1) * names.length, at * names.length),
-      growth: level[first + at]! / level[first + at - 1]!,
+    before: (offset) => ({
+      weights: columns.f64(block, (offset - 1) * names.length, offset * names.length),
+      growth: level[first + offset]! / level[first + offset - 1]!,
       isIndex: hasOwn || runId === indexId,
     }),
   };
@@ -220,10 +220,10 @@ function createGrowthReader(columns: RunColumns): (row: RunEffect) => Omit<Actio
   const closeAt = (t: number, name: number): number =>
     columns.f64('price', t * names.length + name, t * names.length + name + 1)[0]!;
   /** Returns the last close before a date, on the share basis of the previous date. */
-  const findCarriedBefore = (at: number, name: number): number => {
-    let t = at - 1;
+  const findCarriedBefore = (offset: number, name: number): number => {
+    let t = offset - 1;
     while (t > 0 && Number.isNaN(closeAt(t, name))) t--;
-    const since = effects.get(name)!.filter((other) => other.at > t && other.at < at);
+    const since = effects.get(name)!.filter((otherRunEffect) => otherRunEffect.at > t && otherRunEffect.at < offset);
     return since
       .toSorted((a, b) => a.at - b.at)
       .reduce((price, { effect }) => computeGrowthStep(effect, price, Number.NaN).carried, closeAt(t, name));

@@ -9,18 +9,18 @@ import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../bat
 import { createSpan } from '../span.js';
 
 /** Yields the weights by group. Positions are dates in the window. */
-export const produceExposures: Producer<'exposures'> = function* (source, at) {
+export const produceExposures: Producer<'exposures'> = function* (source, offset) {
   const { columns, window } = source;
   const days = columns.i32('days');
   const { from, to } = createSpan(days, window);
-  if (from + at >= to) return;
+  if (from + offset >= to) return;
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
-  const held = openPanelRows(columns, block, { from: from + at, to: to - 1 });
+  const panelRows = openPanelRows(columns, block, { from: from + offset, to: to - 1 });
   const groups = createGroups(source, days.subarray(from, to));
   const codesOn = groups.codes();
   let rows: GroupRow[] = [];
-  for (let t = from + at; t < to; t++) {
-    rows.push(...listRows(days[t]!, held.at(t), codesOn(days[t]!)));
+  for (let t = from + offset; t < to; t++) {
+    rows.push(...listRows(days[t]!, panelRows.at(t), codesOn(days[t]!)));
     if (rows.length < BATCH_ROWS && t < to - 1) continue;
     yield createBatch(rows, groups.texts, t + 1 - from);
     rows = [];

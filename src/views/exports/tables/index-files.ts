@@ -49,8 +49,8 @@ function listPositions({ names, shares }: IndexFile): number[] {
   const places = [...names.keys()].filter((place) => shares[place] !== 0);
   const last = places.at(-1);
   if (last === undefined || !isCashName(names[last]!)) return places;
-  const at = places.findIndex((place) => names[place]! >= names[last]!);
-  return [...places.slice(0, at), last, ...places.slice(at, -1)];
+  const offset = places.findIndex((place) => names[place]! >= names[last]!);
+  return [...places.slice(0, offset), last, ...places.slice(offset, -1)];
 }
 
 interface SecurityRows {

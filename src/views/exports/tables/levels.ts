@@ -7,7 +7,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { yieldBatches, type Producer } from '../batch.js';
 import { createSpan } from '../span.js';
 
-export const produceLevels: Producer<'levels'> = ({ columns, window }, at) => {
+export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) => {
   const days = columns.i32('days');
   const { from, to } = createSpan(days, window);
   const level = columns.f64('level');
@@ -38,7 +38,7 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, at) => {
         costs: cut(columns.f64('costs')),
       },
     },
-    at,
+    offset,
   );
 };
 

@@ -6,7 +6,7 @@ import { createSpan } from '../span.js';
 
 const STATES = ['within', 'breached'] as const;
 
-export const produceLimits: Producer<'limits'> = ({ columns, window, market, by, keep }, at) => {
+export const produceLimits: Producer<'limits'> = ({ columns, window, market, by, keep }, offset) => {
   const days = columns.i32('days');
   const { from, to } = createSpan(days, window);
   if (from === to) return [];
@@ -31,16 +31,16 @@ export const produceLimits: Producer<'limits'> = ({ columns, window, market, by,
         move: Float64Array.from(distances, (distance) => distance?.move ?? NaN),
       },
     },
-    at,
+    offset,
   );
 };
 
-export const produceBreaches: Producer<'breaches'> = ({ columns, window, market, by, keep }, at) => {
+export const produceBreaches: Producer<'breaches'> = ({ columns, window, market, by, keep }, offset) => {
   const days = columns.i32('days');
   const { from, to } = createSpan(days, window);
   if (from === to) return [];
-  const results = watchRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches: of }) =>
-    of.map((breach) => ({ rule, ...breach })),
+  const results = watchRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches }) =>
+    breaches.map((breach) => ({ rule, ...breach })),
   );
   const rows = results.toSorted((a, b) => a.begin - b.begin); // stable: breaches that begin on the same date keep the order of the rules
   return yieldBatches<'breaches'>(
@@ -57,6 +57,6 @@ export const produceBreaches: Producer<'breaches'> = ({ columns, window, market,
         limit: Float64Array.from(rows, ({ worst }) => worst.limit),
       },
     },
-    at,
+    offset,
   );
 };

@@ -4,7 +4,7 @@ import { runLevels } from '../../run-levels.js';
 import { yieldBatches, type Producer } from '../batch.js';
 import { createSpan } from '../span.js';
 
-export const produceRisk: Producer<'risk'> = ({ columns, window }, at) => {
+export const produceRisk: Producer<'risk'> = ({ columns, window }, offset) => {
   const { days, level, index } = runLevels(columns);
   const result = computeRollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, estimatePeriodsPerYear(days));
   const shown = days.subarray(result.from);
@@ -21,6 +21,6 @@ export const produceRisk: Producer<'risk'> = ({ columns, window }, at) => {
         correlation: result.correlation.subarray(from, to),
       },
     },
-    at,
+    offset,
   );
 };

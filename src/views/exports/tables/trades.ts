@@ -89,16 +89,16 @@ function fillRows(
   { from, to }: { readonly from: number; readonly to: number },
 ): void {
   for (let k = from; k < to;) {
-    const at = all.at[k]!;
-    moves.show(at);
-    const round = roundOn(days[at]!);
-    for (; k < to && all.at[k] === at; k++) {
+    const offset = all.at[k]!;
+    moves.show(offset);
+    const round = roundOn(days[offset]!);
+    for (; k < to && all.at[k] === offset; k++) {
       const row = k - from;
       const notional = all.notional[k]!;
       const value = Math.abs(notional);
       const identifier = all.columns[k]!;
       const place = moves.placeOf[identifier]!;
-      rows.days[row] = days[at]!;
+      rows.days[row] = days[offset]!;
       rows.identifiers[row] = identifier;
       rows.sides[row] = notional > 0 ? 0 : 1;
       rows.before[row] = place < 0 ? 0 : round(moves.before[place]!);
@@ -154,11 +154,11 @@ function createWeightMoves(columns: RunColumns, identifiers: readonly string[]):
     placeOf: Int32Array.from(identifiers, (identifier) => places.get(identifier) ?? -1),
     before,
     after,
-    show(at) {
-      if (at === shown) return;
-      columns.fill('before', findFirstAtLeast(eventAt, at) * names.length, before);
-      columns.fill('weights', at * names.length, after);
-      shown = at;
+    show(offset) {
+      if (offset === shown) return;
+      columns.fill('before', findFirstAtLeast(eventAt, offset) * names.length, before);
+      columns.fill('weights', offset * names.length, after);
+      shown = offset;
     },
   };
 }

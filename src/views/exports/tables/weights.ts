@@ -5,16 +5,16 @@ import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
 import { createSpan } from '../span.js';
 
 /** Yields the held weights. Positions are dates in the window. */
-export const produceWeights: Producer<'weights'> = function* ({ columns, window }, at) {
+export const produceWeights: Producer<'weights'> = function* ({ columns, window }, offset) {
   const days = columns.i32('days');
   const { from, to } = createSpan(days, window);
-  if (from + at >= to) return;
-  const span = { from: from + at, to: to - 1 };
-  const held = openPanelRows(columns, 'weights', span);
+  if (from + offset >= to) return;
+  const span = { from: from + offset, to: to - 1 };
+  const panelRows = openPanelRows(columns, 'weights', span);
   const ofIndex = indexRows(columns, span);
   const rows = createRows(columns.header.names);
   for (let t = span.from; t < to; t++) {
-    const own = held.at(t);
+    const own = panelRows.at(t);
     const round = roundOnDay(columns, 'weights', days[t]!);
     addHoldings(rows, { day: days[t]!, round, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
     if (rows.count >= BATCH_ROWS || t === to - 1) {

@@ -226,7 +226,7 @@ function createAttributionTable({ attribution, nameOf }: RunFigures, limit: numb
     cells: [label, ...(hasNames ? [''] : []), '', '', formatPercent(value)],
     isTotal: true,
   });
-  const rest =
+  const remainingTableRows =
     others.length === 0
       ? []
       : [
@@ -241,7 +241,7 @@ function createAttributionTable({ attribution, nameOf }: RunFigures, limit: numb
   ].join('');
   return {
     ...table,
-    rows: [...table.rows, ...rest, createSums('Return', total_return)],
+    rows: [...table.rows, ...remainingTableRows, createSums('Return', total_return)],
     note: `Linked over time so that contributions sum to the return of the portfolio, ${start.slice(0, 10)} to ${end.slice(0, 10)}.${drags}`,
   };
 }

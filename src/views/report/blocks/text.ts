@@ -21,9 +21,9 @@ export const drawText: Drawing<'text'> = ({ title, text }, { width, typesetter }
     const next = paragraphs[i + 1];
     const isInside = paragraph.marker !== null && next !== undefined && next.marker !== null;
     const gap = next === undefined ? 0 : isInside ? ENTRY_GAP : PARAGRAPH_GAP;
-    const own = layParagraph(paragraph, { width, typesetter, list });
+    const ownParts = layParagraph(paragraph, { width, typesetter, list });
     if (!isInside) list = createList();
-    return [...own, ...(gap > 0 ? [createSpacer(gap)] : [])];
+    return [...ownParts, ...(gap > 0 ? [createSpacer(gap)] : [])];
   });
   return { title: createTitlePart(title, width, typesetter), sections: [{ head: null, rows }] };
 };

@@ -68,10 +68,10 @@ export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box
 }
 
 function createSpan(panels: readonly Panel[]): DateSpan {
-  const all = panels.flatMap(({ series }) => series);
+  const chartSeries = panels.flatMap(({ series }) => series);
   return {
-    first: Math.min(...all.map(({ days }) => days[0]!)),
-    last: Math.max(...all.map(({ days }) => days.at(-1)!)),
+    first: Math.min(...chartSeries.map(({ days }) => days[0]!)),
+    last: Math.max(...chartSeries.map(({ days }) => days.at(-1)!)),
   };
 }
 

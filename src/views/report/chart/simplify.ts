@@ -27,8 +27,8 @@ export function simplifyLine({ xs, values, bucket }: SimplifyInput): Int32Array 
       if (values[last]! < values[lowest]!) lowest = last;
       if (values[last]! > values[highest]!) highest = last;
     }
-    for (const at of [from, Math.min(lowest, highest), Math.max(lowest, highest), last])
-      if (chosen.at(-1) !== at) chosen.push(at);
+    for (const position of [from, Math.min(lowest, highest), Math.max(lowest, highest), last])
+      if (chosen.at(-1) !== position) chosen.push(position);
     from = last + 1;
   }
   return Int32Array.from(chosen);

@@ -154,7 +154,9 @@ function formatNumber(value: number): string {
 
 function formatColour(colour: string): string {
   return [1, 3, 5]
-    .map((at) => String(Math.round((Number.parseInt(colour.slice(at, at + 2), 16) / 255) * 1000) / 1000))
+    .map((position) =>
+      String(Math.round((Number.parseInt(colour.slice(position, position + 2), 16) / 255) * 1000) / 1000),
+    )
     .join(' ');
 }
 

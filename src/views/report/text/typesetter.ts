@@ -118,15 +118,15 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
     { size, weight = 'regular', maxWidth }: TextStyle & { readonly maxWidth: number },
   ): Piece[] {
     return spans.flatMap((span) => {
-      const own = span.isBold ? 'bold' : weight;
+      const ownWeight = span.isBold ? 'bold' : weight;
       return splitParts(span.text).flatMap((text): Piece[] => {
         const isSpace = text === ' ';
-        const unit = measureUnitWidth(text, own);
-        if (isSpace || unit * size <= maxWidth) return [{ text, weight: own, width: unit, isSpace }];
+        const unit = measureUnitWidth(text, ownWeight);
+        if (isSpace || unit * size <= maxWidth) return [{ text, weight: ownWeight, width: unit, isSpace }];
         return Array.from(text, (character) => ({
           text: character,
-          weight: own,
-          width: measureUnitWidth(character, own),
+          weight: ownWeight,
+          width: measureUnitWidth(character, ownWeight),
           isSpace: false,
         }));
       });
@@ -146,7 +146,9 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
       broken.at(-1)!.push(piece);
       used += piece.width;
     }
-    return broken.map((line) => createLine(line, style.size)).filter(({ spans: own }, i) => own.length > 0 || i === 0);
+    return broken
+      .map((line) => createLine(line, style.size))
+      .filter(({ spans: ownMarkupSpans }, i) => ownMarkupSpans.length > 0 || i === 0);
   }
 
   function fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[] {

@@ -25,10 +25,10 @@ type TruthValue = boolean | null;
 export function interpretExpression(
   node: ExpressionNode,
   tables: Tables,
-  asked: EvaluationPoint & { readonly security: number },
+  point: EvaluationPoint & { readonly security: number },
 ): number {
-  const { session, security } = asked;
-  const interpretInner = (inner: ExpressionNode, at = asked): number => interpretExpression(inner, tables, at);
+  const { session, security } = point;
+  const interpretInner = (inner: ExpressionNode, at = point): number => interpretExpression(inner, tables, at);
   switch (node.node) {
     case 'value':
       return node.value as number;
@@ -40,15 +40,15 @@ export function interpretExpression(
       return values.slice(1).reduce((left, right) => toFinite(apply(node.operator, left, right)), values[0]!);
     }
     case 'function':
-      if (node.window !== undefined) return evaluateWindow(node, tables, asked);
-      if (node.name === 'last') return interpretInner(node.operands[0]!, { ...asked, session: session - node.lag! });
+      if (node.window !== undefined) return evaluateWindow(node, tables, point);
+      if (node.name === 'last') return interpretInner(node.operands[0]!, { ...point, session: session - node.lag! });
       return CROSS.has(node.name) && (node.operands.length === 1 || node.name === 'winsorise')
-        ? evaluateAcross(node, tables, asked)
+        ? evaluateAcross(node, tables, point)
         : toFinite(
             evaluateSimple(
               node,
               (operand) => interpretInner(operand),
-              (inner) => truthOf(inner, tables, asked),
+              (inner) => truthOf(inner, tables, point),
             ),
           );
     default:
@@ -119,27 +119,27 @@ function evaluateSimple(
 export function truthOf(
   node: ExpressionNode,
   tables: Tables,
-  asked: EvaluationPoint & { readonly security: number },
+  point: EvaluationPoint & { readonly security: number },
 ): TruthValue {
   switch (node.node) {
     case 'not': {
-      const truth = truthOf(node.operand, tables, asked);
+      const truth = truthOf(node.operand, tables, point);
       return truth === null ? null : !truth;
     }
     case 'all': {
-      const truths = node.operands.map((operand) => truthOf(operand, tables, asked));
+      const truths = node.operands.map((operand) => truthOf(operand, tables, point));
       return truths.includes(false) ? false : truths.includes(null) ? null : true;
     }
     case 'any': {
-      const truths = node.operands.map((operand) => truthOf(operand, tables, asked));
+      const truths = node.operands.map((operand) => truthOf(operand, tables, point));
       return truths.includes(true) ? true : truths.includes(null) ? null : false;
     }
     case 'comparison': {
       const { field, comparison, value } = node;
       const isText = field.node === 'field' && field.name in tables.texts;
-      const left = isText ? tables.texts[field.name]![asked.security]! : interpretExpression(field, tables, asked);
+      const left = isText ? tables.texts[field.name]![point.security]! : interpretExpression(field, tables, point);
       const isNode = typeof value === 'object' && value !== null && 'node' in value;
-      const right: unknown = isNode ? interpretExpression(value as ExpressionNode, tables, asked) : value;
+      const right: unknown = isNode ? interpretExpression(value as ExpressionNode, tables, point) : value;
       if (left === null || Number.isNaN(left) || Number.isNaN(right)) return null;
       return isComparisonTrue(left, comparison, right);
     }
@@ -159,12 +159,12 @@ function isComparisonTrue(left: number | string, comparison: string, right: unkn
 }
 
 /** Returns the values of an expression over the sessions of a window; missing values are not carried forward. */
-function evaluateWindow(call: Call, tables: Tables, asked: EvaluationPoint & { readonly security: number }): number {
-  const end = asked.session - (call.lag ?? 0);
+function evaluateWindow(call: Call, tables: Tables, point: EvaluationPoint & { readonly security: number }): number {
+  const end = point.session - (call.lag ?? 0);
   const start = Math.max(0, end - call.window! + 1);
   const points: [number, number][] = [];
   for (let t = start; t <= end; t++) {
-    const value = onSession(call.operands[0]!, tables, { ...asked, session: t });
+    const value = evaluateOnSession(call.operands[0]!, tables, { ...point, session: t });
     if (!Number.isNaN(value)) points.push([t, value]);
   }
   const values = points.map(([, value]) => value);
@@ -197,16 +197,16 @@ function evaluateWindow(call: Call, tables: Tables, asked: EvaluationPoint & { r
 }
 
 /** Evaluates an expression for one session of a window; its columns are read on this session. */
-function onSession(
+function evaluateOnSession(
   node: ExpressionNode,
   tables: Tables,
-  asked: EvaluationPoint & { readonly security: number },
+  point: EvaluationPoint & { readonly security: number },
 ): number {
   const bare: Tables = {
     texts: tables.texts,
     numbers: Object.fromEntries(Object.entries(tables.numbers).map(([name, rows]) => [name, spread(rows)])),
   };
-  return interpretExpression(spreadLags(node), bare, { ...asked, session: asked.session * (STALE + 1) });
+  return interpretExpression(spreadLags(node), bare, { ...point, session: point.session * (STALE + 1) });
 }
 
 /** Inserts empty rows between rows, so that no value is carried to the next row. */
@@ -246,15 +246,15 @@ const CROSS = new Set([
   'winsorise',
 ]);
 
-function evaluateAcross(call: Call, tables: Tables, asked: EvaluationPoint & { readonly security: number }): number {
-  const set = call.over === 'universe' ? asked.universe : asked.selection;
+function evaluateAcross(call: Call, tables: Tables, point: EvaluationPoint & { readonly security: number }): number {
+  const set = call.over === 'universe' ? point.universe : point.selection;
   const groupOf = (security: number): string | null => (call.by === undefined ? '' : tables.texts[call.by]![security]!);
-  const peers = set.filter((security) => groupOf(security) === groupOf(asked.security));
-  const scope = { ...asked, selection: set };
+  const peers = set.filter((security) => groupOf(security) === groupOf(point.security));
+  const scope = { ...point, selection: set };
   const evaluateOperand = (security: number): number =>
     interpretExpression(call.operands[0]!, tables, { ...scope, security });
   const values = peers.map(evaluateOperand).filter((value) => !Number.isNaN(value));
-  const own = evaluateOperand(asked.security);
+  const own = evaluateOperand(point.security);
   const n = values.length;
   const total = values.reduce((sum, value) => sum + value, 0);
   const mean = total / n;
@@ -282,9 +282,9 @@ function evaluateAcross(call: Call, tables: Tables, asked: EvaluationPoint & { r
       const k = (call.operands[1] as { value: number } | undefined)?.value;
       const sorted = values.toSorted((a, b) => a - b);
       const computeQuantile = (share: number): number => {
-        const place = share * (n - 1);
-        const [low, high] = [sorted[Math.floor(place)]!, sorted[Math.ceil(place)]!];
-        return low + (place - Math.floor(place)) * (high - low);
+        const position = share * (n - 1);
+        const [low, high] = [sorted[Math.floor(position)]!, sorted[Math.ceil(position)]!];
+        return low + (position - Math.floor(position)) * (high - low);
       };
       const low = k === undefined ? computeQuantile(call.low ?? 0) : mean - k * deviation;
       const high = k === undefined ? computeQuantile(call.high ?? 1) : mean + k * deviation;

@@ -6,7 +6,7 @@ import { computeCornerSlope } from '#kernels/optimisation/simplex/corner-slope.j
 import { solveCorner } from '#kernels/optimisation/simplex/corner.js';
 import { seeded } from '../../../seeded.js';
 import { createRandomProgram } from '../random-programs.js';
-import { createBaseProgram, solver } from '../solved.js';
+import { createBaseProgram, solver } from '../sample-programs.js';
 
 /** Returns a linear programme that maximises a weighted sum. */
 function createLinearProgram(seed: number): Program {

@@ -10,7 +10,7 @@ const ONE_MEMBER = [{ name: 'market.csv', text: MARKET }];
 const directoryOf = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
 
 /** Returns a zip archive of one member with arbitrary values in its headers. */
-function zipSaying({
+function createFalseZip({
   name = 'market.csv',
   content,
   method = 8,
@@ -49,7 +49,7 @@ function zipSaying({
   end.writeUInt32LE(local.length, 16);
   return Buffer.concat([local, entry, end]);
 }
-const importZipSaying = (what: Parameters<typeof zipSaying>[0]) => importBytes('csv', zipSaying(what));
+const importZipSaying = (what: Parameters<typeof createFalseZip>[0]) => importBytes('csv', createFalseZip(what));
 
 export const ARCHIVE: readonly Damage[] = [
   ['nothing in it', ['UNREADABLE_FILE '], importBytes('csv', new Uint8Array(0))],

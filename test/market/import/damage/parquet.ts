@@ -52,7 +52,7 @@ export const findFooterStart = (bytes: Buffer) => bytes.length - 8 - bytes.readU
 export const codecOf = (bytes: Buffer, column: string) =>
   bytes.indexOf(Buffer.from([0x15, 0x00]), bytes.lastIndexOf(column));
 /** The counts 8,000 and 8,064 in the encoding of the footer. */
-export const [COUNT, MORE] = [Buffer.from([0x16, 0x80, 0x7d]), [0x16, 0x80, 0x7e]];
+export const [COUNT, LARGER_COUNT] = [Buffer.from([0x16, 0x80, 0x7d]), [0x16, 0x80, 0x7e]];
 
 export const formatRow = (rest: string) => `SELECT ${rest}`;
 export const VALID_COLUMNS = "'A' AS identifier, DATE '2024-01-02' AS date";
@@ -127,7 +127,7 @@ export const PARQUET: readonly Damage[] = [
   [
     'more rows in a group than there are',
     ['UNREADABLE_FILE market'],
-    createOwnParquet((bytes) => changeBytes(bytes, bytes.lastIndexOf(COUNT), MORE)),
+    createOwnParquet((bytes) => changeBytes(bytes, bytes.lastIndexOf(COUNT), LARGER_COUNT)),
   ],
   [
     'text, called Parquet',

@@ -11,7 +11,7 @@ import { readDatabase } from '#market/sources/databases/read-database.js';
 import type { TableNames } from '#market/sources/databases/tables-to-read.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../../store/temporary-folder.js';
-import { hashOf, listPlaces, writeFiles } from '../../store-folder.js';
+import { hashOf, formatFindingPaths, writeFiles } from '../../store-folder.js';
 import { hasPostgresql, startPostgresql } from '../../../postgresql/postgresql-server.js';
 import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-postgresql.js';
 
@@ -45,10 +45,10 @@ async function readExpectedHash(): Promise<string> {
   return hashOf(folder);
 }
 
-async function read(place: DatabaseLocation, tables: TableNames = {}) {
+async function read(location: DatabaseLocation, tables: TableNames = {}) {
   const problems = createProblems();
-  const result = await readDatabase(place, tables, problems, () => {});
-  return { found: result, findings: problems.findings(), reported: listPlaces(problems.findings()) };
+  const result = await readDatabase(location, tables, problems, () => {});
+  return { found: result, findings: problems.findings(), reported: formatFindingPaths(problems.findings()) };
 }
 
 describe('a SQLite file', () => {
@@ -255,7 +255,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     );
     expect(await reading).toBeUndefined();
     await own.stop();
-    expect(listPlaces(problems.findings())).toEqual(['UNREADABLE_FILE ']);
+    expect(formatFindingPaths(problems.findings())).toEqual(['UNREADABLE_FILE ']);
     expect(JSON.stringify(problems.findings())).not.toContain('secret-of-the-test');
   });
 

@@ -185,8 +185,8 @@ export function describeStoredModels(): void {
       expect(error).toBeNull();
       const { rebalances } = result as unknown as BacktestRunResult;
       expect(rebalances.length).toBeGreaterThan(3);
-      const places = NAMES.toSorted().map((name) => index.indexOf(name));
-      const sigma = places.map((i) => places.map((j) => data[i]![j]!));
+      const positions = NAMES.toSorted().map((name) => index.indexOf(name));
+      const sigma = positions.map((i) => positions.map((j) => data[i]![j]!));
       const plain = computePlainWeights(sigma, computePlainOrder(pointsOf(null, sigma, 'columns'), 'single'));
       const expected = Object.fromEntries(NAMES.toSorted().map((name, i) => [name, expect.closeTo(plain[i]!, 9)]));
       for (const { weights } of rebalances) expect(weights).toEqual(expected);

@@ -107,12 +107,12 @@ export const createExportRequest = (id: string, table: ExportTableName): ExportR
 export const pathOf = ({ id, table, query = '' }: ExportRequest, format: ExportFormat): string =>
   `/analytics/${id}/exports/${table}?format=${format}${query}`;
 
-export async function bytesOf(asked: ExportRequest, format: ExportFormat): Promise<Buffer> {
-  const response = await fetch(`${service.url}${pathOf(asked, format)}`);
+export async function bytesOf(request: ExportRequest, format: ExportFormat): Promise<Buffer> {
+  const response = await fetch(`${service.url}${pathOf(request, format)}`);
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toContain(EXPORT_FORMATS[format].media);
   expect(response.headers.get('content-disposition')).toBe(
-    `attachment; filename="${asked.id}-${asked.table}.${EXPORT_FORMATS[format].extension}"`,
+    `attachment; filename="${request.id}-${request.table}.${EXPORT_FORMATS[format].extension}"`,
   );
   return Buffer.from(await response.arrayBuffer());
 }
@@ -128,15 +128,15 @@ export const areSame = (a: readonly Row[], b: readonly Row[]): boolean =>
     return names.length === Object.keys(other).length && names.every((name) => Object.is(row[name], other[name]));
   });
 
-export function expectRows(found: readonly Row[], expected: readonly Row[], what?: string): void {
-  if (!areSame(found, expected)) expect(found, what).toEqual(expected);
+export function expectRows(found: readonly Row[], expected: readonly Row[], label?: string): void {
+  if (!areSame(found, expected)) expect(found, label).toEqual(expected);
 }
 
 /** Rows by path, reused while the ETag is unchanged. */
 const knownExports = new Map<string, { readonly etag: string; readonly rows: Row[] }>();
 
-export async function jsonOf(asked: ExportRequest): Promise<Row[]> {
-  const path = pathOf(asked, 'json');
+export async function jsonOf(request: ExportRequest): Promise<Row[]> {
+  const path = pathOf(request, 'json');
   const last = knownExports.get(path);
   if (last !== undefined) {
     const headers = { 'if-none-match': last.etag };
@@ -144,23 +144,23 @@ export async function jsonOf(asked: ExportRequest): Promise<Row[]> {
   }
   const { headers, body } = await service.ask<ExportView>('GET', path);
   if (body.columns === undefined) throw new Error(`${path} answered ${JSON.stringify(body).slice(0, 500)}`);
-  const rows = rowsOf(asked, body);
+  const rows = rowsOf(request, body);
   knownExports.set(path, { etag: headers.get('etag')!, rows });
   return rows;
 }
 
-function rowsOf(asked: ExportRequest, { columns, data }: ExportView): Row[] {
-  expect(columns).toEqual(Object.keys(columnsOf(asked.table)));
+function rowsOf(request: ExportRequest, { columns, data }: ExportView): Row[] {
+  expect(columns).toEqual(Object.keys(columnsOf(request.table)));
   return data.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]!])));
 }
 
 /** Column types that a reader receives, by their names in DuckDB. */
 const DUCK_TYPES = { date: 'VARCHAR', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
-export async function readCsvByDuckDb(asked: ExportRequest): Promise<Row[]> {
-  const columns = columnsOf(asked.table);
-  const path = join(folder, `${asked.id}-${asked.table}.csv`);
-  writeFileSync(path, await bytesOf(asked, 'csv'));
+export async function readCsvByDuckDb(request: ExportRequest): Promise<Row[]> {
+  const columns = columnsOf(request.table);
+  const path = join(folder, `${request.id}-${request.table}.csv`);
+  writeFileSync(path, await bytesOf(request, 'csv'));
   const types = Object.entries(columns).map(([name, { type }]) => `'${name}': '${DUCK_TYPES[type]}'`);
   const rows = await connection.runAndReadAll(
     `SELECT * FROM read_csv('${path}', header = true, delim = ',', quote = '"', escape = '"', nullstr = '', columns = {${types.join(', ')}})`,
@@ -171,10 +171,10 @@ export async function readCsvByDuckDb(asked: ExportRequest): Promise<Row[]> {
 /** Column types in Parquet, by their names in DuckDB. */
 const PARQUET_TYPES = { date: 'DATE', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
-export async function readParquetByDuckDb(asked: ExportRequest): Promise<Row[]> {
-  const columns = columnsOf(asked.table);
-  const path = join(folder, `${asked.id}-${asked.table}.parquet`);
-  writeFileSync(path, await bytesOf(asked, 'parquet'));
+export async function readParquetByDuckDb(request: ExportRequest): Promise<Row[]> {
+  const columns = columnsOf(request.table);
+  const path = join(folder, `${request.id}-${request.table}.parquet`);
+  writeFileSync(path, await bytesOf(request, 'parquet'));
   const result = await connection.runAndReadAll(`SELECT * FROM '${path}'`);
   expect(result.columnTypes().map(String)).toEqual(Object.values(columns).map(({ type }) => PARQUET_TYPES[type]));
   return result.getRowObjectsJS().map((row) => {
@@ -185,10 +185,10 @@ export async function readParquetByDuckDb(asked: ExportRequest): Promise<Row[]> 
   });
 }
 
-export async function readRowsByArrow(asked: ExportRequest): Promise<Row[]> {
-  const columns = columnsOf(asked.table);
-  const table = tableFromIPC(await bytesOf(asked, 'arrow'));
-  expect(table.schema.metadata.get('table')).toBe(asked.table);
+export async function readRowsByArrow(request: ExportRequest): Promise<Row[]> {
+  const columns = columnsOf(request.table);
+  const table = tableFromIPC(await bytesOf(request, 'arrow'));
+  expect(table.schema.metadata.get('table')).toBe(request.table);
   for (const field of table.schema.fields) {
     expect(field.metadata.get('meaning')).toBe(columns[field.name]!.meaning);
     expect(field.metadata.get('unit') ?? null).toBe(columns[field.name]!.unit);
@@ -204,10 +204,10 @@ export async function readRowsByArrow(asked: ExportRequest): Promise<Row[]> {
   });
 }
 
-export async function readRowsByWorkbook(asked: ExportRequest): Promise<Row[]> {
-  const [sheet, ...others] = await readWorkbook(await bytesOf(asked, 'xlsx'));
+export async function readRowsByWorkbook(request: ExportRequest): Promise<Row[]> {
+  const [sheet, ...others] = await readWorkbook(await bytesOf(request, 'xlsx'));
   expect(others).toEqual([]);
   const [header, ...rows] = sheet!.rows;
-  expect(header).toEqual(Object.keys(columnsOf(asked.table)));
+  expect(header).toEqual(Object.keys(columnsOf(request.table)));
   return rows.map((row) => Object.fromEntries(header!.map((column, i) => [String(column), row[i]!])));
 }

@@ -17,7 +17,7 @@ const defineUnary = (
   least: 1,
   most: 1,
   options: [],
-  values: ({ operands }, at) => at.numbers(operands[0]!).map((x) => toFinite(apply(x))),
+  values: ({ operands }, evaluator) => evaluator.numbers(operands[0]!).map((x) => toFinite(apply(x))),
 });
 
 /** Returns x, or missing if it is not finite. */
@@ -36,10 +36,10 @@ const defineFold = (
     most: 64,
     options: [],
     unit: findCommonUnit,
-    values({ operands }, at) {
-      const result = Float64Array.from(at.numbers(operands[0]!));
+    values({ operands }, evaluator) {
+      const result = Float64Array.from(evaluator.numbers(operands[0]!));
       for (const operand of operands.slice(1)) {
-        const next = at.numbers(operand);
+        const next = evaluator.numbers(operand);
         for (let i = 0; i < result.length; i++) result[i] = apply(result[i]!, next[i]!);
       }
       return result;
@@ -57,8 +57,8 @@ const clip: ElementwiseFunction = {
   most: 3,
   options: [],
   unit: findCommonUnit,
-  values({ operands }, at) {
-    const [x, low, high] = operands.map((operand) => at.numbers(operand));
+  values({ operands }, evaluator) {
+    const [x, low, high] = operands.map((operand) => evaluator.numbers(operand));
     return x!.map((value, i) => Math.min(Math.max(value, low![i]!), high![i]!));
   },
 };
@@ -74,8 +74,8 @@ const choose: ElementwiseFunction = {
   most: 3,
   options: [],
   unit: (units) => findCommonUnit(units.slice(1)),
-  values({ operands: [condition, x, y] }, at) {
-    const [truths, whenTrue, whenFalse] = [at.truths(condition!), at.numbers(x!), at.numbers(y!)];
+  values({ operands: [condition, x, y] }, evaluator) {
+    const [truths, whenTrue, whenFalse] = [evaluator.truths(condition!), evaluator.numbers(x!), evaluator.numbers(y!)];
     return Float64Array.from(truths, (truth, i) =>
       truth === UNKNOWN ? NaN : truth === TRUE ? whenTrue[i]! : whenFalse[i]!,
     );
@@ -93,11 +93,11 @@ const coalesce: ElementwiseFunction = {
   most: 64,
   options: [],
   unit: findCommonUnit,
-  values({ operands }, at) {
-    const result = Float64Array.from(at.numbers(operands[0]!));
+  values({ operands }, evaluator) {
+    const result = Float64Array.from(evaluator.numbers(operands[0]!));
     for (const operand of operands.slice(1)) {
       if (!result.some(Number.isNaN)) break;
-      const next = at.numbers(operand);
+      const next = evaluator.numbers(operand);
       for (let i = 0; i < result.length; i++) if (Number.isNaN(result[i]!)) result[i] = next[i]!;
     }
     return result;
@@ -121,9 +121,11 @@ const ladder: ElementwiseFunction = {
       return `has ${edges.length} edges and ${values.length} values; the number of values must be the number of edges plus 1`;
     return edges.every((edge, i) => i === 0 || edge > edges[i - 1]!) ? undefined : 'has edges that are not ascending';
   },
-  values(node, at) {
+  values(node, evaluator) {
     const [edges, values] = readLists(node);
-    return at.numbers(node.operands[0]!).map((x) => (Number.isNaN(x) ? NaN : values[countEdgesBelow(edges, x)]!));
+    return evaluator
+      .numbers(node.operands[0]!)
+      .map((x) => (Number.isNaN(x) ? NaN : values[countEdgesBelow(edges, x)]!));
   },
 };
 

@@ -35,9 +35,9 @@ const createValueFrom =
     for (let k = 0; k < starts.length; k++) {
       const [from, to, step] =
         end === 'first' ? [starts[k]!, starts[k]! + length - 1, 1] : [starts[k]! + length - 1, starts[k]!, -1];
-      let at = from;
-      while (at !== to && Number.isNaN(cells[at]!)) at += step;
-      out[k] = cells[at]!;
+      let position = from;
+      while (position !== to && Number.isNaN(cells[position]!)) position += step;
+      out[k] = cells[position]!;
     }
   };
 

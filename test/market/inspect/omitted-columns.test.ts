@@ -7,7 +7,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/inspect/inspect.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
-import { listPlaces, writeFiles } from '../store-folder.js';
+import { formatFindingPaths, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -34,7 +34,7 @@ test.each([
   const { findings, unsure, mapping, rows_read } = await inspectFiles({ 'x.csv': text });
   expect(rows_read).toBe(2);
   expect(mapping.ignore).toEqual(['Currency', 'Sector']);
-  expect(listPlaces(findings)).toEqual(['COLUMN_IGNORED market.Currency', 'COLUMN_IGNORED market.Sector']);
+  expect(formatFindingPaths(findings)).toEqual(['COLUMN_IGNORED market.Currency', 'COLUMN_IGNORED market.Sector']);
   const [question] = unsure.filter(({ field }) => field === 'ignore');
   expect([question!.taken, question!.required]).toEqual(['Currency', false]);
   expect(question!.question).toContain(said);
@@ -90,6 +90,6 @@ test('where nothing is recognised the question names the columns, and the layout
 
 test('a wide table without a number is reported', async () => {
   const { rows_read, confidence, findings } = await inspectFiles({ 'x.csv': 'Date,A,B\n2024-01-02,,\n2024-01-03,,\n' });
-  expect([rows_read, confidence, listPlaces(findings)]).toEqual([0, 'unsure', ['EMPTY_DATASET market']]);
+  expect([rows_read, confidence, formatFindingPaths(findings)]).toEqual([0, 'unsure', ['EMPTY_DATASET market']]);
   expect(findings[0]!.message).toContain('no row with a number');
 });

@@ -61,7 +61,7 @@ const QUESTIONS: Readonly<Record<string, (of: ViewsRequest) => RunViewInput>> = 
 };
 
 /** Returns a run and a market for which no thread has computed anything. */
-function createFresh(name: string): ViewsRequest {
+function writeColumnsFile(name: string): ViewsRequest {
   const columns = join(folder, name);
   writeFileSync(columns, storedColumns);
   return { columns, market: shareMarket({ ...data, contentHash: name }) };
@@ -88,10 +88,10 @@ test.each(Object.keys(QUESTIONS))(
   '%s stop at each of their checks, and give the same result afterwards',
   async (name) => {
     const question = QUESTIONS[name]!;
-    const whole = await requestView(question(createFresh(`${name} whole`)));
+    const whole = await requestView(question(writeColumnsFile(`${name} whole`)));
     expect(whole.looks).toBeGreaterThan(2);
     for (const stopAt of [0, 1, 2, whole.looks - 1]) {
-      const input = question(createFresh(`${name} ${stopAt}`));
+      const input = question(writeColumnsFile(`${name} ${stopAt}`));
       expect((await requestView(input, stopAt)).text).toBeUndefined();
       expect((await requestView(input)).text).toBe(whole.text);
     }

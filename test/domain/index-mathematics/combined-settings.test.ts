@@ -91,14 +91,16 @@ function marketOf({ steps, events, counts, shift }: RandomCase, changedAfter = I
   });
   for (const { name, type, ex } of actions)
     if (type === 'ACQUISITION') close[name] = close[name]!.map((price, t) => (t > DAYS.indexOf(ex) ? null : price));
-  const factor = (name: string, t: number): number =>
+  const computeSplitFactor = (name: string, t: number): number =>
     actions.reduce(
       (f, one) => (one.name === name && one.type === 'SPLIT' && one.ex <= DAYS[t]! ? f * one.value : f),
       1,
     ) *
     counts.reduce((f, one) => (NAMES[one.name] === name && one.at <= t ? f * (1 + one.percent / 100) : f), 1) *
     (t > changedAfter ? 1.5 : 1);
-  const shares = NAMES.map((name, n) => [name, DAYS.map((_, t) => (100 + 10 * n) * factor(name, t))] as const);
+  const shares = NAMES.map(
+    (name, n) => [name, DAYS.map((_, t) => (100 + 10 * n) * computeSplitFactor(name, t))] as const,
+  );
   return {
     close,
     actions,

@@ -193,7 +193,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await page.close();
   });
 
-  test('a range is taken with the brush by keys and with the mouse, and an earlier one again', async () => {
+  test('a range is selected with the brush by keys and with the mouse, and an earlier range again', async () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     const from = page.getByRole('slider', { name: /^First date of Level of CORE/ });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
-import { indexStates, describeDay } from '#console/pages/schedules/day-states.js';
+import { createIndexStates, describeDay } from '#console/pages/schedules/day-states.js';
 import {
   dayOf,
   FAMILY,
@@ -33,7 +33,7 @@ describe('states of indices', () => {
   const createDayStates = (change: object) =>
     ({ state: 'done', reason: null, held: [], step: null, ...change }) as unknown as ScheduleDaySummary;
   const statesOf = (change: object) =>
-    indexStates(createDayStates(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
+    createIndexStates(createDayStates(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
 
   test('are blocked with the reason, waiting before the steps are complete, and complete afterwards', () => {
     expect(statesOf({})).toEqual(['A done', 'B done']);
@@ -46,7 +46,10 @@ describe('states of indices', () => {
 
   test('are blocked since an earlier day, while this day waits for its prices', () => {
     const late = { date: second, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
-    const states = indexStates(createDayStates({ ...late, held: [createHeldIndex('B', 'CHECK_FAILED')] }), ['A', 'B']);
+    const states = createIndexStates(createDayStates({ ...late, held: [createHeldIndex('B', 'CHECK_FAILED')] }), [
+      'A',
+      'B',
+    ]);
     expect(states.map(({ index, state, reason }) => [index, state, reason])).toEqual([
       ['B', 'blocked', `Since ${first}: no price`],
       ['A', 'waiting', late.reason],

@@ -4,7 +4,7 @@ import { createHash as embeddedHash } from '#engine/embedded/crypto.js';
 import { isSignedByPlatform } from '#engine/web-signature.js';
 import { hashSigner, createSigningKey } from '#store/publication/signing.js';
 
-test('the embedded SHA-256 is that of Node for every length around a block, taken in any parts', () => {
+test('the embedded SHA-256 equals that of Node for every length around a block, divided into any parts', () => {
   for (let length = 0; length <= 200; length++) {
     const bytes = randomBytes(length);
     const cut = length === 0 ? 0 : bytes[0]! % (length + 1);

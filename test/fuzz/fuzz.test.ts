@@ -35,7 +35,7 @@ describe.each(['anybody', 'teams'] as const)('requested by %s', (access) => {
   });
 
   test(
-    `${REQUESTS} requests are answered as the document says (FUZZ_SEED=${SEED})`,
+    `${REQUESTS} requests are answered as the OpenAPI document declares (FUZZ_SEED=${SEED})`,
     { timeout: 120_000 + REQUESTS * 40 },
     async () => {
       const judge = createJudge();

@@ -19,7 +19,7 @@ function renderMetrics(overrides: Partial<Parameters<typeof createMetrics>[0]> =
   });
 }
 
-test('metrics count what was answered by operation and status, and jobs by state', async () => {
+test('metrics count responses by operation and status, and jobs by state', async () => {
   let running = 1;
   const metrics = renderMetrics({ jobs: async () => ({ pending: 4, running }) });
   metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002, keyId: null });

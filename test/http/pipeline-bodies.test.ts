@@ -105,7 +105,7 @@ describe('bodies', () => {
 describe('etags', () => {
   const get = (ifNoneMatch: string) => send('GET', '/things/one', { headers: { 'if-none-match': ifNoneMatch } });
 
-  test('a document carries its etag and asks to be revalidated', async () => {
+  test('a document carries its etag and requires revalidation', async () => {
     const answer = await send('GET', '/things/one');
     expect([answer.headers.get('etag'), answer.headers.get('cache-control')]).toEqual(['"e1"', 'no-cache']);
   });

@@ -139,7 +139,7 @@ test('clients take turns: one that comes after another’s dozen jobs does not w
   expect(before).toBeLessThanOrEqual(WORKERS + 1);
 });
 
-test('readers that do not read cost no memory and keep nobody waiting', async () => {
+test('slow readers cost no memory and delay no other client', async () => {
   const { body } = await service.ask<string>('GET', '/analytics/ONE/record');
   const megabytes = JSON.stringify(body).length / 1e6;
   const { hostname, port } = new URL(service.url);
@@ -207,7 +207,7 @@ test.runIf(IS_SOAK)(
 );
 
 test.runIf(IS_SOAK)(
-  'a thousand jobs leave no memory behind',
+  'a thousand jobs leave no memory in use',
   async () => {
     const sizes: number[] = [];
     for (let hundred = 0; hundred < 12; hundred++) {

@@ -140,7 +140,7 @@ describe(`of ${COUNT} strategies and ${COUNT} runs, of which one each was damage
     expect((await ask('GET', `/analytics/${DAMAGED_ID}/runs`)).body).toMatchObject({ runs: [], total: 1, ...ONE });
   });
 
-  test('a damaged one is not found on its own, and says why', async () => {
+  test('a damaged one is not found on its own, and the refusal states why', async () => {
     for (const path of [
       `/strategies/${DAMAGED_ID}`,
       `/analytics/${DAMAGED_ID}/record`,

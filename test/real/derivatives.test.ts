@@ -186,7 +186,7 @@ describe('on an index', () => {
     levelOn = (day) => levels.data[levels.index.indexOf(day)]!;
   });
 
-  test('spot and time are those of the latest session on or before the date that was asked for', async () => {
+  test('spot and time are those of the latest session on or before the requested date', async () => {
     const terms = { expiry: '2023-12-15', risk_free_rate: 0.05 };
     const future = await service.ok('POST', '/derivatives/futures/price', {
       index_id: 'LONG',

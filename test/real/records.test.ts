@@ -85,8 +85,8 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-describe('the record of a run longer than what is served of it', () => {
-  test('has the latest rows of the weights and says how many there are', () => {
+describe('the record of a run longer than the served rows', () => {
+  test('has the latest rows of the weights and states their number', () => {
     for (const book of [record.index.target!, record.portfolio]) {
       expect(book.weights_dates_total).toBe(days.length);
       expect(book.weights.index).toEqual(days.slice(-LIMITS.MAX_WEIGHT_DATES));
@@ -94,7 +94,7 @@ describe('the record of a run longer than what is served of it', () => {
     }
   });
 
-  test('has the latest rebalances and says how many there were', () => {
+  test('has the latest rebalances and states their number', () => {
     const { rebalances, rebalances_total: total } = record.index.target!;
     expect(total).toBe(days.length);
     expect(rebalances.map(({ date }) => date)).toEqual(days.slice(-LIMITS.MAX_REBALANCES));

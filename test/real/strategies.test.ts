@@ -78,7 +78,7 @@ describe('strategies over HTTP', () => {
     ]);
   });
 
-  test('a taken id is a conflict for POST and replaced by PUT', async () => {
+  test('an existing id is a conflict for POST and replaced by PUT', async () => {
     expect(await createRefusal('POST', '/strategies', createStrategy('S1'))).toMatchObject({
       status: 409,
       code: 'STRATEGY_EXISTS',
@@ -234,7 +234,7 @@ describe('strategies over HTTP', () => {
     ]);
   });
 
-  test('that invests nothing stays what it was, without risk', async () => {
+  test('with an exposure of 0 keeps its value, without risk', async () => {
     await service.ok('PUT', '/strategies/S4', createStrategy('S4', { exposure: 0 }));
     const { result } = await service.job<Result & { metrics: Record<string, number> }>('/analytics/S4/backtest');
     expect([
@@ -278,7 +278,7 @@ describe('strategies over HTTP', () => {
     expect((await service.ask('GET', '/strategies/S2')).headers.get('etag')).not.toBe(etag);
   });
 
-  test('a constraint set must be there, is applied, and is a problem once it is gone', async () => {
+  test('a constraint set must exist, is applied, and is a problem once it is deleted', async () => {
     expect(
       (await createRefusal('POST', '/strategies', createStrategy('S3', { constraint_set_id: 'limits' }))).findings,
     ).toMatchObject([{ code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id' }]);

@@ -250,7 +250,7 @@ describe('sweeps over HTTP', () => {
     expect(result.verdict!.join(' ')).toContain('without skill with a probability of');
   });
 
-  test('a variant that cannot run says why and the others are ranked', async () => {
+  test('a variant that cannot run reports why and the others are ranked', async () => {
     const patches = [
       {},
       { '/document/pipeline/selection/0': { id: 'none', type: 'PriceFilter', params: { minimum: 1e9 } } },

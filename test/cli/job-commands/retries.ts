@@ -2,18 +2,31 @@ import { expect, test } from 'vitest';
 import type { runHere } from '../process.js';
 import { linesOf } from './set-up.js';
 
-/** @param asked runs a command against the service */
-export function testRetries(asked: (words: readonly string[]) => ReturnType<typeof runHere>): void {
+/** @param runCommand runs a command against the service */
+export function testRetries(runCommand: (words: readonly string[]) => ReturnType<typeof runHere>): void {
   test('failed jobs are queued again in bulk', async () => {
-    const { status, out, err } = await asked(['jobs', 'retry', '--failed', '--kind', 'sweep', '--since', '2024-06-28']);
+    const { status, out, err } = await runCommand([
+      'jobs',
+      'retry',
+      '--failed',
+      '--kind',
+      'sweep',
+      '--since',
+      '2024-06-28',
+    ]);
     expect([status, err, linesOf(out)]).toEqual([0, '', [{ event: 'result', result: { rows: 0 } }]]);
-    expect(await asked(['jobs', 'retry'])).toMatchObject({ status: 64, err: expect.stringContaining('--failed') });
-    expect(await asked(['jobs', 'retry', '--failed', '--kind', 'cook'])).toMatchObject({ status: 64 });
-    expect(linesOf((await asked(['jobs', 'kinds'])).out)[0]).toMatchObject({ kind: 'backtest', paused_at: null });
+    expect(await runCommand(['jobs', 'retry'])).toMatchObject({ status: 64, err: expect.stringContaining('--failed') });
+    expect(await runCommand(['jobs', 'retry', '--failed', '--kind', 'cook'])).toMatchObject({ status: 64 });
+    expect(linesOf((await runCommand(['jobs', 'kinds'])).out)[0]).toMatchObject({ kind: 'backtest', paused_at: null });
     // The key lacks the scope admin.
-    expect(await asked(['jobs', 'pause', 'sweep'])).toMatchObject({ err: expect.stringContaining('FORBIDDEN_SCOPE') });
-    expect(await asked(['jobs', 'resume', 'cook'])).toMatchObject({ status: 64, err: expect.stringContaining('cook') });
-    const listed = await asked(['jobs', '--kind', 'backtest']);
+    expect(await runCommand(['jobs', 'pause', 'sweep'])).toMatchObject({
+      err: expect.stringContaining('FORBIDDEN_SCOPE'),
+    });
+    expect(await runCommand(['jobs', 'resume', 'cook'])).toMatchObject({
+      status: 64,
+      err: expect.stringContaining('cook'),
+    });
+    const listed = await runCommand(['jobs', '--kind', 'backtest']);
     expect(linesOf(listed.out)[0]).toMatchObject({ event: 'row', job_id: 'backtest:EVEN' });
   });
 }

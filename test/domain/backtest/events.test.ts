@@ -91,7 +91,7 @@ describe('a security that ends by an action', () => {
     expect([...run.index.book.cash]).toEqual([0, 0, 0, 1, 1, 1]);
   });
 
-  test('costs the portfolio only what is bought with the proceeds', () => {
+  test('causes costs of the portfolio only for purchases with the proceeds', () => {
     const run = simulate({
       close: { A: [100, 100, null, null, null, null], B: repeatPrice(50) },
       actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }],

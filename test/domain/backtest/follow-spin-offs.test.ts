@@ -27,7 +27,7 @@ function runSpinOff(kid: readonly (number | null)[]) {
 const isFollowed = ({ portfolio, index }: ReturnType<typeof runSpinOff>): boolean =>
   portfolio.weights.buffer === index.book.weights.buffer;
 
-test('a portfolio takes the weights of its index after a spin-off that has a price, and pays for what it buys', () => {
+test('a portfolio adopts the weights of its index after a spin-off that has a price, and pays for its purchases', () => {
   const run = runSpinOff([null, 20, 20, 20, 20, 20, 20]);
   expect(isFollowed(run)).toBe(true);
   // A third of the portfolio leaves; the proceeds buy 1 / 1.01 of their value.

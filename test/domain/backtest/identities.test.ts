@@ -87,7 +87,7 @@ describe('on random markets with every kind of corporate action', () => {
     });
   });
 
-  test('a snapshot and its cash sum to 1, it keeps its cap and says what was moved', () => {
+  test('a snapshot and its cash sum to 1, it keeps its cap and states the redistributed weight', () => {
     checkOnRuns(({ rebalances, index: { book } }) => {
       for (const [
         r,

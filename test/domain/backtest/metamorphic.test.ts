@@ -124,7 +124,7 @@ describe('on random markets', () => {
     );
   });
 
-  test('a later end leaves the earlier part as it was, bit for bit', () => {
+  test('a later end leaves the earlier part unchanged, bit for bit', () => {
     fc.assert(
       fc.property(
         randomMarket,

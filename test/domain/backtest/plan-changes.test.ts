@@ -30,7 +30,7 @@ function plan(indices: readonly IndexDocument[], request: object = {}, rest: Par
 const listChanges = (before: BacktestPlan, now: BacktestPlan) => listDefinitionChanges({ plan: before }, { plan: now });
 
 describe('the definitions of two plans', () => {
-  test('are the same whatever is asked of them', () => {
+  test('are equal for different requests', () => {
     expect(listChanges(plan([createIndex('A')]), plan([createIndex('A')], { transaction_cost_bps: 5 }))).toEqual([]);
     expect(
       listChanges(
@@ -77,7 +77,7 @@ describe('the definitions of two plans', () => {
     ).toEqual(['The index A changed since this run: universe.']);
   });
 
-  test('differ where a strategy fills in the same request otherwise, not where another one was asked for', () => {
+  test('differ if a strategy completes the same request differently, but not if another strategy was requested', () => {
     const strategy = { rebalance: null, drift_tolerance: null, exposure: 1 };
     const before = plan([createIndex('A')], { transaction_cost_bps: 5 }, { runId: 'S', strategy });
     const now = plan([createIndex('A')], { transaction_cost_bps: 9 }, { runId: 'S', strategy });

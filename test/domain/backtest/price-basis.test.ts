@@ -38,7 +38,7 @@ const codesOf = ({ findings }: Pick<Run, 'findings'>) =>
 const VARIANTS: readonly ReturnVariant[] = ['price', 'total', 'net'];
 
 describe('on prices that include dividends', () => {
-  test.each(VARIANTS)('an index that asks for the %s return has a total return alone', (dividends) => {
+  test.each(VARIANTS)('an index with %s return has only a total return', (dividends) => {
     const result = runOf('total', dividends, [DIVIDEND]);
     expect([result.variants.price, result.variants.net]).toEqual([null, null]);
     result.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD_LEVELS[t]!, 10));

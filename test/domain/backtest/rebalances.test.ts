@@ -31,7 +31,7 @@ describe('the schedule', () => {
     '2024-03-15',
   ];
 
-  test('with a lag decides before and takes effect later, leaving out what has gone', () => {
+  test('with a lag decides before and takes effect later, without securities that have left', () => {
     const run = simulate({
       dates: twoWeeks,
       close: {
@@ -63,7 +63,7 @@ describe('the schedule', () => {
     expect(weightsOf(run, 4)).toEqual({ A: 0.5, B: 0.5 });
   });
 
-  test('unadjusted names no date after the one that is asked for', () => {
+  test('unadjusted names no date after the requested one', () => {
     const sketch = {
       dates: twoWeeks,
       close: { A: twoWeeks.map((_, t) => 100 + t), B: twoWeeks.map(() => 100) },

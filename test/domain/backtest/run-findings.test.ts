@@ -68,7 +68,7 @@ describe('findings of a run', () => {
     expect(report([one, other])).toEqual([one, other]);
   });
 
-  test('of indices beneath an overlay, one after the other, span the first to the last of all', () => {
+  test('of several indices underneath an overlay cover the first to the last date of all', () => {
     const dates = ['2024-01-05', '2024-03-05', '2024-04-05', '2024-02-05', '2024-03-20'];
     const [only, ...rest] = report(dates.map((date) => createFinding('NO_WEIGHT_DATA', date)));
     expect(rest).toEqual([]);

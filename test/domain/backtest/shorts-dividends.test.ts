@@ -63,7 +63,7 @@ describe.each([
     expect(createAssetView(columns, 'C').total_return).toBeCloseTo(growth - 1, 12);
   });
 
-  test('in the view of a run that was stored without what it paid', () => {
+  test('in the view of a run that was stored without its dividend payments', () => {
     if (treatment.withholding_tax === 1) return; // such a run does not record the ex-dates either
     const older: RunColumns = { ...columns, has: (name) => name !== 'shortCash' && columns.has(name) };
     expect(createAssetView(older, 'C').total_return).toBeCloseTo(growth - 1, 12);

@@ -39,7 +39,7 @@ describe('views of a run with a short position', () => {
     );
   });
 
-  test('weights have its row, last, with what it moved', () => {
+  test('weights have its row, last, with the redistributed weight', () => {
     const view = createWeightsView({
       runId: 'X',
       requestedAsOf: null,
@@ -59,7 +59,7 @@ describe('views of a run with a short position', () => {
     expect(view.exposure!.short).toBe(held);
   });
 
-  test('its contribution is what it earned, and the rest adds up with it', () => {
+  test('its contribution is its return in the portfolio, and all contributions add up with it', () => {
     const view = createAttributionView(columns, { start: null, end: null });
     const short = view.contributions.find(({ asset_id: id }) => id === 'C')!;
     expect(view.reconciles).toBe(true);

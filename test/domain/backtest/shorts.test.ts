@@ -15,7 +15,7 @@ describe('a short position', () => {
     closeTo(readHeldOn(run.index.book, 1), { A: 1.4 / 0.92, B: -0.48 / 0.92 });
   });
 
-  test('pays dividends whole: nothing is withheld from what it pays', () => {
+  test('pays dividends in full: nothing is withheld from its payments', () => {
     const listLevelsPaying = (weights: Weights, treatment: Treatment) =>
       listLevels(
         simulateSigned({

@@ -38,7 +38,7 @@ describe('a security leaves at the close of the last session that is waited for'
     expect(daysOf(run)).toEqual(['2024-03-07']);
   });
 
-  test('not to be bought on a later effective date, at a price that is older than what is waited for', () => {
+  test('and is not bought on a later effective date at a price above the maximum age', () => {
     const run = simulate({ close: CLOSES, treatment, rebalance: createCustomSchedule('2024-03-11', 4) });
     expect(WEEK[5]).toBe('2024-03-11');
     expect(weightsOf(run, 4)).toEqual(EQUAL);

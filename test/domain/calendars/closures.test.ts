@@ -43,7 +43,7 @@ test('other calendars are the same objects, and documents contribute the newest 
   expect([found['XNYS']!.version, found['XLON']!.version]).toEqual([3, 1]);
 });
 
-test('live calendars follow what is recorded last', () => {
+test('live calendars follow the last recorded closures', () => {
   const live = createLiveCalendars(base);
   live.record(closures);
   expect(live.get('XNYS')!.isSession(parseValidDay('2024-03-05'))).toBe(false);

@@ -18,7 +18,7 @@ const createRange = (start: string, end: string) =>
   requireCoveredRange(calendar, parseValidDay(start), parseValidDay(end));
 
 describe('a range on a calendar', () => {
-  test('is whole inside the coverage and says nothing then', () => {
+  test('is complete inside the coverage and causes no finding', () => {
     expect(createCoveragePayload(createRange('2019-01-01', '2026-12-31'))).toBeNull();
   });
 

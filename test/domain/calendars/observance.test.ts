@@ -19,7 +19,7 @@ const listObserved = (...holidays: [string, string?][]) =>
     .map(formatDay);
 
 describe('an observance', () => {
-  test('says by how many days a holiday moves from each weekday', () => {
+  test('defines by how many days a holiday moves from each weekday', () => {
     expect(parseObservance('sat-1 sun+1').shifts).toEqual([0, 0, 0, 0, 0, -1, 1]);
     expect(parseObservance(undefined).shifts).toEqual([0, 0, 0, 0, 0, 0, 0]);
   });

@@ -37,7 +37,7 @@ describe('the shipped calendars', () => {
     expect(files.length).toBeGreaterThanOrEqual(68);
   });
 
-  test('are indexed as their files and aliases say, each file under its code', () => {
+  test('are indexed by their files and aliases, each file under its code', () => {
     const index = indexCalendars(files, AliasFile.parse(readCalendarFile(CALENDAR_FOLDER, 'aliases')));
     expect(readCalendarFile(CALENDAR_FOLDER, 'index')).toEqual(index);
     expect(names).toEqual(files.map(({ code }) => `${createFileName(code)}.json`));

@@ -27,7 +27,7 @@ const listFindings = (sent: Record<string, unknown>) =>
     .findings.filter(({ code }) => code !== 'CURRENCY_ASSUMED')
     .map(({ code, path, position }) => [code, path, position]);
 
-describe('what is stored', () => {
+describe('a stored expression', () => {
   test('is the tree of a text with its canonical text, and it is a fixed point', () => {
     const { document } = validateIndex(createBody('TEXT', '(SCORE)*2+zscore( SCORE,by=SECTOR )'), context);
     const tree = {
@@ -57,7 +57,7 @@ describe('what is stored', () => {
     ['a name with a space', 'Price to Book'],
     ['a name that begins with a digit', '3M_RETURN'],
     ['an object', { name: 'SCORE', lag: 3 }],
-  ])('stays %s as it was sent', (_, field) => {
+  ])('remains %s as it was sent', (_, field) => {
     expect(fieldOf(validateIndex(createBody('NAME', field), context).document)).toEqual(field);
   });
 
@@ -71,7 +71,7 @@ describe('what is stored', () => {
     });
   });
 
-  test('a tree of older nodes alone stays as it was sent', () => {
+  test('a tree of only older nodes remains as it was sent', () => {
     const expression = {
       node: 'comparison',
       field: { node: 'field', name: 'SCORE', transform: 'rank' },

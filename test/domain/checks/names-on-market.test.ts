@@ -16,7 +16,7 @@ const base = { id: 'X', name: 'X', calendar: 'XNYS', base_date: '2024-01-02' };
 const findRules = (over: object): IndexDocument =>
   IndexDocument.parse({ ...base, pipeline: { weighting: { type: 'EqualWeight' } }, ...over });
 
-test('every class that lists assets says by its schema which parameter does', () => {
+test('every class that lists assets declares that parameter in its schema', () => {
   const classes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES, ...CONSTRAINT_CLASSES, ...RETURNS_CLASSES];
   const listing = classes.filter(({ params }) => 'identifiers' in params.shape);
   expect(listing.map(({ type }) => type)).toEqual(expect.arrayContaining(['IncludeList', 'PositionBounds', 'Freeze']));

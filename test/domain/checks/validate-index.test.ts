@@ -126,7 +126,7 @@ describe('a good document', () => {
     });
   });
 
-  test('findings of a row carry its id, and closed sets what they accept', () => {
+  test('findings of a row carry its id, and closed sets their accepted values', () => {
     const { findings } = check({
       ...rules,
       pipeline: { ...rules.pipeline, selection: [{ id: 'mine', type: 'TopN', params: { count: 1, missing: 'x' } }] },

@@ -163,7 +163,7 @@ test('every convex class has a meaning', () => {
   expect(convex.filter((type) => !list.has(type))).toEqual([]);
 });
 
-describe('the rows of a class mean what the class says', () => {
+describe('the rows of a class agree with its definition', () => {
   test.each(MEANINGS)('%s %j', (type, params, meaning) => {
     const reading = { id: 'reading', type: 'FactorExposure', params: { field: 'X', lower: -1e6, standardise: false } };
     const problem = buildProblem({ names: NAMES, seed: 21, hasPrevious: true, rows: [{ type, params }] });

@@ -66,7 +66,7 @@ const createAdjustedBefore = (rights: 'subscribe' | 'price_only', splitShares: '
   return { ...rest, growth: terms };
 };
 
-test('a special dividend that adjusts the close leaves the shares, and the divisor falls by what it takes', () => {
+test('a special dividend that adjusts the close leaves the shares, and the divisor falls by the paid value', () => {
   // A is worth 4 x 45 of an index value of 980.
   const after = computeProForma(createAction('SPECIAL_DIVIDEND', 5), createAdjustedBefore('price_only'), returnUnknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.98, 12)]);
@@ -95,7 +95,7 @@ test('a split of a price-weighted index leaves its shares', () => {
   expect(after.weight).toBeCloseTo(100 / 900, 12);
 });
 
-test('an ordinary dividend leaves a price index, and its weight falls by what is gone', () => {
+test('an ordinary dividend leaves a price index, and its weight falls by the paid value', () => {
   const { weight, shares, divisor } = computeProForma(
     createAction('DIVIDEND', 5),
     createPositionBefore(),

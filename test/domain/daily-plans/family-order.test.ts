@@ -5,7 +5,7 @@ import { fc } from '../../fast-check.js';
 const orderOf = (ids: readonly string[], parents: Readonly<Record<string, readonly string[]>>) =>
   sortFamily(ids, (id) => parents[id] ?? []);
 
-test('parents come before what is made from them, also through indices outside the plan', () => {
+test('parents come before their derived indices, also through indices outside the plan', () => {
   const { waves, ancestors } = orderOf(['BLEND', 'HEDGED', 'CORE', 'LOWVOL'], {
     LOWVOL: ['CORE'],
     HEDGED: ['OUTSIDE'],
@@ -22,7 +22,7 @@ test('a circle ends, with every index once', () => {
   expect(waves.flat().toSorted()).toEqual(['A', 'B', 'C']);
 });
 
-test('every family is ordered: each index once, behind all of its ancestors', () => {
+test('every family is ordered: each index once, after all of its ancestors', () => {
   const family = fc.array(fc.array(fc.nat({ max: 30 }), { maxLength: 4 }), { maxLength: 30 });
   fc.assert(
     fc.property(family, (parents) => {

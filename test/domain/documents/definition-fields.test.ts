@@ -36,7 +36,7 @@ describe('the fields of a definition', () => {
         ]);
   });
 
-  test('are read wherever a schedule asks for them, and only with values that their choices have', () => {
+  test('are read wherever a schedule needs them, and only with values of their choices', () => {
     const { frequency, anchor } = RebalanceSpec.shape;
     for (const cadence of frequency.unwrap().options)
       for (const day of anchor.unwrap().options) {

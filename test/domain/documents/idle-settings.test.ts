@@ -27,7 +27,7 @@ test('defaults are not reported', () => {
   for (const estimator of ESTIMATORS) expect(reportIdleSettings(RiskModelRequest.parse({ estimator }), '')).toEqual([]);
 });
 
-test('it says which estimators read it', () => {
+test('the message states which estimators read the setting', () => {
   const [finding] = reportIdleSettings(RiskModelRequest.parse({ estimator: 'gerber', half_life: 60 }), '');
   expect(finding).toMatchObject({
     value: 60,

@@ -110,7 +110,7 @@ test('the text in force on a day has the changes up to it', () => {
   expect(findDocumentOn('2024-04-02').amendments).toBeUndefined();
 });
 
-test('the methodology says which text applies when', () => {
+test('the methodology states which text applies when', () => {
   const document = IndexDocument.parse({
     ...body,
     amendments: [createAmendment('2024-03-20', capChange, { announced: '2024-03-05', reason: 'Client consultation' })],
@@ -190,7 +190,7 @@ describe('amendments that cannot be followed are refused', () => {
   });
 });
 
-test('an overlay keeps its type and what lies beneath it', () => {
+test('an overlay keeps its type and its underlying index', () => {
   const source = IndexDocument.parse(body);
   const overlay = {
     id: 'O',

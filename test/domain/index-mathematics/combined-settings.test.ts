@@ -208,7 +208,7 @@ describe('all of it in one document, on random markets', () => {
     expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(0);
   });
 
-  test('no data after a session changes constituents and target weights of what was decided by then', () => {
+  test('no data after a session changes constituents and target weights that were decided by then', () => {
     fc.assert(
       fc.property(randomCase, (drawn) => {
         const listDecisions = (changedAfter: number) => {

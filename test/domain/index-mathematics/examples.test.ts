@@ -33,7 +33,7 @@ describe('ordinary dividends', () => {
     expect([...run.index.book.divisor]).toEqual([1, 1, 1]);
   });
 
-  test('buy more of the security that paid them where the treatment says constituent: 150', () => {
+  test('buy more of the security that paid them if reinvestment is constituent: 150', () => {
     const run = runIndexCase({ ...sketch, treatment: { dividends: 'total', reinvestment: 'constituent' } });
     expectNear(run.index.book.value[2]!, 150);
   });

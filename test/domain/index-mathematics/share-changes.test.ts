@@ -124,7 +124,7 @@ describe('a change of share counts', () => {
     expect(shareChangesOf(run)).toEqual([]);
   });
 
-  test('is one event of the run, with what it did to the divisor', () => {
+  test('is one event of the run, with its effect on the divisor', () => {
     const run = runShareChanges([100, 100, 150, 150]);
     const rows = eventsOf(openExtended(createRunColumns(run, { contentHash: 's' })));
     expect(rows).toHaveLength(1);

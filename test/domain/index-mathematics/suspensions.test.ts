@@ -38,7 +38,7 @@ describe('a suspended constituent', () => {
     }
   });
 
-  test('stays without an end where the document says null', () => {
+  test('stays without an end if the document states null', () => {
     expectNear(weightOf(runSuspension({ treatment: { max_stale_sessions: null } }), SESSIONS - 1), 0.5);
   });
 

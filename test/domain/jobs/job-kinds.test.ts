@@ -92,7 +92,7 @@ const decodePayload = <K extends JobKindName>(kind: K, stored: unknown): unknown
 const keyOf = (kind: JobKindName): string => JOB_KIND_CATALOGUE[kind].key(PAYLOADS[kind] as never);
 
 describe.each(JOB_KINDS)('a payload of %s', (kind) => {
-  test('is after its way through a database what it was before', () => {
+  test('is unchanged after a round trip through a database', () => {
     expect(decodePayload(kind, JSON.parse(JSON.stringify(PAYLOADS[kind])))).toEqual(PAYLOADS[kind]);
   });
 

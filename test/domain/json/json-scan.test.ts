@@ -82,7 +82,7 @@ describe('the scan agrees with JSON.parse', () => {
     );
   });
 
-  test('on a valid text with one character changed, added or taken away', () => {
+  test('on a valid text with one character changed, added or removed', () => {
     fc.assert(
       fc.property(
         fc.jsonValue({ maxDepth: 4 }),

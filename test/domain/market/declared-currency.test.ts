@@ -90,7 +90,7 @@ describe('the currency that a store declares', () => {
     );
   });
 
-  test('is not that of a rate, which a run is measured against as it stands', () => {
+  test('does not apply to a rate, so that a run is compared with the unconverted rate', () => {
     const result = run(marketOf('EUR'), indexOf(), {
       benchmark: { kind: 'identifier', id: 'EURUSD', price_column: 'CLOSE' },
     });

@@ -23,7 +23,7 @@ function marketOf(
   };
 }
 
-test('columns with more spells than are cached return the same whenever they are asked for', () => {
+test('columns with more periods than are cached return the same values for every order of reads', () => {
   const days = 300_000;
   const rows = Array.from({ length: days }, (_, day): ReferenceRow => ({
     validFrom: day,

@@ -175,7 +175,7 @@ test('models of returns above cash add what cash earns, and views have it in the
 });
 
 describe('other models of expected returns', () => {
-  test('historical means shrink towards their mean, and are all alike at one', () => {
+  test('historical means shrink towards their mean, and are all equal at intensity one', () => {
     const { context } = createSevenMarkets();
     expect(
       [...createReturns('historical', { shrinkage: 0.5 }, context)].map((value) => Math.round(1e6 * value) / 1e6),

@@ -72,7 +72,7 @@ describe('the largest Sharpe ratio', () => {
     expect(solveConvex(solvers.solver, createMarket({ type: 'max_sharpe', risk_free_rate: 0.2 }))).toBeUndefined();
   });
 
-  test('invests as much as the rows allow of portfolios that are alike', () => {
+  test('invests as much as the rows allow if portfolios have equal ratios', () => {
     const cash = [{ type: 'WeightSum', params: { lower: 0.5, upper: 0.9 } }];
     const less = requireSolution(createMarket(objective, { rows: cash })).weights;
     const whole = requireSolution(createMarket(objective)).weights;
@@ -229,7 +229,7 @@ describe('costs', () => {
 
   // Risk parity is excluded: it subtracts costs from the evenness of risk, which falls without bound as a weight
   // approaches zero.
-  test.each(objectives.slice(0, -1))('beyond all gain leave what is held: $type', (objective) => {
+  test.each(objectives.slice(0, -1))('beyond all gain leave the holdings unchanged: $type', (objective) => {
     const problem = createMarket(objective, { hasPrevious: true, costs: { bps: 9000, impact: 0 } });
     expect(computeDistance(requireSolution(problem).weights, problem.previous!.weights)).toBeLessThan(1e-9);
   });

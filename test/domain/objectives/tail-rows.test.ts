@@ -199,7 +199,7 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
     expect(computeTailMeasure(createMarket(kind, 1), kind, least.weights)).toBeCloseTo(limitAt(kind, 0), 8);
   });
 
-  test('that is soft is kept at a high price, given up at a low one, and costs what it saves between', () => {
+  test('that is soft is kept at a high price, violated at a low one, and costs the saving between', () => {
     const limit = limitAt(kind, 0.3);
     const hard = requireSolution(createMarket(kind, limit));
     const [side] = listRowSides(createMarket(kind, limit), hard).filter(({ placed }) => placed.row.form === 'tail');

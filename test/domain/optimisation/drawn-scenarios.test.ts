@@ -53,7 +53,7 @@ function momentsOf(returns: Float64Array) {
 
 describe('simulated scenarios', () => {
   test.each(['normal', 'student'] as const)(
-    'of a %s distribution have the covariance and the means asked for',
+    'of a %s distribution have the requested covariance and means',
     (source) => {
       for (const [expected, means] of [
         [null, [0.1, 0.2, 0.3]],
@@ -110,7 +110,7 @@ describe('simulated scenarios', () => {
     expect(asked).toEqual([20]);
   });
 
-  test('that memory has no room for are refused with what fits, at the parameter that asks for them', () => {
+  test('that do not fit into memory are refused with the possible number, at their parameter', () => {
     const ask = (path: string, params: object, rowId: string | null = null) => ({
       path,
       rowId,

@@ -215,7 +215,7 @@ describe('the explanation of a solved weight', () => {
     }
   });
 
-  test('of securities that had gone between decision and effect says what was left', () => {
+  test('of securities that left between decision and effect states the remaining share', () => {
     const { explanation, composition } = explainRows([createPosition({ upper: 0.07 })], { lag: 2 });
     for (const { solve, weight, stayed } of explanation)
       if (solve !== null && weight !== null)

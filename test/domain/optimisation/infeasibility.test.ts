@@ -274,7 +274,7 @@ describe('a number of securities too small for the caps', () => {
   const listConflictNames = (detail: Infeasibility) => detail.conflict.map(({ id, type }) => id || type);
   const detail = explainChoice(solvers, problem, true);
 
-  test('says which rows, and the least number that is enough', () => {
+  test('is reported with its rows, and the smallest sufficient number', () => {
     expect(listConflictNames(detail)).toEqual(['cap', 'n', 'FullInvestment']);
     expect(detail.relaxations).toMatchObject([
       { id: 'cap', parameter: 'upper', from: 0.2, to: 0.25 },

@@ -13,7 +13,7 @@ const ROWS = [
 ];
 
 describe('createMoveCosts', () => {
-  test('no decision about a security costs less than its bound says', () => {
+  test('no decision about a security costs less than its bound', () => {
     for (let seed = 1; seed <= 6; seed++) {
       const problem = buildProblem({ names: 12, seed, rows: ROWS, hasPrevious: true });
       const relaxed = solveConvex(solvers.solver, problem)!;

@@ -58,7 +58,7 @@ describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_
   });
 });
 
-test('a frontier reports what it does not cover', () => {
+test('a frontier reports the returns that it does not cover', () => {
   const listRowFindings = (type: string, rows: readonly object[], there = { hasFrontier: true, hasOwn: true }) =>
     listFrontierFindings({ problem: buildProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
   const few = [{ type: 'Cardinality', params: { maximum: 3 } }];

@@ -116,7 +116,7 @@ function createFourSecurities(rows: readonly Row[]): Problem {
 }
 
 describe('by hand', () => {
-  test('names that are gone are sold: the turnover allowed is what they weighed, and no more', () => {
+  test('securities that left are sold: the allowed turnover is their weight, and no more', () => {
     // Selling 0.3 and buying 0.3 is a one-way turnover of 0.3.
     const { moves, weights } = relaxRows(
       createFourSecurities([createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]),

@@ -62,7 +62,7 @@ describe('rows that are relaxed step by step', () => {
     };
   };
 
-  test('takes the first step with which weights keep all rows, and says which', () => {
+  test('uses the first step with which weights satisfy all rows, and states which', () => {
     const result = relaxStepwise([turn, createUpperBounds()], [{ row: 'turn', steps: [0.12, 0.2, 0.5] }]);
     expect(result.weight).toBeCloseTo(0.5, 9);
     expect(result.paths).toEqual(['derivation.relax[0].steps[1]']);

@@ -81,7 +81,7 @@ test('a blend pays only for its own rebalances, and lists them', () => {
   expect(list.slice(0, 2)).toEqual([0, 3].map((t) => [t, expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]));
 });
 
-test('risk control pays a spread for what it borrows, and for changes of its exposure', () => {
+test('risk control pays a spread for borrowed money, and costs for changes of its exposure', () => {
   const spec = { type: 'risk_control', target: 1, sessions: 2, max_leverage: 3, lag: 0 };
   const returns = closes.map((close, t) => (t === 0 ? 0 : Math.log(close / closes[t - 1]!) ** 2));
   const computeExposure = (t: number): number => {

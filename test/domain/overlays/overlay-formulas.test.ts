@@ -98,7 +98,7 @@ test('an arithmetic decrement takes its days of each session, one in points the 
   );
 });
 
-test('twice the return pays for what is borrowed, an inverse earns on twice its value', () => {
+test('twice the return pays interest on borrowed money, an inverse earns interest on twice its value', () => {
   const rate = rateOf('DOMESTIC');
   expectClose(
     levelOf({ type: 'leverage', factor: 2, financing: 'DOMESTIC', spread_bps: 50 }),
@@ -286,7 +286,7 @@ test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88,
 });
 
 /** Euronext, notice of September 2023: points a year of indices on single securities, over 365 days, later 360. */
-test('points are taken by the published formula over 360 days as well', () => {
+test('points are subtracted by the published formula over 360 days as well', () => {
   expectClose(
     levelOf({ type: 'decrement', points: 1.04, basis: 360 }),
     chainLevels((t, before) => (before * levels[t]!) / levels[t - 1]! - (1.04 * countDays(t)) / 360),
@@ -302,7 +302,7 @@ test('an overlay begins on its own base date with its own base value, knowing th
   own.forEach((level, k) => expect(level / 1000).toBeCloseTo(whole[first + k]! / whole[first]!, 12));
 });
 
-test('every overlay says what it does, with every number of its definition', () => {
+test('every overlay describes itself, with every number of its definition', () => {
   for (const [overlay, rest] of EVERY_OVERLAY) {
     const text = createMethodology(createOverlayIndex(overlay, rest)).join(' ');
     const numbers = Object.values(overlay).filter((value) => typeof value === 'number');

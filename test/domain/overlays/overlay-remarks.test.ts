@@ -148,7 +148,7 @@ describe('a member without effect among the others', () => {
     expect(listRemarks(pair, { rebalance: { frequency: 'quarterly' } })).toEqual([]);
   });
 
-  test('is the conversion into the currency beneath, and the cadence of an overlay that has none', () => {
+  test('is the conversion into the currency of the underlying index, and the cadence of an overlay without a schedule', () => {
     expect(listRemarks({ type: 'currency', to: 'USD' })).toEqual([['warning', 'NO_EFFECT', 'overlay.to']]);
     for (const overlay of [{ type: 'fee', percent: 1 }, pair])
       expect(listRemarks(overlay, { rebalance: { frequency: 'daily' } })).toEqual([
@@ -265,7 +265,7 @@ describe('a rate that begins too late', () => {
     }
   });
 
-  test('it is not refused where the index beneath begins no earlier', () => {
+  test('it is accepted if the underlying index begins no earlier', () => {
     const on = { ...startSeriesAt('DOMESTIC', 4), ...lateB, series: startSeriesAt('DOMESTIC', 3).series! };
     const listing = { ...documents, X: createIndexOn('X', { universe: { kind: 'list', identifiers: ['B'] } }) };
     const overlay = { type: 'excess_return', cash: 'DOMESTIC' };
@@ -305,7 +305,7 @@ test.each([
   [0, 'returns up to that close,'],
   [1, 'returns up to 1 session before,'],
   [2, 'returns up to 2 sessions before,'],
-])('risk control with a lag of %i says by what it divides, and up to when returns count', (lag, words) => {
+])('risk control with a lag of %i states its divisor, and the last return that counts', (lag, words) => {
   const spec = riskControl.schema.parse({ type: 'risk_control', target: 0.15, sessions: 20, lag });
   const text = riskControl.sentences(spec).join(' ');
   expect(text).toContain('at a leverage of 15% divided by its volatility');

@@ -53,7 +53,7 @@ test('on sessions that only it has, an overlay has the last known underlying lev
   });
 });
 
-test('names contribute what they earned on the sessions that an overlay lacks, with the rebalances there', () => {
+test('securities contribute their returns on the sessions that an overlay lacks, including the rebalances there', () => {
   const document = createOverlayIndex({ type: 'leverage', factor: 2 }, { calendar: 'OTHER', base_date: dates[0] });
   const result = run(market, document, { documents });
   const { book } = result.index;

@@ -12,7 +12,7 @@ describe('a schedule', () => {
     ]);
   });
 
-  test('is quarterly on last sessions unless the document says otherwise', () => {
+  test('is quarterly on last sessions by default', () => {
     expect(listDates({}, '2024-01-02', '2024-12-31')).toEqual(['2024-03-28', '2024-06-28', '2024-09-30', '2024-12-31']);
   });
 
@@ -116,7 +116,7 @@ describe('a schedule', () => {
     ]);
   });
 
-  test('leaves out a month without a session that asks for one', () => {
+  test('omits a month without a session', () => {
     expect(listDates({ frequency: 'monthly' }, '2015-06-01', '2015-08-31', { code: 'ASEX' })).toEqual([
       '2015-06-26',
       '2015-08-31',

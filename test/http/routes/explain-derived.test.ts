@@ -102,7 +102,7 @@ function computeBySolve({ derivation, stayed }: IndexExplanation): number {
   return (rested * scale) / stayed;
 }
 
-describe('the chain behind a weight of a derived index', () => {
+describe('the explanation of a weight of a derived index', () => {
   test('replays by hand from the prices of the parent to the weight, to 1e-12', async () => {
     const preview = await service.ok<PreviewResponse>('POST', '/indices/CHILD/preview', { as_of: AS_OF });
     for (const name of Object.keys(preview.weights)) {

@@ -96,7 +96,7 @@ describe('a price that halves', () => {
     }
   });
 
-  test('while the market falls by a quarter is a split only of what is left of the move', () => {
+  test('while the market falls by a quarter is a split only if the remaining move is one', () => {
     const halved = marketOf({ names: 15, growth: split, market: 0.75 });
     expect(listMissedSplits(halved, 'none').filter(({ identifier }) => identifier === 'A')).toMatchObject([
       { kind: 'missed_split', evidence: { ratio: 2 } },

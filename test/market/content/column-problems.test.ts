@@ -10,7 +10,7 @@ import { folderFor, createDuckDbFile, checkFolder, checkDatabase } from './probl
 describe('a file whose columns are wrong', () => {
   const HEADER = 'identifier,date,CLSOE,VOLUME\n';
 
-  test('has its rows checked all the same, and the column that was meant is asked for', async () => {
+  test('has its rows checked nevertheless, and the intended column is suggested', async () => {
     const findings = await checkFolder({ 'market.csv': `${HEADER}A,2024-01-02,1,-5\nA,2024-01-02,1,5\n` });
     expect(formatFindingPaths(findings)).toEqual([
       'MISSING_COLUMN market.CLOSE',
@@ -69,7 +69,7 @@ describe('a file whose columns are wrong', () => {
     );
   });
 
-  test('does not shift the rows behind one that is too short', async () => {
+  test('does not shift the rows after one that is too short', async () => {
     const findings = await checkFolder({
       'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n',
       'reference.csv': 'identifier,LISTED\nA\nB,never\n',
@@ -188,7 +188,7 @@ describe('a misspelt name', () => {
     );
   });
 
-  test('of an action, a status, a table or a sheet is asked for', async () => {
+  test('of an action, a status, a table or a sheet is suggested', async () => {
     const actions = await checkFolder({
       'market.csv': MARKET,
       'corporate_actions.csv': 'identifier,type,value,ex_date,status\nA,DIVIDENT,1,2024-01-02,piad\n',

@@ -4,7 +4,7 @@ import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
 import type { ActionStatus, CorporateAction } from '#domain/market/market-data.js';
 import { createMarket } from '../../workers/bits-market.js';
 
-test('a prefix belongs to the day that was asked for, whichever day was asked for before', async () => {
+test('a prefix belongs to the requested day, whichever day was requested before', async () => {
   const held = createMarket(3, 130);
   const { digests } = await digestContent(held);
   const [early, late] = [held.dates[100]!, held.dates[129]!];

@@ -17,7 +17,7 @@ const HELD_ROWS = ['A,2024-01-02,10,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3'
 const NEXT_ROWS = ['A,2024-01-04,12,4', 'C,2024-01-05,30,5'];
 
 describe('a refresh that adds', () => {
-  test('takes later days of securities whose history is as it was, and nothing of those whose history is another', async () => {
+  test('adds later days of securities with unchanged history, and nothing of securities with changed history', async () => {
     const held = await readContent(...HELD_ROWS);
     const fresh = await readContent(
       'A,2024-01-02,99,1',
@@ -55,7 +55,7 @@ describe('a refresh that adds', () => {
     });
   });
 
-  test('stops at the day asked for', async () => {
+  test('stops at the requested day', async () => {
     const { report } = refreshContent(await readContent(...HELD_ROWS), await readContent(...HELD_ROWS, ...NEXT_ROWS), {
       until: parseValidDay('2024-01-04'),
       full: false,

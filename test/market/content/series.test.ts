@@ -36,7 +36,7 @@ const listRefusedPlaces = async (series: string) =>
 const day = parseValidDay;
 
 describe('series of a folder', () => {
-  test('are read by identifier and day, with what is said of each on any row', async () => {
+  test('are read by identifier and day, with their attributes on any row', async () => {
     const { series, identifiers } = await readContent();
     expect(identifiers).toEqual(['A']);
     expect([...series!.keys()]).toEqual(['RATE', 'SPX']);
@@ -173,7 +173,7 @@ describe('a refresh', () => {
   const refreshSeries = (held: MarketContent, fresh: MarketContent) =>
     refreshContent(held, fresh, { until: null, full: false, isWhole: true, adjustment: 'splits' });
 
-  test('takes the series of the source, counts them, and says what of their history is another', async () => {
+  test('adds the series of the source, counts them, and reports changes of their history', async () => {
     const held = await readContent();
     const grown = await readContent(`${SERIES}SPX,2024-01-04,4688.68,,\nEURUSD,2024-01-02,1.09,,\n`);
     const { content: after, report } = refreshSeries(held, grown);

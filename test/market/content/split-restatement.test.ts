@@ -66,7 +66,7 @@ describe('a history divided by the ratio of a split', () => {
     [20, 4],
     [0.1, 2],
     [0.05, 3],
-  ])('of %d is taken with the new bar, within the rounding of %d decimals', async (ratio, decimals) => {
+  ])('of %d is accepted with the new bar, within the rounding of %d decimals', async (ratio, decimals) => {
     const { asTraded, restated } = splitSecurity(ratio, decimals, { price: ratio < 1 ? 3 : 500 });
     const held = await readContent({ A: asTraded, B: OTHER_BARS.slice(0, -1) }, ['A,DIVIDEND,0.82,2020-08-25']);
     const fresh = await readContent({ A: restated, B: OTHER_BARS }, [`A,DIVIDEND,${0.82 / ratio},2020-08-25`]);
@@ -91,7 +91,7 @@ describe('a history divided by the ratio of a split', () => {
     expect(report.split_restatements).toEqual([{ identifier: 'A', ratio: 4, date: '2020-08-31' }]);
   });
 
-  test('is taken whole where later dates are not wanted yet', async () => {
+  test('is accepted as a whole if later dates are not yet requested', async () => {
     const { asTraded, restated } = splitSecurity(4, 2);
     const fresh = await readContent({ A: restated });
     const { content: after, report } = refreshContent(await readContent({ A: asTraded }), fresh, {

@@ -47,7 +47,7 @@ async function importArrow(bytes: Uint8Array) {
   }
 }
 
-test('a stream compressed by ZSTD is refused with what is read instead', async () => {
+test('a stream compressed by ZSTD is refused with the readable formats', async () => {
   const { findings } = await importArrow(Buffer.from(COMPRESSED.ZSTD, 'base64'));
   expect(findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
   expect(findings[0]!.message).toMatch(/compressed by ZSTD.*Uncompressed.*Parquet/);
@@ -85,7 +85,7 @@ const decodeFrame = (frame: Uint8Array) => decodeLz4Frame(frame, 1000);
 /** One literal, a match of nine bytes that overlaps it, and another literal. */
 const OVERLAPPING = Buffer.from([0x15, 0x61, 1, 0, 0x10, 0x62]);
 
-test('a frame is what its sequences say by hand, in later blocks too', () => {
+test('a frame decodes to its sequences by hand, also in later blocks', () => {
   const text = `${'a'.repeat(10)}b`;
   expect(Buffer.from(decodeFrame(frameOf(OVERLAPPING))).toString()).toBe(text);
   const back = Buffer.from([0x04, 11, 0, 0x10, 0x63]); // a match of eight bytes in the previous block, and one literal

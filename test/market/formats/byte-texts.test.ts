@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createByteTexts } from '#market/formats/byte-texts.js';
 
-test('every spelling keeps its meaning however many there are, and is asked for once while there is room', () => {
+test('every spelling keeps its meaning however many there are, and is resolved once while the cache has space', () => {
   let count = 0;
   const meaningOf = createByteTexts((bytes, start, end) => {
     count += 1;

@@ -104,7 +104,7 @@ describe('numbers in cells', () => {
     );
   });
 
-  test('are missing where the cell is empty or says nan', async () => {
+  test('are missing if the cell is empty or contains nan', async () => {
     const { valueOf } = await closeOf(['', 'NaN', '2']);
     expect([valueOf(0), valueOf(1), valueOf(2)]).toEqual([Number.NaN, Number.NaN, 2]);
   });

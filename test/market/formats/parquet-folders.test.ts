@@ -150,7 +150,7 @@ test('a decimal of more digits than the reader takes is refused, one of 38 is re
   ]);
 });
 
-test('a repeated key says where the earlier row is, and whether its values are the same', async () => {
+test('a repeated key is reported with the position of the earlier row, and whether its values are equal', async () => {
   const formatBar = (close: number) =>
     `SELECT 'A' AS identifier, DATE '2015-01-02' AS date, ${close}.0 AS CLOSE, NULL::DOUBLE AS VOLUME`;
   const other = "SELECT 'B' AS identifier, DATE '2015-01-02' AS date, 1.0 AS CLOSE, NULL::DOUBLE AS VOLUME";
@@ -181,7 +181,7 @@ describe('files that are not as they should be', () => {
     expect(findings.map(({ message }) => message)).toEqual([expect.stringContaining('readme.txt')]);
   });
 
-  test('are said to be cut off', async () => {
+  test('are reported as truncated', async () => {
     const folder = await folderOf({ 'market/a.parquet': BAR, 'market/b.parquet': BAR.replace('-02', '-05') });
     const path = join(folder, 'market/b.parquet');
     await writeFile(path, (await readFile(path)).subarray(0, -20));

@@ -241,7 +241,7 @@ describe('Parquet of our own', () => {
     );
   });
 
-  test('is read alike by a reader that shares nothing with the first', async () => {
+  test('is read equally by an independent reader', async () => {
     const folder = join(await folderFor(), 'store');
     const identifiers = ['A', 'B', 'C'];
     const dates = Int32Array.from({ length: 5000 }, (_, t) => 10_000 + t);

@@ -149,7 +149,7 @@ describe('a zip of CSV files', () => {
     expect(read?.rows.market).toBe(1);
   });
 
-  test('that is a workbook, or a workbook that is a zip of CSV files, says which format reads it', async () => {
+  test('that is a workbook, or a workbook that is a zip of CSV files, is refused with the format that reads it', async () => {
     const asCsv = await importSource({ kind: 'csv', bytes: createImportTemplate('xlsx') });
     expect(asCsv.findings).toMatchObject([
       { code: 'UNREADABLE_FILE', message: 'The file is an Office document; a workbook is read with the format xlsx.' },
@@ -195,7 +195,7 @@ describe('a zip of CSV files', () => {
     expect((await importSource({ kind: 'csv', bytes })).read?.rows.market).toBe(1);
   });
 
-  test('with texts in every row of a column says that a mapping leaves the column out, and how', async () => {
+  test('with texts in every row of a column is refused with the mapping that ignores the column', async () => {
     const rows = Array.from({ length: 40 }, (_, i) => `A${i},2024-01-02,5,note`);
     const { findings } = await findCsv({ 'market.csv': `identifier,date,CLOSE,NOTE\n${rows.join('\n')}\n` });
     expect(findings.map(({ code, path, count }) => [code, path, count])).toEqual([

@@ -106,7 +106,7 @@ test('a text column that distinguishes the rows of one day is proposed as the id
   expect(new Set(preview.data.map(([name]) => name))).toEqual(new Set(['BMW', 'VOW']));
 });
 
-test('a single file that is called as an instrument is that one, and one that is not is asked about', async () => {
+test('a single file named after a security is that security, and any other name causes a question', async () => {
   const table = 'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,10,10,10,10,10,5\n2024-01-03,11,11,11,11,11,6\n';
   const readPreview = async (file: string) => {
     const { confidence, mapping, preview } = await inspectFiles({ [file]: table });
@@ -182,7 +182,7 @@ test('zeros and repeated rows are read without an answer, and counted', async ()
   expect([confidence === 'unsure', read]).toEqual([false, 3]);
 });
 
-test('rows of one date that differ are asked about with their values and number, for each security', async () => {
+test('rows of one date that differ cause a question with their values and number, for each security', async () => {
   const rows = ['A,10,1', 'A,12,1', 'A,13,1', 'B,20,2', 'B,20,3', 'C,30,4', 'C,30,4'];
   const later = ['2024-01-03,A,11,1', '2024-01-03,A,11.5,1'];
   const { unsure } = await inspectFiles({

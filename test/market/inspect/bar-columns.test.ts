@@ -36,7 +36,7 @@ test.each([
   expect(preview.data[0]![preview.columns.indexOf('CLOSE')]).toBe(3.6);
 });
 
-test('a table of bars whose closes are called by no known word is asked, not read as one column a name', async () => {
+test('a table of bars without a known name of closes causes a question, and is not read as one column per security', async () => {
   const { confidence, unsure, rows_read } = await inspectFiles(
     'NOKIA.csv',
     'Date,Avaus,Ylin,Alin,Päätös,Volume\n2024-01-16,3.5,3.7,3.4,3.6,1000\n',
@@ -49,7 +49,7 @@ test('companies that trade as OPEN and LOW are securities', async () => {
   expect([mapping.layout, preview.data.map(([name]) => name)]).toEqual(['wide', ['AAPL', 'LOW', 'OPEN']]);
 });
 
-test('a change in percent is no security, nor is what Investing.com writes behind one', async () => {
+test('a change in percent is no security, nor is the suffix that Investing.com writes', async () => {
   const { preview, unsure } = await inspectFiles(
     'AAPL Historical Data.csv',
     '"Date","Price","Open","High","Low","Vol.","Change %"\n"01/16/2024","183.63","182.16","184.26","180.93","65.08M","-1.23%"\n',

@@ -31,7 +31,7 @@ test('a day beyond the first rows decides between day and month', async () => {
   expect([result.findings, result.rows_read]).toEqual([[], SAMPLE_ROWS + 1]);
 });
 
-test('a day beyond the first rows decides for the format that was taken', async () => {
+test('a day beyond the first rows decides for the selected format', async () => {
   const result = await inspectTexts({ 'prices.csv': formatPrices('04/03/2024', '04/15/2024') });
   expect(result.mapping.date_format).toBe('M/D/YYYY');
   expect(result.unsure.map(({ field }) => field)).not.toContain('date_format');

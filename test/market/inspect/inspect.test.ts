@@ -232,7 +232,7 @@ describe('exports to Excel', () => {
   });
 });
 
-describe('facts that the data does not state are asked', () => {
+describe('facts that the data does not state cause questions', () => {
   test('days that may be of two formats', async () => {
     const { unsure, confidence } = await inspectFiles({
       'x.csv': 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n',
@@ -290,7 +290,7 @@ test('zeros, decimal commas and columns of words are provided for', async () => 
   expect(preview.data.map((row) => row.at(-1))).toEqual([1234.5, 1235.5]);
 });
 
-test('adjusted closes that are no numbers are left out, so that what is proposed can be read', async () => {
+test('adjusted closes that are not numbers are ignored, so that the proposal is readable', async () => {
   const { mapping, findings, rows_read, confidence } = await inspectFiles({
     'x.csv': 'Date,Ticker,Close,Adj Close\n2024-01-02,A,10,-inf\n2024-01-03,A,11,11\n',
   });

@@ -123,7 +123,7 @@ test('a company called 3M is no number of three million', async () => {
   expect(await readAs(';', { Close: ['90'], Company: ['3M'] }, { units: 'read' })).toEqual([[90], []]);
 });
 
-test('a count of shares with a comma below the sample is a whole number, and asked', async () => {
+test('a count of shares with a comma below the sample is a whole number, and causes a question', async () => {
   const rows = Array.from({ length: 80 }, (_, i) => i);
   const Volume = rows.map((i) => (i === 79 ? '1,250' : '900'));
   const [read, asked] = await readAs(';', { Close: rows.map(() => '14,82'), Volume });
@@ -162,7 +162,7 @@ test.each([
   expect(await readAs(';', { Close: closes, Volume: volumes })).toEqual([read, []]);
 });
 
-test('commas between thousands below the sample are asked', async () => {
+test('commas between thousands below the sample cause a question', async () => {
   const listDates = (count: number) =>
     Array.from(
       { length: count },

@@ -74,7 +74,7 @@ test('the days of an exchange are days: a history of prices as Refinitiv exports
   expect(result).toMatchObject({ recognised_as: 'Refinitiv', rows_read: 2 });
 });
 
-test('an empty table is reported, and nothing is asked', async () => {
+test('an empty table is reported, and causes no question', async () => {
   const { findings, unsure, rows_read } = await inspectFiles({ 'A.csv': 'date,identifier,CLOSE\n' });
   expect([rows_read, unsure, findings.map(({ code, path }) => `${code} ${path}`)]).toEqual([
     0,

@@ -113,7 +113,7 @@ test('bars of a table with several fields a name are counted once', async () => 
   expect(rows_read).toBe(4);
 });
 
-test('an empty file stops none of the others, and is left out where that is said', async () => {
+test('an empty file blocks no other file, and is ignored if a mapping ignores it', async () => {
   const files = { 'ABNB.csv': '', 'AAA.csv': YAHOO, 'ERIE.csv': YAHOO };
   const response = await inspectFiles(files);
   expect([response.rows_read, response.confidence]).toEqual([2, 'unsure']);

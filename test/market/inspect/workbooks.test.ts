@@ -72,7 +72,7 @@ describe('a workbook', () => {
     ]);
   });
 
-  test('with one security in two sheets is refused by the names of both, and joined where it says which row counts', async () => {
+  test('with one security in two sheets is refused by the names of both, and joined if the terms state which row counts', async () => {
     const sheets = [addHeading('Old', 'LH US Equity', 10), addHeading('New', 'LH US Equity', 20)];
     const refusal = await readInspectedSheets(sheets);
     expect([refusal.rows_read, refusal.confidence]).toEqual([0, 'unsure']);
@@ -83,7 +83,7 @@ describe('a workbook', () => {
     expect(joined.findings).toContainEqual(expect.objectContaining({ severity: 'warning', message: both }));
   });
 
-  test('whose sheets are called as Excel calls them asks whether those are the names', async () => {
+  test('with default sheet names of Excel causes a question whether those are the securities', async () => {
     const { confidence, unsure } = await readInspectedSheets([createSheet('Sheet1', 10), createSheet('Sheet2', 20)]);
     expect(confidence).toBe('unsure');
     expect(unsure.filter(({ required }) => required).map(({ field, taken }) => [field, taken])).toEqual([
@@ -91,7 +91,7 @@ describe('a workbook', () => {
     ]);
   });
 
-  test('of one sheet asks whether it is called like its name', async () => {
+  test('of one sheet causes a question whether its name is the security', async () => {
     const { mapping, confidence, unsure } = await readInspectedSheets([createSheet('Sheet1', 10)]);
     expect([mapping.identifier_from, confidence]).toEqual(['file:{identifier}', 'unsure']);
     expect(unsure.filter(({ required }) => required).map(({ field, question }) => [field, question])).toEqual([

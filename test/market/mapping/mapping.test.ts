@@ -50,12 +50,12 @@ const TWO_BARS = { 'A 2024-01-02 CLOSE': 10, 'B 2024-01-02 CLOSE': 20 };
 describe('columns', () => {
   const mapping = { columns: { date: 'Date', identifier: 'Ticker', CLOSE: 'Last Price' } };
 
-  test('are taken by the names that the mapping gives, others by their own', async () => {
+  test('are read by the names of the mapping, others by their own names', async () => {
     const { bars } = await read({ 'x.csv': 'Date,Ticker,Last Price,volume\n2024-01-02,A,10,5\n' }, mapping);
     expect(bars).toEqual({ 'A 2024-01-02 CLOSE': 10, 'A 2024-01-02 VOLUME': 5 });
   });
 
-  test('that the mapping names and the table lacks are asked for', async () => {
+  test('that the mapping names and the table lacks are reported', async () => {
     const { findings } = await read({ 'x.csv': 'Date,Ticker,Last Prise\n2024-01-02,A,10\n' }, mapping);
     expect(findings[0]).toMatchObject({
       code: 'MISSING_COLUMN',
@@ -118,7 +118,7 @@ describe('columns', () => {
 });
 
 describe('the identifier', () => {
-  test('is taken from the name of the file, and files with another name are not read', async () => {
+  test('is read from the name of the file, and files with another name are not read', async () => {
     const { bars } = await read(
       {
         'A_data.csv': 'date,close\n2024-01-02,10\n',
@@ -259,7 +259,7 @@ describe('a wide table', () => {
     expect(bars).toEqual({ ...TWO_BARS, 'A 2024-01-02 VOLUME': 5 });
   });
 
-  test('says two values of one name and date twice: refused at its row', async () => {
+  test('with two values of one security and date is refused at its row', async () => {
     const { places: found } = await read({ 'x.csv': 'date,A,A\n2024-01-02,1,2\n' }, { layout: 'wide', field: 'CLOSE' });
     expect(found[0]).toMatch(/^DUPLICATE_KEY market\/x.csv/);
   });

@@ -138,7 +138,7 @@ test('rows of a text file beyond the memory are paged, with the same content', a
   }
 });
 
-test('a process that is killed while it waits for an answer fails its task and leaves nothing behind', async () => {
+test('a process that is killed while it waits for an answer fails its task and leaves no files', async () => {
   const body = new TextEncoder().encode(
     JSON.stringify({
       name: 'x',
@@ -165,7 +165,7 @@ test('a process that is killed while it waits for an answer fails its task and l
   expect(await readSmall()).toMatchObject({ kind: 'accepted' });
 });
 
-test('a task that is cancelled rejects with the reason and leaves nothing behind', async () => {
+test('a task that is cancelled rejects with the reason and leaves no files', async () => {
   const cancelling = new AbortController();
   const sessions = Int32Array.from({ length: 2000 }, (_, t) => 15_000 + t);
   const spec = { ...SPEC, seed: 1, assets: 200, sessions };

@@ -23,7 +23,7 @@ const MARKET: MarketData = {
   universes: [],
 } as unknown as MarketData;
 
-test('a market is read as it was written, bit for bit, without the room behind its panels', async () => {
+test('a market is read as it was written, bit for bit, without the spare capacity after its panels', async () => {
   const handle = shareMarket(MARKET);
   const roomy = handle.fields.map(({ name, values }) => {
     const memory = new SharedArrayBuffer(values.byteLength + 80);

@@ -157,7 +157,7 @@ describe('prices of one security', () => {
     },
   );
 
-  test('adjusted prices change as section 3.2 says whatever happens, with and without bars', () => {
+  test('adjusted prices change as section 3.2 of the specification requires, with and without bars', () => {
     const price = fc.double({ min: 1, max: 500, noNaN: true });
     const event = fc.record({
       type: fc.constantFrom('SPLIT', 'DIVIDEND', 'SPECIAL_DIVIDEND', 'BONUS_ISSUE' as const),

@@ -176,7 +176,7 @@ describe('each problem of the other datasets is one finding', () => {
     expect(await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': `${head}\n${row}\n` })).toEqual(places);
   });
 
-  test('a delisting need not say what was paid', async () => {
+  test('a delisting need not state its payment', async () => {
     expect(
       await findingsOf({
         'market.csv': MARKET,

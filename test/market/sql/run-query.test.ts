@@ -233,7 +233,7 @@ describe('a result', () => {
     expect((await refusalOf("SELECT repeat('x', 20000)")).code).toBe('QUERY_LIMIT');
   });
 
-  test('describes views, without the tables beneath them', async () => {
+  test('describes views, without their underlying tables', async () => {
     expect((JSON.parse((await answerOf('SHOW TABLES')).text) as { data: string[][] }).data.flat()).toEqual(
       Object.keys(SQL_VIEWS).toSorted(),
     );

@@ -102,7 +102,7 @@ const annualise = (values: Float64Array) => Math.sqrt(252 * computeVariance(valu
 const NOISE = 1 / Math.sqrt(T);
 
 describe('the returns of a synthetic market', () => {
-  test('have the volatility that was asked for, of the market and of the securities', () => {
+  test('have the requested volatility, of the market and of the securities', () => {
     // Betas are around 1 and sectors contribute 0.5 / sqrt(8) of the market's volatility. With clustered volatility
     // over ten years, the error is a tenth.
     const expected = 0.16 * Math.sqrt(1 + 0.25 / 8);
@@ -152,7 +152,7 @@ describe('the returns of a synthetic market', () => {
     expect(decay[1]).toBeGreaterThan(decay[2]!);
   });
 
-  test('are as alike as one market and the sectors make them', () => {
+  test('have the common variation of one market and its sectors', () => {
     const within: number[] = [];
     const across: number[] = [];
     for (let i = 0; i < returns.length; i++)
@@ -208,7 +208,7 @@ describe('the names of a synthetic market', () => {
     expect(Math.abs(count - expected), `${count} of ${expected}`).toBeLessThan(4 * Math.sqrt(expected) + 1);
   };
 
-  test('come and go as often as was asked for', () => {
+  test('come and go as often as requested', () => {
     expectRate(livelyMarket.universes.filter(({ end }) => end !== null).length, SPEC.delistings_per_year);
     expectRate(livelyMarket.universes.filter(({ start }) => start !== SESSIONS[0]).length, SPEC.listings_per_year);
   });
@@ -220,7 +220,7 @@ describe('the names of a synthetic market', () => {
     expect(splits).toBeLessThan(3 * rate);
   });
 
-  test('pay the yield that was asked for', () => {
+  test('pay the requested yield', () => {
     const close = livelyMarket.fields.get('CLOSE')!;
     const shares = livelyMarket.fields.get('SHARES_OUTSTANDING')!;
     const names = livelyMarket.identifiers.length;

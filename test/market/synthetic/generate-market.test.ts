@@ -144,7 +144,7 @@ describe('a synthetic market', () => {
     }
   });
 
-  test('says that a security is delisted only from that day on', () => {
+  test('states that a security is delisted only from that day on', () => {
     const column = market.reference.columns.indexOf('DELISTED');
     for (const rows of market.reference.rows.values()) expect(rows[0]!.values[column]).toBeNull();
     const leavers = new Map(
@@ -160,7 +160,7 @@ describe('a synthetic market', () => {
     }
   });
 
-  test('loses the fraction of bars that was asked for and changes nothing else', () => {
+  test('loses the requested fraction of bars and changes nothing else', () => {
     const gappy = make({ missing_rate: 0.1 });
     const count = [...listBars(gappy)].length;
     const whole = [...listBars(market)].length;

@@ -147,7 +147,7 @@ test.runIf(isReady).each([
   ['n, t', 1],
   ['t, n', 3],
 ] as const)(
-  'panels on a disk hold the same bits (%s, %i files), and blocks of days have the digests of what they hold',
+  'panels on a disk have equal bits (%s, %i files), and blocks of days have the digests of their content',
   async (order, count) => {
     const files = await write(`${FEW_BARS} ORDER BY ${order}`, count, (t) => `(${t} // 530)`);
     const together = await read(files, false);
@@ -180,7 +180,7 @@ test.runIf(isReady).each([
   expect(apart.codes).toEqual(together.codes);
 });
 
-test.runIf(isReady)('a file whose rows cannot be decoded fails with what it fails with without threads', async () => {
+test.runIf(isReady)('a file whose rows cannot be decoded fails with the same error as without threads', async () => {
   const files = await write(BARS);
   const { path } = files[0]!;
   const bytes = await readFile(path);

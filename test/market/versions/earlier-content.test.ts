@@ -135,7 +135,7 @@ test('a copy has the content that it was made of, and with the changes since eac
     );
 });
 
-test('a day that was appended is taken off again without a copy; a correction copies its own column alone', () => {
+test('an appended day is removed without a copy; a correction copies only its own column', () => {
   const [before, after] = [contentOf(FIRST), contentOf({ ...FIRST, days: [100, 101, 102, 103] })];
   const appended = restoreContent(after, [computeContentChange(before, after)]);
   expect(appended.fields.get('CLOSE')!.buffer).toBe(after.fields.get('CLOSE')!.buffer);

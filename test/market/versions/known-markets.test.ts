@@ -189,7 +189,7 @@ test('a rebalance has the composition of a preview on the version of its day', (
   });
 });
 
-test.each(['MAIN', 'OTHER'])('indices that a decision asks for are as they were decided by then: on %s', (calendar) => {
+test.each(['MAIN', 'OTHER'])('indices that a decision reads are as they were decided by then: on %s', (calendar) => {
   const span = { from: '2024-01-01', to: '2024-01-31' };
   const calendars = createWeekdayCalendars({
     MAIN: { ...span, holidays: [] },
@@ -223,7 +223,7 @@ test('a day whose prices came on the next one is decided on the day before', () 
   [0.5, 0.25, 0.4, 2 / 3].forEach((weight, i) => expect(first[i], DATES[i + 1]).toBeCloseTo(weight, 14));
 });
 
-test('a security of which nothing was known then is not chosen, one that has gone since is refused, and a later start is waited for', () => {
+test('a security that was unknown then is not selected, one that left since is refused, and a later start is waited for', () => {
   const [a, b] = [rightCloses.A, rightCloses.B];
   const grown = [
     { knownOn: parseValidDay(DATES[0]!), content: cut({ B: b }, 1) },

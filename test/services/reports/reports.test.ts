@@ -316,7 +316,7 @@ describe('renders', () => {
     expect(await service.refusal('DELETE', path)).toMatchObject({ status: 404, code: 'RENDER_NOT_FOUND' });
   });
 
-  test('that are cancelled leave nothing behind', async () => {
+  test('that are cancelled leave no files', async () => {
     const submitted = await Promise.all(
       Array.from({ length: 3 }, () =>
         service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'RUN' }),

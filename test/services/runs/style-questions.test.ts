@@ -16,7 +16,7 @@ const createExportRequest = (inputs: ReturnType<typeof warmUp>['inputs'], column
         : [],
     );
 
-test('the other datapoints follow for the latest run of a service by itself, then of any for one that is asked about, after all else', async () => {
+test('the other datapoints are precomputed for the latest run of a single service, and for a requested run of any service, after all other work', async () => {
   const stored: Record<string, object> = { 'index CAP': createIndex('CAP') };
   for (const k of [1, 2])
     stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };

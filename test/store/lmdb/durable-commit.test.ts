@@ -41,7 +41,7 @@ test('a commit is done when it is flushed, not when it is visible', async () => 
   expect(isDone).toBe(true);
 });
 
-test('a failed commit reports the reason and leaves no rejection behind', async () => {
+test('a failed commit reports the reason and leaves no unhandled rejection', async () => {
   const { database, batch } = createDatabase();
   const unread: unknown[] = [];
   const note = (reason: unknown): void => void unread.push(reason);

@@ -72,7 +72,7 @@ describe('against a plain interpreter', () => {
     );
   });
 
-  test('every condition is true, false or unknown as the definitions say', () => {
+  test('every condition is true, false or unknown by its definition', () => {
     fc.assert(
       fc.property(
         tables,

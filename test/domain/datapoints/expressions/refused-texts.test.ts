@@ -8,7 +8,7 @@ function problemOf(text: string, expected: 'number' | 'condition' = 'number'): [
   return problem && [problem.code, text.slice(problem.position!.start, problem.position!.end)];
 }
 
-describe('a text that cannot be read says where', () => {
+describe('a text that cannot be parsed is refused with the position', () => {
   test.each([
     ['A +', 'BAD_EXPRESSION', ''],
     ['A B', 'BAD_EXPRESSION', 'B'],

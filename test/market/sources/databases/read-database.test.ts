@@ -60,7 +60,7 @@ describe('a SQLite file', () => {
     return path;
   }
 
-  test('has the content of the same data in files, and its folder is left as it was', async () => {
+  test('has the content of the same data in files, and its folder is unchanged', async () => {
     const path = await createDatabase(TABLES);
     const { found, findings } = await read({ kind: 'sqlite', path });
     expect(findings).toEqual([]);

@@ -36,13 +36,9 @@ test('sentences are in the order of the sections, each in the section of its sub
   const positions = sentences.map(({ section }) => METHODOLOGY_SECTIONS.indexOf(section));
   expect(positions).toEqual(positions.toSorted((a, b) => a - b));
   const sectionOf = (phrase: string) => sentences.find(({ text }) => text.includes(phrase))?.section;
-  expect(['The universe is', 'Every constituent', 'It is rebalanced', 'Splits', 'Published values'].map(sectionOf)).toEqual([
-    'universe',
-    'weighting',
-    'rebalancing',
-    'corporate_actions',
-    'rounding',
-  ]);
+  expect(
+    ['The universe is', 'Every constituent', 'It is rebalanced', 'Splits', 'Published values'].map(sectionOf),
+  ).toEqual(['universe', 'weighting', 'rebalancing', 'corporate_actions', 'rounding']);
 });
 
 test('an announcement some sessions before the effective date is a sentence without a preposition', () => {

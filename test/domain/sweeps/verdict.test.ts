@@ -81,7 +81,7 @@ describe('variants of equal levels', () => {
       identical: [[0, 1]],
     });
     expect(createVerdict(single).at(-1)).toMatch(
-      /^The Sharpe ratio of the first variant exceeds that of one trial without skill with a probability of \d+\.\d % \(deflated Sharpe ratio\)\.$/,
+      /^The Sharpe ratio of the first variant exceeds that of one trial without skill with a probability of \d+\.\d% \(deflated Sharpe ratio\)\.$/,
     );
   });
 });
@@ -105,19 +105,19 @@ describe('the statement about skill', () => {
   const createSentences = (rest: Partial<SweepTable>) =>
     createVerdict({ rows: [], selection, overfitting: null, folds: null, identical: [], fan: null, ...rest });
   const TESTED =
-    'The Sharpe ratio of the first variant exceeds that of the best of 12 trials without skill with a probability of 89.3 % (deflated Sharpe ratio)';
+    'The Sharpe ratio of the first variant exceeds that of the best of 12 trials without skill with a probability of 89.3% (deflated Sharpe ratio)';
 
   test('states the benchmark of its test', () => {
     expect(createSentences({})).toEqual([`${TESTED}.`]);
     expect(createSentences({ overfitting: createOverfitting(0.5) })).toEqual([
       `${TESTED}.`,
-      'In 50.0 % of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other.',
+      'In 50.0% of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other.',
     ]);
   });
 
   test('is omitted at a probability of overfitting above one half', () => {
     expect(createSentences({ overfitting: createOverfitting(0.772) })).toEqual([
-      'In 77.2 % of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other: the first rank here does not predict the future rank.',
+      'In 77.2% of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other: the first rank here does not predict the future rank.',
     ]);
   });
 
@@ -140,10 +140,10 @@ describe('the statement about a choice by folds', () => {
 
   test('has the expected and the achieved figure, and how often it loses', () => {
     expect(createSentences({ method: 'combinatorial', groups: 5, embargo: 0 })).toMatch(
-      /^Chosen by Sharpe ratio over 10 splits, the best shows -?\d+\.\d\d on average in sample and has a median of -?\d+\.\d\d out of sample \(-?\d+\.\d\d to -?\d+\.\d\d from the 5th to the 95th percentile of 4 paths\); \d+\.\d % of the paths lose\.$/,
+      /^Chosen by Sharpe ratio over 10 splits, the best shows -?\d+\.\d\d on average in sample and has a median of -?\d+\.\d\d out of sample \(-?\d+\.\d\d to -?\d+\.\d\d from the 5th to the 95th percentile of 4 paths\); \d+\.\d% of the paths lose\.$/,
     );
     expect(createSentences({ method: 'walk_forward', groups: 5, select_by: 'volatility' })).toMatch(
-      /^Chosen by volatility over 4 splits, the best shows \d+\.\d % on average in sample and has \d+\.\d % out of sample\.$/,
+      /^Chosen by volatility over 4 splits, the best shows \d+\.\d% on average in sample and has \d+\.\d% out of sample\.$/,
     );
   });
 

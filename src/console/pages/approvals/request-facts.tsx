@@ -61,7 +61,7 @@ function RestatementFacts({ facts }: { readonly facts: FactsOf<'restate'> }) {
           ['New closes', published === 0 ? null : formatCount(published)],
           ['Dates', published === 0 ? null : `${first} to ${last}`],
           ['Closes with another level', formatCount(changed)],
-          ['Largest change', largest && `${formatDecimal(largest.change_bps)} bps on ${largest.date}`],
+          ['Largest change', largest && `${formatDecimal(largest.change_bps)} bp on ${largest.date}`],
           [
             'Its level',
             largest && `${largest.variant} ${formatDecimal(largest.published, 4)} → ${formatDecimal(largest.run, 4)}`,

@@ -32,9 +32,9 @@ export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
       title={title}
       above={[{ address: '/console/governance', text: 'Governance' }]}
       subtitle={
-        <span>
+        <p>
           {brief} <GuideLink page={guide}>More</GuideLink>
-        </span>
+        </p>
       }
       actions={isAllowed && actions?.(range)}
     >

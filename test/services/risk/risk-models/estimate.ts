@@ -246,7 +246,7 @@ export function describeEstimate(): void {
       const job = await estimateToEnd('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
       expect(job).toMatchObject({
         status: 'succeeded',
-        message: `1 security, ${DAYS.length - 1} observations. Both identifiers and index_id were given; identifiers take precedence.`,
+        message: `1 security, ${DAYS.length - 1} observations. The request contains both identifiers and index_id. identifiers has priority.`,
       });
       expect((await readView('both')).findings).toMatchObject([{ code: 'NO_EFFECT', path: 'index_id' }]);
     });

@@ -35,7 +35,7 @@ export function describeIndexModels(): void {
       }); // the fourth of July is a holiday
       expect(half.diagnostics.observations).toBe(125); // 126 sessions have 125 returns
       expect((await estimateToEnd('pair', { index_id: 'PAIR', identifiers: ['AAA'] })).message).toContain(
-        'identifiers take precedence',
+        'identifiers has priority',
       );
       expect((await readView('pair')).asset_ids).toEqual(['AAA']);
     });

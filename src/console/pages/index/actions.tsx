@@ -85,9 +85,7 @@ function ActionTable({
       title="Corporate actions"
       aside={
         <>
-          <span>
-            {count(total)}, of them {count(coming)} after {asOf}
-          </span>
+          <span>{coming === 0 ? `to ${asOf}` : `${count(total)}, of them ${count(coming)} after ${asOf}`}</span>
           <ExportMenu id={id} table="events" text="events" />
         </>
       }

@@ -35,7 +35,7 @@ const FALL = -0.2;
 /** Returns one shock scenario for each group of a column. */
 export const shocksOf = (column: string, groups: readonly string[]): readonly JsonObject[] =>
   groups.map((group) => ({
-    name: `${group} ${100 * FALL} %`.replace('-', '\u2212'),
+    name: `${group} ${100 * FALL}%`.replace('-', '\u2212'),
     shocks: { [`${column}:${group}`]: FALL },
   }));
 
